@@ -1,9 +1,9 @@
 //! One request on its way to its answer.
 
-use super::caller::Caller;
-use super::relay::Outlet;
-use super::request_trace::RequestTrace;
-use super::state::Gateway;
+use crate::identity::caller::Caller;
+use crate::rpc::outlet::Outlet;
+use crate::rpc::trace::RequestTrace;
+use crate::state::Gateway;
 use std::borrow::Cow;
 use std::sync::Arc;
 use tokio_util::sync::CancellationToken;
@@ -35,7 +35,7 @@ impl Exchange {
         let (sees_all, lang) = (self.caller.view.shows_everything(), self.gateway.hub.options.lang);
         // They speak of the caller's own access: how to log in, which header is missing.
         let is_own = matches!(error.kind, ErrorKind::Auth | ErrorKind::NotAllowed);
-        if sees_all && (is_own || !self.gateway.authenticator.load().has_several_callers()) {
+        if sees_all && (is_own || !self.gateway.identity.authenticator.load().has_several_callers()) {
             return error.message.text(lang);
         }
         let public = error.public();

@@ -1,101 +1,67 @@
 //! L5, the hub as one MCP server, for clients of both eras.
 //!
 //! ```text
-//! endpoint     HTTP (hyper, or ASGI through the bindings), stdio
+//! http, stdio      where clients connect (hyper, ASGI through the bindings, pipes)
 //!   ─► rpc         one JSON-RPC message, read to the letter
-//!   ─► principal   who calls;  view: what they see
-//!   ─► era         legacy (`initialize`, a signed session id) or modern (version and capabilities in every request)
+//!   ─► identity    who calls, and what they see
+//!   ─► session     legacy: a signed session id;  era: `initialize`, or version and capabilities in every request
 //!   ─► methods     tools, resources, prompts, completion, …
 //!        tools/call ─► plan::call ─► the tool
-//!   ─► relay       what goes to the client beside the answer: progress, questions, list changes
+//!   ─► kept        calls that outlive their request: tasks, and those that wait for answers of their client
 //! ◄─ answer        in the form of the client's era
 //! ```
 //!
 //! The room knows neither MCP servers nor Python: what it needs from them comes through [`Upstreams`]. What a replica
 //! keeps about its clients is in tables of [`state`], all of them bounded; a session is in none of them.
 //!
-//! | file | holds |
+//! | module | holds |
 //! |---|---|
-//! | [`state`] | what all requests share |
-//! | [`rpc`], [`params`], [`payload`] | JSON-RPC: reading, parameters, errors, writing; batches |
-//! | [`upstreams`] | what the gateway needs from the sources of tools |
-//! | [`authenticator`] | finds out who calls |
-//! | [`jwt`], [`jwks`] | signed tokens, and the keys of their issuer |
-//! | [`exchange`] | one request on its way to its answer |
-//! | [`standing`] | how long a standing stream may last |
-//! | [`caller`], [`view`], [`shown_tool`] | who makes a request, and what they see |
-//! | [`inspector_access`] | who may look into the hub with the inspector |
-//! | [`session`] | signed session ids, so that any replica serves any request |
-//! | [`sealing`] | a text that callers cannot read: the state of a request that has asked |
+//! | [`state`], [`options`] | what all requests share, and what the operator decides |
+//! | [`exchange`], [`answer`] | one request on its way to its answer |
+//! | [`identity`] | credentials, signed tokens, callers and their capabilities, the inspector's key |
+//! | [`session`] | signed session ids, so that any replica serves any request; log levels, subscriptions, streams |
+//! | [`kept`] | tasks, waiting calls, questions to clients |
+//! | [`rpc`] | JSON-RPC: reading, parameters, errors, writing; batches; messages beside the answer |
 //! | [`era`] | the two eras: negotiation, the form of results |
-//! | [`methods`] | the methods of the protocol |
-//! | [`relay`], [`in_flight`] | messages beside the answer; cancelling |
-//! | [`list_changes`], [`client_changes`], [`subscribers`] | changes of what a caller sees, and of resources that it subscribed to |
-//! | [`kept`] | calls that outlive their request: tasks, and those that wait for answers of their client |
-//! | [`capability`] | what a client can be asked |
-//! | [`endpoint`] | HTTP and stdio |
-//! | [`log_level`] | how much of the log of calls clients see |
-//! | [`by_principal`] | tables of which every caller has its part |
-//! | [`search_mode`] | three tools instead of thousands |
-//! | [`limits`], [`connections`], [`held_bytes`] | how much callers may ask for at once |
-//! | [`operate`] | health, metrics, the audit log, draining |
+//! | [`methods`] | the methods of the protocol; search mode |
+//! | [`http`], [`stdio`] | the endpoints |
+//! | [`operate`] | limits, health, metrics, the audit log, draining |
+//! | [`inspector`] | the page that shows calls |
 
 pub mod inspector;
+pub mod rpc;
 
-mod authenticator;
-mod by_principal;
-mod caller;
-mod capability;
-mod client_changes;
-mod connections;
-mod endpoint;
+mod answer;
 mod era;
 mod exchange;
-mod held_bytes;
-mod in_flight;
-mod inspector_access;
-mod jwks;
-mod jwt;
+mod http;
+mod identity;
 mod kept;
-mod limits;
-mod list_changes;
-mod log_level;
 mod methods;
 mod operate;
 mod options;
-mod params;
-mod payload;
-mod relay;
-mod request_trace;
-pub mod rpc;
-mod rpc_error;
-mod sealing;
-pub mod search_mode;
 mod session;
-mod session_streams;
-mod sse_clients;
-mod standing;
 mod state;
-mod subscribers;
-mod view_indexes;
+mod stdio;
 
-pub use authenticator::{
+pub use crate::http::{ArrivingRequest, HttpReply, ReplyBody, serve_http};
+pub use identity::authenticator::{
     AuthenticationOptions, AuthenticationRefusal, Authenticator, PrincipalFunction, RequestCredentials,
     StaticToken,
 };
-pub use caller::Caller;
-pub use endpoint::{ArrivingRequest, HttpReply, ReplyBody, serve_http, serve_process_stdio, serve_stdio};
-pub use jwks::{JwksSource, JwtAlgorithm};
-pub use jwt::JwtOptions;
-pub use limits::{Admission, GatewayLimits, Occupied, TooMany};
+pub use identity::caller::Caller;
+pub use identity::jwks::{JwksSource, JwtAlgorithm};
+pub use identity::jwt::JwtOptions;
+pub use methods::search_mode;
+pub use operate::limits::{Admission, GatewayLimits, PermitKind, TooMany};
 pub use operate::{
-    AuditEvent, AuditLog, AuditOutcome, AuditRecord, Drain, DrainReport, Metrics, MetricsGauges, Operation,
+    AuditEvent, AuditLog, AuditOutcome, AuditRecord, Drain, DrainReport, Metrics, MetricsGauges,
+    OperationLabels,
 };
 pub use options::GatewayOptions;
-pub use session::{
-    KEY_GRACE, SESSION_LIFETIME, SHORTEST_SECRET, SessionClaims, SessionKeys, SessionRefusal, Sessions,
-};
+pub use session::{KEY_GRACE, SESSION_LIFETIME, SHORTEST_SECRET, SessionClaims, SessionKeys, SessionRefusal};
 pub use state::{Gateway, connections_end};
+pub use stdio::{serve_process_stdio, serve_stdio};
 pub use toolhub_engine::served::{
     AUTO_SEARCH_ABOVE, DEFAULT_VIEW, EffectsAllowed, NoUpstreams, SearchMode, SubscribedResource, Upstreams,
     View, Views, core_names,

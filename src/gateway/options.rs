@@ -1,10 +1,10 @@
 //! The options of a gateway.
 
-use super::authenticator::Authenticator;
-use super::caller::Caller;
-use super::limits::GatewayLimits;
-use super::operate::AuditLog;
-use super::session::{SESSION_LIFETIME, SessionKeys};
+use crate::identity::authenticator::Authenticator;
+use crate::identity::caller::Caller;
+use crate::operate::AuditLog;
+use crate::operate::limits::GatewayLimits;
+use crate::session::{SESSION_LIFETIME, SessionKeys};
 use std::sync::Arc;
 use std::time::Duration;
 use toolhub_engine::served::Views;

@@ -1,7 +1,8 @@
 //! The older protocol: `initialize`, then a session.
 
-use crate::params::{RpcParams, must_be};
+use super::ClientInfo;
 use crate::rpc::RpcError;
+use crate::rpc::params::{RpcParams, must_be};
 use crate::state::Gateway;
 use serde_json::{Value, json};
 use toolhub_protocol::LEGACY;
@@ -9,23 +10,15 @@ use toolhub_protocol::LEGACY;
 /// The version of clients that send no header.
 pub const WITHOUT_HEADER: &str = "2025-03-26";
 
-/// What a client says of itself in `initialize`, and the version that was agreed.
-#[derive(Clone, Debug)]
-pub struct Initialized {
-    pub version: &'static str,
-    pub capabilities: Value,
-    pub client: Value,
-}
-
 /// Reads `initialize`. A version that we do not speak is answered with the newest one that we do.
-pub fn initialize(params: &RpcParams) -> Result<Initialized, RpcError> {
+pub fn initialize(params: &RpcParams) -> Result<ClientInfo, RpcError> {
     let version = known(params.text("protocolVersion")?).unwrap_or(LEGACY[0]);
     let object = |member: &str| match params.get(member) {
         None => Ok(json!({})),
         Some(value @ Value::Object(_)) => Ok(value.clone()),
         Some(_) => Err(must_be(member, "an object")),
     };
-    Ok(Initialized { version, capabilities: object("capabilities")?, client: object("clientInfo")? })
+    Ok(ClientInfo { version, capabilities: object("capabilities")?, client: object("clientInfo")? })
 }
 
 /// The legacy version of this name.

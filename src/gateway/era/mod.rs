@@ -3,12 +3,28 @@
 pub mod legacy;
 pub mod modern;
 
-use super::state::Gateway;
+use crate::state::Gateway;
 use serde::Deserialize;
 use serde::de::IgnoredAny;
 use serde_json::value::RawValue;
 use serde_json::{Map, Value};
 use toolhub_protocol::{Era, SERVER_KEY};
+
+/// What a client says of itself, and the version that counts.
+#[derive(Clone, Debug)]
+pub struct ClientInfo {
+    pub version: &'static str,
+    pub capabilities: Value,
+    pub client: Value,
+}
+
+impl ClientInfo {
+    /// Of a client that has said nothing.
+    pub fn unknown(version: &'static str) -> Self {
+        let nothing = || Value::Object(Map::new());
+        ClientInfo { version, capabilities: nothing(), client: nothing() }
+    }
+}
 
 /// Whether clients may keep a result.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -1,19 +1,12 @@
 //! The protocol of 2026-07-28: every request carries the version and the capabilities of its client.
 
-use super::{ResultKind, modern_result};
+use super::{ClientInfo, ResultKind, modern_result};
 use crate::rpc::RpcError;
 use crate::state::Gateway;
 use serde_json::{Map, Value, json};
 use toolhub_protocol::{
     CAPABILITIES_KEY, CLIENT_KEY, MODERN, TASKS_EXTENSION, UNSUPPORTED_VERSION, VERSION_KEY,
 };
-
-/// What a request says of its client.
-#[derive(Clone, Debug)]
-pub struct RequestEnvelope {
-    pub capabilities: Value,
-    pub client: Value,
-}
 
 /// Whether a request is one of the modern era: it names its version, or asks the first question of that era.
 pub fn is_modern(method: &str, meta: Option<&Map<String, Value>>) -> bool {
@@ -36,7 +29,7 @@ pub fn has_envelope(meta: Option<&Map<String, Value>>) -> Result<&Map<String, Va
 }
 
 /// Reads what the request says of its client.
-pub fn envelope(meta: Option<&Map<String, Value>>) -> Result<RequestEnvelope, RpcError> {
+pub fn envelope(meta: Option<&Map<String, Value>>) -> Result<ClientInfo, RpcError> {
     let meta = has_envelope(meta)?;
     let Some(version) = meta[VERSION_KEY].as_str() else {
         return Err(RpcError::invalid_params(format!("Invalid params: '{VERSION_KEY}' must be a string")));
@@ -51,7 +44,8 @@ pub fn envelope(meta: Option<&Map<String, Value>>) -> Result<RequestEnvelope, Rp
         )));
     }
     let client = meta.get(CLIENT_KEY).filter(|client| client.is_object()).cloned();
-    Ok(RequestEnvelope { capabilities, client: client.unwrap_or_else(|| json!({})) })
+    let client = client.unwrap_or_else(|| json!({}));
+    Ok(ClientInfo { version: MODERN, capabilities, client })
 }
 
 pub fn unsupported(version: &str) -> RpcError {

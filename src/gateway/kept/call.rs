@@ -1,10 +1,10 @@
 //! One call that may outlive its request: what it asks, what it came to, and how each era writes it as a task.
 
-use crate::caller::Caller;
-use crate::capability::MissingCapability;
 use crate::exchange::Exchange;
+use crate::identity::caller::Caller;
+use crate::identity::capability::MissingCapability;
 use crate::operate::timestamp;
-use crate::relay::Outlet;
+use crate::rpc::outlet::Outlet;
 use crate::rpc::{INTERNAL_ERROR, RpcError};
 use futures_util::FutureExt;
 use parking_lot::MutexGuard;
@@ -26,15 +26,15 @@ const TASK_AFTER: Duration = Duration::from_secs(10);
 const POLL_INTERVAL: Duration = Duration::from_millis(500);
 
 /// To whom a call belongs.
-pub struct CallOwner {
+pub struct KeptOwner {
     pub principal: Arc<str>,
     view: Arc<str>,
     session: Option<Arc<str>>,
 }
 
-impl CallOwner {
+impl KeptOwner {
     fn new(caller: &Caller) -> Self {
-        CallOwner {
+        KeptOwner {
             principal: caller.principal.id.clone(),
             view: caller.view.name.clone(),
             session: caller.session.clone(),
@@ -154,13 +154,13 @@ pub enum CallStep {
     Gone,
 }
 
-enum CallEnd {
+enum KeptEnd {
     Answered { answer: Result<Arc<String>, RpcError>, has_failed: bool },
     Cancelled,
     Gone,
 }
 
-struct CallState {
+struct KeptState {
     /// Its name among the calls that are kept, while it is one of them.
     id: Option<Arc<str>>,
     /// It is a task for so long.
@@ -173,10 +173,10 @@ struct CallState {
     asked: u64,
     /// Answers that the client gave before they were asked for.
     given: Map<String, Value>,
-    end: Option<CallEnd>,
+    end: Option<KeptEnd>,
 }
 
-impl CallState {
+impl KeptState {
     /// The questions that the client has to answer.
     fn open_round(&self) -> Option<&AskedRound> {
         self.rounds.front().filter(|_| self.end.is_none())
@@ -200,9 +200,9 @@ impl CallState {
 
     fn status(&self) -> &'static str {
         match &self.end {
-            Some(CallEnd::Answered { has_failed: true, .. }) => "failed",
-            Some(CallEnd::Answered { .. }) => "completed",
-            Some(CallEnd::Cancelled | CallEnd::Gone) => "cancelled",
+            Some(KeptEnd::Answered { has_failed: true, .. }) => "failed",
+            Some(KeptEnd::Answered { .. }) => "completed",
+            Some(KeptEnd::Cancelled | KeptEnd::Gone) => "cancelled",
             None if self.rounds.is_empty() => "working",
             None => "input_required",
         }
@@ -211,7 +211,7 @@ impl CallState {
 
 /// A call under way. Dropping it cancels the call.
 pub struct KeptCall {
-    pub owner: CallOwner,
+    pub owner: KeptOwner,
     pub era: Era,
     created: SystemTime,
     /// Where progress goes: to the message that waits at the moment.
@@ -220,7 +220,7 @@ pub struct KeptCall {
     /// When it becomes a task. `None`: its client takes no tasks, or it is one already.
     pub becomes_task: Option<TaskSignal>,
     pub cancel: CancellationToken,
-    state: Mutex<CallState>,
+    state: Mutex<KeptState>,
     changes: watch::Sender<()>,
     /// Hears of its changes while it is a task.
     tasks: broadcast::Sender<Arc<KeptCall>>,
@@ -230,9 +230,9 @@ pub struct KeptCall {
 impl KeptCall {
     /// A call that has not begun.
     pub fn new(exchange: &Exchange, becomes_task: Option<TaskSignal>) -> Arc<Self> {
-        let (cancel, created) = (exchange.gateway.abort.child_token(), SystemTime::now());
+        let (cancel, created) = (exchange.gateway.operation.cancel_running.child_token(), SystemTime::now());
         Arc::new(KeptCall {
-            owner: CallOwner::new(&exchange.caller),
+            owner: KeptOwner::new(&exchange.caller),
             era: exchange.caller.era,
             created,
             outlet: exchange.outlet.branch(),
@@ -240,7 +240,7 @@ impl KeptCall {
             becomes_task,
             _guard: cancel.clone().drop_guard(),
             cancel,
-            state: Mutex::new(CallState {
+            state: Mutex::new(KeptState {
                 id: None,
                 task: None,
                 message: None,
@@ -262,7 +262,7 @@ impl KeptCall {
         running: impl Future<Output = FinishedCall> + Send + 'static,
     ) {
         let (call, gateway) = (Arc::downgrade(self), exchange.gateway.clone());
-        let place = gateway.drain.enter_beside();
+        let place = gateway.operation.drain.enter_beside();
         tokio::spawn(async move {
             let finished = AssertUnwindSafe(running).catch_unwind().await;
             // The client may have gone.
@@ -306,7 +306,7 @@ impl KeptCall {
     }
 
     /// Questions for which nobody waits any more are not open.
-    fn settled(&self) -> MutexGuard<'_, CallState> {
+    fn settled(&self) -> MutexGuard<'_, KeptState> {
         let mut state = self.state.lock();
         state.settle();
         state
@@ -315,9 +315,9 @@ impl KeptCall {
     pub fn step(&self) -> CallStep {
         let state = self.settled();
         match &state.end {
-            Some(CallEnd::Answered { answer, .. }) => return CallStep::Ended(answer.clone()),
-            Some(CallEnd::Cancelled) => return CallStep::Cancelled,
-            Some(CallEnd::Gone) => return CallStep::Gone,
+            Some(KeptEnd::Answered { answer, .. }) => return CallStep::Ended(answer.clone()),
+            Some(KeptEnd::Cancelled) => return CallStep::Cancelled,
+            Some(KeptEnd::Gone) => return CallStep::Gone,
             None => {}
         }
         match state.open_round() {
@@ -329,23 +329,23 @@ impl KeptCall {
     /// Its answer, once it has ended: nobody else asks for it.
     pub fn take_answer(&self) -> Option<Result<String, RpcError>> {
         let mut state = self.state.lock();
-        let end = state.end.take_if(|end| matches!(end, CallEnd::Answered { .. }))?;
-        state.end = Some(CallEnd::Gone);
+        let end = state.end.take_if(|end| matches!(end, KeptEnd::Answered { .. }))?;
+        state.end = Some(KeptEnd::Gone);
         match end {
-            CallEnd::Answered { answer, .. } => Some(answer.map(Arc::unwrap_or_clone)),
-            CallEnd::Cancelled | CallEnd::Gone => None,
+            KeptEnd::Answered { answer, .. } => Some(answer.map(Arc::unwrap_or_clone)),
+            KeptEnd::Cancelled | KeptEnd::Gone => None,
         }
     }
 
     /// Changes a call that has not ended; false if it has.
-    fn change(self: &Arc<Self>, change: impl FnOnce(&mut CallState)) -> bool {
+    fn change(self: &Arc<Self>, change: impl FnOnce(&mut KeptState)) -> bool {
         let mut state = self.state.lock();
         if state.end.is_some() {
             return false;
         }
         change(&mut state);
         state.updated = SystemTime::now();
-        let is_task = state.task.is_some() && !matches!(state.end, Some(CallEnd::Gone));
+        let is_task = state.task.is_some() && !matches!(state.end, Some(KeptEnd::Gone));
         drop(state);
         self.changes.send_replace(());
         if is_task {
@@ -397,7 +397,7 @@ impl KeptCall {
         let has_failed = answer.is_err() || is_failure && !is_modern;
         self.change(|state| {
             state.message = answer.as_ref().err().map(|error: &RpcError| error.message.to_string());
-            state.end = Some(CallEnd::Answered { answer, has_failed });
+            state.end = Some(KeptEnd::Answered { answer, has_failed });
             state.rounds.clear();
         })
     }
@@ -406,7 +406,7 @@ impl KeptCall {
     pub fn cancel(self: &Arc<Self>) -> bool {
         let is_first = self.change(|state| {
             state.message = Some("The client cancelled the task.".to_owned());
-            state.end = Some(CallEnd::Cancelled);
+            state.end = Some(KeptEnd::Cancelled);
             state.rounds.clear();
         });
         self.cancel.cancel();
@@ -416,7 +416,7 @@ impl KeptCall {
     /// It is not kept any more: nobody will ask for its result.
     pub(super) fn abandon(self: &Arc<Self>) {
         self.change(|state| {
-            state.end = Some(CallEnd::Gone);
+            state.end = Some(KeptEnd::Gone);
             state.rounds.clear();
         });
         self.cancel.cancel();
@@ -442,7 +442,7 @@ impl KeptCall {
 
     pub fn result_bytes(&self) -> usize {
         match &self.state.lock().end {
-            Some(CallEnd::Answered { answer: Ok(answer), .. }) => answer.len(),
+            Some(KeptEnd::Answered { answer: Ok(answer), .. }) => answer.len(),
             _ => 0,
         }
     }
@@ -462,14 +462,14 @@ impl KeptCall {
         let state = self.settled();
         let mut task = self.written(&state);
         match &state.end {
-            Some(CallEnd::Answered { answer: Ok(answer), .. }) => {
+            Some(KeptEnd::Answered { answer: Ok(answer), .. }) => {
                 let answer = answer.clone();
                 // A large one is read without the lock.
                 drop(state);
                 let read = || serde_json::from_str(&answer).unwrap_or_else(|_| json!({}));
                 task.insert("result".to_owned(), heavy(answer.len(), read));
             }
-            Some(CallEnd::Answered { answer: Err(error), .. }) => {
+            Some(KeptEnd::Answered { answer: Err(error), .. }) => {
                 _ = task.insert("error".to_owned(), json!(error))
             }
             _ => {
@@ -482,7 +482,7 @@ impl KeptCall {
         task
     }
 
-    fn written(&self, state: &CallState) -> Map<String, Value> {
+    fn written(&self, state: &KeptState) -> Map<String, Value> {
         let (ttl, poll_interval) = match self.era {
             Era::Legacy => ("ttl", "pollInterval"),
             Era::Modern => ("ttlMs", "pollIntervalMs"),

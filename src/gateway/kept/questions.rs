@@ -1,13 +1,13 @@
 //! Questions to legacy clients: a request of the server on the stream of a call, answered by a message of its own.
 
-use crate::caller::Caller;
 use crate::exchange::Exchange;
-use crate::relay::Outlet;
+use crate::identity::caller::Caller;
+use crate::rpc::outlet::Outlet;
 use crate::rpc::{INTERNAL_ERROR, RpcId};
+use crate::session::random;
 use base64::Engine;
 use base64::prelude::BASE64_URL_SAFE_NO_PAD;
 use futures_util::future::join_all;
-use ring::rand::{SecureRandom, SystemRandom};
 use serde_json::value::RawValue;
 use serde_json::{Value, json};
 use std::collections::HashMap;
@@ -63,9 +63,7 @@ impl OpenQuestions {
 
 /// A text that cannot be guessed.
 pub fn random_id() -> Option<String> {
-    let mut random = [0; 16];
-    SystemRandom::new().fill(&mut random).ok()?;
-    Some(BASE64_URL_SAFE_NO_PAD.encode(random))
+    Some(BASE64_URL_SAFE_NO_PAD.encode(random::<16>().ok()?))
 }
 
 fn unreadable() -> String {
@@ -100,7 +98,7 @@ pub fn caller_key(caller: &Caller) -> Arc<str> {
 
 /// Puts each question of a round to a legacy client.
 pub fn by_request(exchange: &Exchange) -> AskRound {
-    let questions = exchange.gateway.questions.clone();
+    let questions = exchange.gateway.kept.questions.clone();
     let (outlet, asker) = (exchange.outlet.clone(), exchange.caller.client_key());
     Arc::new(move |round: Vec<RoundQuestion>, _| {
         let ask =

@@ -1,10 +1,10 @@
 //! The `requestState` that a modern client gets with questions, and sends back with the answers.
 //!
-//! It is [sealed](crate::sealing) for one caller, view and request, so it opens for the same request only. It names the call that
+//! It is [sealed](crate::session::sealing) for one caller, view and request, so it opens for the same request only. It names the call that
 //! waits in the memory of one replica. If the questions are those of a server that keeps nothing about the request itself, the
 //! state carries all that the server needs to go on: any replica that shares the keys sends it the answers.
 
-use crate::caller::Caller;
+use crate::identity::caller::Caller;
 use crate::session::{SessionKeys, SessionRefusal, end_of, seconds};
 use serde::{Deserialize, Serialize};
 use std::sync::Arc;
@@ -38,9 +38,9 @@ impl RequestSubject {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct RequestState {
     /// The gateway in whose memory the call waits.
-    pub replica: String,
+    pub replica: Arc<str>,
     /// The name of the call there.
-    pub id: String,
+    pub id: Arc<str>,
     pub server: Option<ServerRound>,
 }
 
@@ -119,7 +119,7 @@ mod tests {
     fn state(server_state: String) -> RequestState {
         let requests = Map::from_iter([("form".to_owned(), json!({"method": "elicitation/create"}))]);
         let server = Some(ServerRound { server: Arc::from("hotel"), requests, state: server_state });
-        RequestState { replica: "one".to_owned(), id: "call".to_owned(), server }
+        RequestState { replica: Arc::from("one"), id: Arc::from("call"), server }
     }
 
     fn at(seconds: u64) -> SystemTime {

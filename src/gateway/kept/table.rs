@@ -1,9 +1,9 @@
 //! The calls that are kept.
 
 use super::call::KeptCall;
-use super::questions::random_id;
-use crate::by_principal::PrincipalTable;
-use crate::caller::Caller;
+use super::questions::{OpenQuestions, random_id};
+use crate::identity::caller::Caller;
+use crate::session::by_principal::PrincipalTable;
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::sync::broadcast;
@@ -26,12 +26,18 @@ const MOST_UNHEARD: usize = 256;
 struct KeptEntry {
     call: Arc<KeptCall>,
     /// Ends the task that waits for the end of its time.
-    _kept: DropGuard,
+    _left: DropGuard,
 }
 
 /// The calls of a gateway that clients come back to.
 #[derive(Clone)]
-pub struct KeptCalls(Arc<KeptTable>);
+pub struct KeptCalls {
+    table: Arc<KeptTable>,
+    /// Questions to legacy clients.
+    pub questions: OpenQuestions,
+    /// Tells this replica from others, also from an earlier process in its place.
+    pub replica: Arc<str>,
+}
 
 struct KeptTable {
     calls: Mutex<PrincipalTable<Arc<str>, KeptEntry>>,
@@ -40,11 +46,12 @@ struct KeptTable {
 }
 
 impl KeptCalls {
-    /// When `stop` fires, nothing is kept any more.
-    pub fn new(stop: CancellationToken) -> Self {
+    /// When `stop` fires, nothing is kept any more. `None` when the OS gives no random bytes.
+    pub fn new(stop: CancellationToken) -> Option<Self> {
         let (calls, task_changes) =
             (Mutex::new(PrincipalTable::new(MOST_CALLS)), broadcast::Sender::new(MOST_UNHEARD));
-        KeptCalls(Arc::new(KeptTable { calls, task_changes, stop }))
+        let table = Arc::new(KeptTable { calls, task_changes, stop });
+        Some(KeptCalls { table, questions: OpenQuestions::default(), replica: random_id()?.into() })
     }
 
     /// Keeps a call until the message comes that brings its answers. `None` when `most` of its principal, or too many of all, are
@@ -69,28 +76,28 @@ impl KeptCalls {
         let principal = call.owner.principal.clone();
         // An id that can be guessed would let others ask for the call.
         let id: Arc<str> = random_id()?.into();
-        let mut calls = self.0.calls.lock();
+        let mut calls = self.table.calls.lock();
         let pushed_out =
             calls.make_room(&principal, most.min(MOST_OF_PRINCIPAL), |entry| entry.call.is_over())?;
-        let kept = CancellationToken::new();
+        let left = CancellationToken::new();
         call.keep_as(Some(id.clone()), task);
         calls.insert(
             &principal,
             id.clone(),
-            KeptEntry { call: call.clone(), _kept: kept.clone().drop_guard() },
+            KeptEntry { call: call.clone(), _left: left.clone().drop_guard() },
         );
         drop(calls);
         drop(pushed_out);
         // It may have ended before it was kept.
         self.has_ended(call);
-        let (table, name) = (self.clone(), id.clone());
+        let (kept, name) = (self.clone(), id.clone());
         tokio::spawn(async move {
             tokio::select! {
-                () = kept.cancelled() => return,
+                () = left.cancelled() => return,
                 () = tokio::time::sleep(time) => {}
-                () = table.0.stop.cancelled() => {}
+                () = kept.table.stop.cancelled() => {}
             }
-            if let Some(call) = table.remove(&principal, &name) {
+            if let Some(call) = kept.remove(&principal, &name) {
                 call.abandon();
             }
         });
@@ -98,7 +105,7 @@ impl KeptCalls {
     }
 
     fn remove(&self, principal: &str, id: &str) -> Option<Arc<KeptCall>> {
-        let removed = self.0.calls.lock().remove(principal, id);
+        let removed = self.table.calls.lock().remove(principal, id);
         removed.map(|entry| entry.call)
     }
 
@@ -111,7 +118,7 @@ impl KeptCalls {
 
     /// A task of this caller.
     pub fn task(&self, caller: &Caller, id: &str) -> Option<Arc<KeptCall>> {
-        let calls = self.0.calls.lock();
+        let calls = self.table.calls.lock();
         let call = calls.get(&caller.principal.id, id).map(|entry| entry.call.clone());
         call.filter(|call| call.owner.is(caller) && call.is_task())
     }
@@ -119,13 +126,13 @@ impl KeptCalls {
     /// The tasks that the caller has made.
     pub fn tasks(&self, caller: &Caller) -> Vec<Arc<KeptCall>> {
         let is_own = |call: &&Arc<KeptCall>| call.owner.lists_for(caller) && call.is_task();
-        let calls = self.0.calls.lock();
+        let calls = self.table.calls.lock();
         calls.of(&caller.principal.id).map(|entry| &entry.call).filter(is_own).cloned().collect()
     }
 
     /// Hears of each task whose state has changed.
     pub fn task_changes(&self) -> broadcast::Sender<Arc<KeptCall>> {
-        self.0.task_changes.clone()
+        self.table.task_changes.clone()
     }
 
     /// A call has ended, and may be kept. The results that ended first go until the rest is small enough; its own stays.
@@ -135,7 +142,7 @@ impl KeptCalls {
         }
         let (principal, id) = (&*call.owner.principal, call.id());
         let Some(id) = id else { return };
-        let mut calls = self.0.calls.lock();
+        let mut calls = self.table.calls.lock();
         calls.renew(principal, &id);
         let stays = |entry: &KeptEntry| Arc::ptr_eq(&entry.call, call);
         let dropped = [(Some(principal), MOST_BYTES_OF_PRINCIPAL), (None, MOST_BYTES)]
@@ -146,7 +153,7 @@ impl KeptCalls {
 
     #[cfg(test)]
     pub fn len(&self) -> usize {
-        self.0.calls.lock().len()
+        self.table.calls.lock().len()
     }
 }
 

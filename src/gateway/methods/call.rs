@@ -1,18 +1,18 @@
 //! `tools/call`.
 
-use super::audited::AuditedRequest;
+use super::audit::AuditedRequest;
 use super::elicitation::answer_or_ask;
 use super::execute::execute;
 use super::results::answer;
 use super::search_tools::{GatewayCall, read_call};
 use super::tasks;
-use crate::capability::audience;
 use crate::exchange::Exchange;
+use crate::identity::capability::audience;
 use crate::kept::FinishedCall;
 use crate::kept::request_state::RequestSubject;
 use crate::operate::AuditEvent;
-use crate::params::{RpcParams, must_be};
 use crate::rpc::RpcError;
+use crate::rpc::params::{RpcParams, must_be};
 use serde_json::{Map, Value};
 use std::sync::Arc;
 use toolhub_engine::served::Audience;

@@ -3,13 +3,13 @@
 
 use super::logging;
 use super::results::cancelled;
-use crate::capability::{MissingCapability, can_be_asked, takes_tasks};
 use crate::exchange::Exchange;
+use crate::identity::capability::{MissingCapability, can_be_asked, takes_tasks};
 use crate::kept::questions::{by_request, caller_key};
 use crate::kept::request_state::{RequestState, RequestSubject};
 use crate::kept::{CallStep, FinishedCall, KeptCall, TaskQuestion, TaskSignal};
-use crate::params::RpcParams;
-use crate::relay::Outlet;
+use crate::rpc::outlet::Outlet;
+use crate::rpc::params::RpcParams;
 use crate::rpc::{INTERNAL_ERROR, RpcError, TRY_LATER};
 use crate::session::SessionRefusal;
 use serde_json::{Map, Value, json};
@@ -149,7 +149,7 @@ fn resumed(
     );
     let refused = |why: &str| RpcError::invalid_params(format!("Invalid params: {why}"));
     let state = params.text("requestState").map_err(|_| refused(other))?;
-    let opened = RequestState::open(state, gateway.sessions.keys(), caller, subject, SystemTime::now());
+    let opened = RequestState::open(state, gateway.sessions.ids.keys(), caller, subject, SystemTime::now());
     let RequestState { replica, id, server } = opened.map_err(|why| match why {
         SessionRefusal::Expired => refused(ended),
         _ => refused(other),
@@ -157,7 +157,7 @@ fn resumed(
     match (gateway.kept.take_waiting(&caller.principal.id, &id), server) {
         (Some(waiting), _) => Ok(ResumedRequest::Here(waiting)),
         // Of its own requests a replica knows that they have ended: a state serves once there.
-        (None, _) if replica == gateway.replica => Err(refused(ended)),
+        (None, _) if replica == gateway.kept.replica => Err(refused(ended)),
         (None, Some(server)) => Ok(ResumedRequest::FromElsewhere(server)),
         (None, None) => Err(refused(
             "the request with this 'requestState' waits on another replica of this server, or has ended; send it again without one",
@@ -232,8 +232,8 @@ fn input_required(
 ) -> Result<Option<String>, RpcError> {
     let gateway = &exchange.gateway;
     let Some(id) = gateway.kept.keep_waiting(call, gateway.most_kept()) else { return Ok(None) };
-    let state = RequestState { replica: gateway.replica.clone(), id: id.to_string(), server };
-    let state = state.seal(gateway.sessions.keys(), &exchange.caller, subject, SystemTime::now());
+    let state = RequestState { replica: gateway.kept.replica.clone(), id, server };
+    let state = state.seal(gateway.sessions.ids.keys(), &exchange.caller, subject, SystemTime::now());
     let state =
         state.ok_or_else(|| RpcError::new(INTERNAL_ERROR, "Internal error: the state cannot be sealed"))?;
     let asked = questions.iter().map(|one| (one.question.key.clone(), one.request()));

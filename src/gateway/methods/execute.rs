@@ -1,8 +1,8 @@
 //! One call of a tool for a caller: what the view and the budget allow, through the plan, into the audit log and the metrics.
 
-use super::audited::{AuditedRequest, before_acting};
+use super::audit::{AuditedRequest, before_acting};
 use crate::exchange::Exchange;
-use crate::operate::{AuditEvent, Operation};
+use crate::operate::{AuditEvent, OperationLabels};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 use toolhub_engine::hub::Hub;
@@ -36,13 +36,13 @@ pub async fn execute(
 ) -> CallResult {
     let (gateway, caller, cancel) = (&exchange.gateway, &exchange.caller, &exchange.cancel);
     // Counted to its last line in the audit log, so that a drain waits for it.
-    let _running = gateway.calls.enter();
+    let _running = gateway.operation.calls.enter();
     let call = gateway.options.audit.as_ref().map(|audit| audit.next_call());
     let event = AuditEvent::Call { tool: name, candidate: None, arguments: args.as_value(), call };
     let record = AuditedRequest::new(exchange, event).traced(&extras.meta);
     extras.before_acting = before_acting(exchange, (name, call), &args, &extras.meta);
     let begun = record.begun();
-    let live = gateway.has_inspector().then(|| gateway.live.call(name, &caller.principal.id));
+    let live = gateway.has_inspector().then(|| gateway.operation.live.call(name, &caller.principal.id));
     extras.watch = live.clone().map(|live| live as Arc<dyn AttemptWatch>);
     let mut plans = 0;
     let (is_seen, called) = loop {
@@ -64,20 +64,21 @@ pub async fn execute(
         live.ended(called.provider.as_deref(), failure.unwrap_or("ok"));
     }
     record.write_call(called.provider.as_deref(), failure);
-    let operation = Operation {
+    let operation = OperationLabels {
         method: "tools/call",
         tool: if is_seen { name.to_owned() } else { String::new() },
         error: failure.unwrap_or_default().to_owned(),
         version: caller.version,
     };
-    gateway.metrics.operation(operation, &caller.principal.id, begun.elapsed());
+    gateway.operation.metrics.operation(operation, &caller.principal.id, begun.elapsed());
     called
 }
 
 /// Takes the call from the budget of the caller in its view.
 fn spend(exchange: &Exchange) -> Result<(), HubError> {
     let caller = &exchange.caller;
-    let spent = exchange.gateway.admission.spend(&caller.principal.id, &caller.view, Instant::now());
+    let spent =
+        exchange.gateway.operation.admission.spend(&caller.principal.id, &caller.view, Instant::now());
     spent.map_err(|refused| {
         let seconds = refused.seconds();
         let text = format!("Too many calls within a minute; try again in {seconds} s.");
@@ -110,7 +111,7 @@ async fn run(
     tokio::select! {
         biased;
         called = plan::call(&gateway.hub, sources, request, args, extras, cancel) => called,
-        () = gateway.given_up.cancelled() => {
+        () = gateway.operation.abandon.cancelled() => {
             let snapshot = gateway.hub.registry.snapshot();
             CallResult::given_up(name, caller.view.tool(&snapshot, name).and_then(|tool| tool.only_provider()))
         }

@@ -1,13 +1,13 @@
 //! `subscriptions/listen`: the answer is a stream of changes, until one side ends it.
 
-use crate::capability::{needs_tasks, takes_tasks};
-use crate::client_changes::{ClientChanges, WantedLists, WantedTasks};
 use crate::era::{ResultKind, modern_result};
 use crate::exchange::Exchange;
-use crate::params::{RpcParams, must_be};
+use crate::identity::capability::{needs_tasks, takes_tasks};
+use crate::identity::revoked::revoked;
+use crate::rpc::params::{RpcParams, must_be};
 use crate::rpc::{RpcError, RpcId, notification_message};
-use crate::standing::revoked;
-use crate::subscribers::{ClientSubscriptions, MOST_RESOURCES};
+use crate::session::client_changes::{ClientChanges, WantedLists, WantedTasks};
+use crate::session::subscribers::{ClientSubscriptions, MOST_RESOURCES};
 use serde_json::{Map, Value, json};
 use std::sync::Arc;
 
@@ -37,7 +37,7 @@ pub async fn listen(exchange: &Exchange, id: &RpcId, params: RpcParams) -> Resul
     tokio::select! {
         () = reports => {}
         () = exchange.cancel.cancelled() => {}
-        () = gateway.stop.cancelled() => {}
+        () = gateway.operation.closing.cancelled() => {}
         () = revoked(gateway, principal, view), if is_http => {}
     }
     Ok(modern_result(gateway, "{}", ResultKind::Plain, &[(SUBSCRIPTION_KEY, &id_of(id))]))

@@ -1,8 +1,8 @@
 //! `logging/setLevel`, and the log messages of calls.
 
 use crate::exchange::Exchange;
-use crate::params::RpcParams;
 use crate::rpc::RpcError;
+use crate::rpc::params::RpcParams;
 use serde_json::{Map, Value};
 use std::sync::Arc;
 use toolhub_protocol::{Era, LOG_LEVEL_KEY, LogLevel};
@@ -15,9 +15,9 @@ pub async fn set_level(exchange: &Exchange, params: &RpcParams) -> Result<String
     };
     let (gateway, caller) = (&exchange.gateway, &exchange.caller);
     if let Some(session) = &caller.session {
-        gateway.log_levels.set(&caller.principal.id, session.clone(), level);
+        gateway.sessions.levels.set(&caller.principal.id, session.clone(), level);
         // Before the answer: the next call of the client is logged as it wants.
-        gateway.upstreams.want_log_level(gateway.log_levels.lowest().map(LogLevel::name)).await;
+        gateway.upstreams.want_log_level(gateway.sessions.levels.lowest().map(LogLevel::name)).await;
     }
     Ok("{}".to_owned())
 }
@@ -26,7 +26,7 @@ pub async fn set_level(exchange: &Exchange, params: &RpcParams) -> Result<String
 pub fn call_log(exchange: &Exchange, meta: Option<&Map<String, Value>>) -> Option<CallLog> {
     let (caller, outlet) = (&exchange.caller, exchange.outlet.clone());
     let least = match caller.era {
-        Era::Legacy => exchange.gateway.log_levels.of(&caller.principal.id, caller.session.as_deref()),
+        Era::Legacy => exchange.gateway.sessions.levels.of(&caller.principal.id, caller.session.as_deref()),
         Era::Modern => LogLevel::parse(meta?.get(LOG_LEVEL_KEY)?.as_str()?)?,
     };
     let write = move |message: &Value| {

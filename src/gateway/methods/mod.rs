@@ -1,6 +1,6 @@
 //! The methods of the protocol, the same for all endpoints.
 
-mod audited;
+mod audit;
 mod call;
 mod capabilities;
 mod definition;
@@ -11,14 +11,15 @@ mod logging;
 mod offers;
 mod pages;
 mod results;
+pub mod search_mode;
 mod search_tools;
 mod subscribe;
 mod tasks;
 mod tools;
 
-use super::era::{ResultKind, legacy, modern, own_result};
-use super::exchange::Exchange;
-use super::rpc::{INTERNAL_ERROR, RpcError, RpcRequest};
+use crate::era::{ResultKind, legacy, modern, own_result};
+use crate::exchange::Exchange;
+use crate::rpc::{INTERNAL_ERROR, RpcError, RpcRequest};
 use capabilities::{capabilities, instructions};
 use execute::SHORT_PATIENCE;
 use std::sync::Arc;
@@ -74,14 +75,12 @@ async fn answered(exchange: &Arc<Exchange>, request: RpcRequest) -> Result<Strin
         ("resources/templates/list", _) => {
             Box::pin(offers::list(exchange, OfferKind::ResourceTemplates, &params)).await
         }
-        ("resources/read", _) => Box::pin(until_given_up(exchange, offers::read(exchange, params))).await,
+        ("resources/read" | "prompts/get" | "completion/complete", _) => {
+            Box::pin(until_given_up(exchange, offers::ask(exchange, &method, params))).await
+        }
         ("resources/subscribe", Era::Legacy) => Box::pin(subscribe::subscribe(exchange, &params)).await,
         ("resources/unsubscribe", Era::Legacy) => subscribe::unsubscribe(exchange, &params),
         ("prompts/list", _) => Box::pin(offers::list(exchange, OfferKind::Prompts, &params)).await,
-        ("prompts/get", _) => Box::pin(until_given_up(exchange, offers::get_prompt(exchange, params))).await,
-        ("completion/complete", _) => {
-            Box::pin(until_given_up(exchange, offers::complete(exchange, params))).await
-        }
         ("tasks/get", _) => tasks::get(exchange, &params),
         ("tasks/cancel", _) => tasks::cancel(exchange, &params),
         ("tasks/result", Era::Legacy) => Box::pin(tasks::result(exchange, &params)).await,
@@ -112,6 +111,6 @@ async fn until_given_up(
     tokio::select! {
         biased;
         answer = request => answer,
-        () = exchange.gateway.given_up.cancelled() => Err(results::cancelled().in_doubt()),
+        () = exchange.gateway.operation.abandon.cancelled() => Err(results::cancelled().in_doubt()),
     }
 }

@@ -1,6 +1,6 @@
 //! Resources and prompts of the servers behind the gateway, and completion: passed through as the servers give them.
 
-use super::audited::AuditedRequest;
+use super::audit::AuditedRequest;
 use super::elicitation::answer_or_ask;
 use super::pages::{Page, page};
 use super::results::{cancelled, upstream_refusal};
@@ -10,7 +10,7 @@ use crate::exchange::Exchange;
 use crate::kept::FinishedCall;
 use crate::kept::request_state::RequestSubject;
 use crate::operate::AuditEvent;
-use crate::params::{RpcParams, must_be};
+use crate::rpc::params::{RpcParams, must_be};
 use crate::rpc::{INTERNAL_ERROR, RpcError};
 use serde_json::{Map, Value, json};
 use std::borrow::Cow;
@@ -47,29 +47,6 @@ fn available(exchange: &Exchange, capability: &str, method: &str) -> Result<(), 
     }
 }
 
-/// `resources/read`.
-pub async fn read(exchange: &Arc<Exchange>, params: RpcParams) -> Result<String, RpcError> {
-    const READ: AskedMethod = AskedMethod { name: "resources/read", capability: "resources" };
-    let query = |params: &mut RpcParams| Ok(OfferQuery::Read { uri: params.text("uri")?.to_owned() });
-    READ.ask(exchange, params, query).await
-}
-
-/// `prompts/get`.
-pub async fn get_prompt(exchange: &Arc<Exchange>, params: RpcParams) -> Result<String, RpcError> {
-    const GET: AskedMethod = AskedMethod { name: "prompts/get", capability: "prompts" };
-    let query = |params: &mut RpcParams| {
-        let name = params.text("name")?.to_owned();
-        Ok(OfferQuery::Get { name, arguments: params.take_texts("arguments")? })
-    };
-    GET.ask(exchange, params, query).await
-}
-
-/// `completion/complete`.
-pub async fn complete(exchange: &Arc<Exchange>, params: RpcParams) -> Result<String, RpcError> {
-    const COMPLETE: AskedMethod = AskedMethod { name: "completion/complete", capability: "completions" };
-    COMPLETE.ask(exchange, params, completion).await
-}
-
 fn completion(params: &mut RpcParams) -> Result<OfferQuery, RpcError> {
     let reference = RpcParams::from(params.take_object("ref")?.unwrap_or_default());
     let (of, key) = match reference.text("type") {
@@ -92,32 +69,35 @@ fn completion(params: &mut RpcParams) -> Result<OfferQuery, RpcError> {
     Ok(OfferQuery::Complete { of, key, argument })
 }
 
-/// A method that is passed on to the server that has what it names.
-struct AskedMethod {
-    name: &'static str,
-    /// What a server needs for it.
-    capability: &'static str,
+/// `resources/read`, `prompts/get` and `completion/complete` are passed on to the server that has what they name. A request that
+/// is refused here is written down, and reaches no server.
+pub async fn ask(exchange: &Arc<Exchange>, method: &str, mut params: RpcParams) -> Result<String, RpcError> {
+    let refuse = |params: &RpcParams, kind, error| not_asked(exchange, method, params, kind, error);
+    let capability = match method {
+        "resources/read" => "resources",
+        "prompts/get" => "prompts",
+        _ => "completions",
+    };
+    if let Err(error) = available(exchange, capability, method) {
+        return Err(refuse(&params, ErrorKind::NotFound, error));
+    }
+    let given = params.clone();
+    let query = query(method, &mut params);
+    let query = query.map_err(|error| refuse(&given, ErrorKind::InvalidArguments, error))?;
+    let arguments = Arc::new(Arguments::new(query.params(query.key())));
+    let subject = RequestSubject { method: query.method(), name: query.key().to_owned(), arguments };
+    let run = async move |exchange: Arc<Exchange>, extras| run(&exchange, extras, &query).await;
+    answer_or_ask(exchange, &subject, params, run, |refusal| refusal).await
 }
 
-impl AskedMethod {
-    /// `query` reads the parameters. A request that is refused here is written down, and reaches no server.
-    async fn ask(
-        self,
-        exchange: &Arc<Exchange>,
-        mut params: RpcParams,
-        query: impl FnOnce(&mut RpcParams) -> Result<OfferQuery, RpcError>,
-    ) -> Result<String, RpcError> {
-        let refuse = |params: &RpcParams, kind, error| not_asked(exchange, self.name, params, kind, error);
-        if let Err(error) = available(exchange, self.capability, self.name) {
-            return Err(refuse(&params, ErrorKind::NotFound, error));
+fn query(method: &str, params: &mut RpcParams) -> Result<OfferQuery, RpcError> {
+    match method {
+        "resources/read" => Ok(OfferQuery::Read { uri: params.text("uri")?.to_owned() }),
+        "prompts/get" => {
+            let name = params.text("name")?.to_owned();
+            Ok(OfferQuery::Get { name, arguments: params.take_texts("arguments")? })
         }
-        let given = params.clone();
-        let query = query(&mut params);
-        let query = query.map_err(|error| refuse(&given, ErrorKind::InvalidArguments, error))?;
-        let arguments = Arc::new(Arguments::new(query.params(query.key())));
-        let subject = RequestSubject { method: self.name, name: query.key().to_owned(), arguments };
-        let run = async move |exchange: Arc<Exchange>, extras| run(&exchange, extras, &query).await;
-        answer_or_ask(exchange, &subject, params, run, |refusal| refusal).await
+        _ => completion(params),
     }
 }
 

@@ -1,15 +1,15 @@
 //! The tools of the gateway itself, in search mode. They start servers and wait for them as calls do, but not for as long: what is
 //! there is answered, with the servers that are still starting.
 
-use super::audited::AuditedRequest;
+use super::audit::AuditedRequest;
 use super::execute::{SHORT_PATIENCE, find};
 use super::tools::{described, written};
-use crate::caller::Caller;
 use crate::era::ResultKind;
 use crate::exchange::Exchange;
+use crate::identity::caller::Caller;
+use crate::methods::search_mode::{self, GatewayTool};
 use crate::operate::AuditEvent;
 use crate::rpc::RpcError;
-use crate::search_mode::{self, GatewayTool};
 use serde_json::{Map, Value, json};
 use std::sync::Arc;
 use toolhub_engine::hub::SearchQuery;
@@ -88,7 +88,8 @@ fn search(
     let record = AuditedRequest::new(exchange, event);
     let limit = arguments.get("limit").and_then(Value::as_u64);
     let query = SearchQuery { words: query, vector: None, caller: Some(&caller.principal.id) };
-    let mut found = search_mode::search(&gateway.hub, &gateway.view_indexes, &caller.view, query, limit);
+    let mut found =
+        search_mode::search(&gateway.hub, &gateway.identity.view_indexes, &caller.view, query, limit);
     if !starting.is_empty() {
         found["incomplete"] = Value::from(incomplete(caller, starting));
     }

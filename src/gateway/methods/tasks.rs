@@ -10,12 +10,12 @@ use super::elicitation::begin;
 use super::pages::{Page, page};
 use super::results::cancelled;
 use super::tools::written;
-use crate::caller::Caller;
-use crate::capability::{needs_tasks, takes_tasks};
 use crate::era::ResultKind;
 use crate::exchange::Exchange;
+use crate::identity::caller::Caller;
+use crate::identity::capability::{needs_tasks, takes_tasks};
 use crate::kept::{CallStep, FinishedCall, KeptCall, TaskQuestion};
-use crate::params::{RpcParams, must_be};
+use crate::rpc::params::{RpcParams, must_be};
 use crate::rpc::{INVALID_PARAMS, METHOD_NOT_FOUND, RpcError, TRY_LATER};
 use futures_util::future::join_all;
 use serde_json::{Value, json};
@@ -154,7 +154,7 @@ async fn put(exchange: &Exchange, task: &Arc<KeptCall>, questions: Vec<TaskQuest
     let id = task.id();
     let each = questions.into_iter().map(|TaskQuestion { key, question }| {
         let params = with_related(id.as_deref(), question.params);
-        let (all, outlet) = (exchange.gateway.questions.clone(), exchange.outlet.clone());
+        let (all, outlet) = (exchange.gateway.kept.questions.clone(), exchange.outlet.clone());
         let asked = all.ask(outlet, exchange.caller.client_key(), question.method, params);
         async move { (key, asked.await) }
     });

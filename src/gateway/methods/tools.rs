@@ -1,17 +1,17 @@
 //! `tools/list` and `tools/describe`.
 
-use super::audited::AuditedRequest;
+use super::audit::AuditedRequest;
 use super::definition::ToolDefinition;
 use super::execute::{SHORT_PATIENCE, find};
 use super::pages::{Page, page};
-use crate::caller::Caller;
-use crate::capability::{audience, takes_tasks};
 use crate::era::{ResultKind, own_result};
 use crate::exchange::Exchange;
+use crate::identity::caller::Caller;
+use crate::identity::capability::{audience, takes_tasks};
+use crate::methods::search_mode::{self, GatewayTool};
 use crate::operate::AuditEvent;
-use crate::params::RpcParams;
+use crate::rpc::params::RpcParams;
 use crate::rpc::{INTERNAL_ERROR, RpcError};
-use crate::search_mode::{self, GatewayTool};
 use serde::Serialize;
 use serde_json::{Value, json};
 use std::borrow::Cow;

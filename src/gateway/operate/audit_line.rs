@@ -123,7 +123,18 @@ struct AuditLine<'a> {
     ms: f64,
 }
 
-impl AuditRecord<'_> {
+impl<'a> AuditRecord<'a> {
+    /// What belongs to no view, session or trace.
+    pub fn new(
+        time: SystemTime,
+        principal: &'a str,
+        event: AuditEvent<'a>,
+        outcome: AuditOutcome<'a>,
+    ) -> Self {
+        let (view, session, trace, duration) = ("", "", "", Duration::ZERO);
+        AuditRecord { time, principal, view, session, trace, event, outcome, duration }
+    }
+
     /// The line with its end; `key` hides the arguments.
     pub fn line(&self, key: &hmac::Key) -> Vec<u8> {
         let line = AuditLine {

@@ -25,20 +25,20 @@ pub struct DrainReport {
 
 impl Drain {
     /// A place for a request; `None` while draining.
-    pub fn enter(&self) -> Option<DrainPlace> {
+    pub fn enter(&self) -> Option<DrainPermit> {
         let mut running = self.0.running.lock();
         // Read under the lock, so that no request slips in after the last look of `wait`.
         if self.is_draining() {
             return None;
         }
         *running += 1;
-        Some(DrainPlace(self.0.clone()))
+        Some(DrainPermit(self.0.clone()))
     }
 
     /// A further place for what belongs to a request that is running, also while draining.
-    pub fn enter_beside(&self) -> DrainPlace {
+    pub fn enter_beside(&self) -> DrainPermit {
         *self.0.running.lock() += 1;
-        DrainPlace(self.0.clone())
+        DrainPermit(self.0.clone())
     }
 
     pub fn is_draining(&self) -> bool {
@@ -87,9 +87,9 @@ impl Drain {
 }
 
 /// A running request; dropping it ends it.
-pub struct DrainPlace(Arc<DrainState>);
+pub struct DrainPermit(Arc<DrainState>);
 
-impl Drop for DrainPlace {
+impl Drop for DrainPermit {
     fn drop(&mut self) {
         let mut running = self.0.running.lock();
         *running = running.saturating_sub(1);

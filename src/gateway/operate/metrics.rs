@@ -21,7 +21,7 @@ const OTHER: &str = "_other";
 
 /// What was done, as the labels of a series.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub struct Operation {
+pub struct OperationLabels {
     /// A method of the protocol. Methods that are not known must be given as `_other`: clients choose their names.
     pub method: &'static str,
     /// A tool that exists and that the caller sees; empty otherwise.
@@ -71,9 +71,9 @@ pub struct MetricsGauges {
     pub lost_lines: u64,
 }
 
-type OperationSeries = BTreeMap<Operation, DurationHistogram>;
+type OperationSeries = BTreeMap<OperationLabels, DurationHistogram>;
 
-fn observe(series: &mut OperationSeries, most: usize, mut operation: Operation, duration: Duration) {
+fn observe(series: &mut OperationSeries, most: usize, mut operation: OperationLabels, duration: Duration) {
     if series.len() >= most && !series.contains_key(&operation) {
         operation.tool = OTHER.to_owned();
     }
@@ -96,7 +96,7 @@ pub struct Metrics(Mutex<MetricsTables>);
 
 impl Metrics {
     /// Counts an operation of a caller, named by the id of its principal. The anonymous one is not counted apart.
-    pub fn operation(&self, operation: Operation, caller: &Arc<str>, duration: Duration) {
+    pub fn operation(&self, operation: OperationLabels, caller: &Arc<str>, duration: Duration) {
         let mut tables = self.0.lock();
         if !caller.is_empty() {
             let of_callers = &mut tables.of_callers;
@@ -173,7 +173,7 @@ fn write_operations(text: &mut String, series: &OperationSeries) {
     }
 }
 
-fn labels(operation: &Operation) -> String {
+fn labels(operation: &OperationLabels) -> String {
     let mut labels = format!("mcp_method_name=\"{}\"", operation.method);
     let mut add = |name: &str, value: &str| {
         if !value.is_empty() {
@@ -206,8 +206,8 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    fn call(tool: &str, error: &str) -> Operation {
-        Operation {
+    fn call(tool: &str, error: &str) -> OperationLabels {
+        OperationLabels {
             method: "tools/call",
             tool: tool.to_owned(),
             error: error.to_owned(),

@@ -3,11 +3,52 @@
 mod audit;
 mod audit_line;
 mod audit_writer;
+pub mod connections;
 mod drain;
+pub mod held_bytes;
+pub mod limits;
 mod metrics;
 mod refusals;
 
 pub use audit::AuditLog;
 pub use audit_line::{AuditEvent, AuditOutcome, AuditRecord, timestamp};
-pub use drain::{Drain, DrainPlace, DrainReport};
-pub use metrics::{Metrics, MetricsGauges, Operation};
+pub use drain::{Drain, DrainPermit, DrainReport};
+pub use metrics::{Metrics, MetricsGauges, OperationLabels};
+
+use crate::inspector::LiveTimeline;
+use crate::options::GatewayOptions;
+use limits::Admission;
+use std::sync::Arc;
+use tokio_util::sync::CancellationToken;
+
+/// What runs, how much may run, and how it ends.
+pub struct Operation {
+    pub admission: Admission,
+    pub drain: Drain,
+    /// The calls of tools that are running, also those that wait for an answer of their client between two requests.
+    pub calls: Drain,
+    pub metrics: Metrics,
+    /// The last calls, for the inspector.
+    pub live: Arc<LiveTimeline>,
+    /// Fires when requests that are still running have to end.
+    pub cancel_running: CancellationToken,
+    /// Fires when requests that ignore this are answered without their tools.
+    pub abandon: CancellationToken,
+    /// Fires when the gateway is about to stop: long-lived streams end, and no connection is accepted.
+    pub closing: CancellationToken,
+}
+
+impl Operation {
+    pub fn new(options: &GatewayOptions) -> Self {
+        Operation {
+            admission: Admission::new(options.limits, options.give_back),
+            drain: Drain::default(),
+            calls: Drain::default(),
+            metrics: Metrics::default(),
+            live: Arc::default(),
+            cancel_running: CancellationToken::new(),
+            abandon: CancellationToken::new(),
+            closing: CancellationToken::new(),
+        }
+    }
+}

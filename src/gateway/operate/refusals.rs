@@ -32,16 +32,9 @@ pub struct CountedRefusals {
 
 impl CountedRefusals {
     pub fn record(&self) -> AuditRecord<'_> {
-        AuditRecord {
-            time: SystemTime::now(),
-            principal: &self.principal,
-            view: "",
-            session: "",
-            trace: "",
-            event: AuditEvent::Refusal { status: self.status, count: self.count },
-            outcome: AuditOutcome::Error(reason(self.status)),
-            duration: Duration::ZERO,
-        }
+        let event = AuditEvent::Refusal { status: self.status, count: self.count };
+        let outcome = AuditOutcome::Error(reason(self.status));
+        AuditRecord::new(SystemTime::now(), &self.principal, event, outcome)
     }
 }
 

@@ -5,8 +5,8 @@ use serde_json::{Value, json};
 const KEY: &str = "0123456789abcdef0123456789abcdef";
 const OTHER: &str = "fedcba9876543210fedcba9876543210";
 
-fn sessions(secrets: &[&str]) -> Sessions {
-    Sessions::new(Arc::new(SessionKeys::new(secrets.iter().copied()).unwrap()), SESSION_LIFETIME)
+fn sessions(secrets: &[&str]) -> SessionIds {
+    SessionIds::new(Arc::new(SessionKeys::new(secrets.iter().copied()).unwrap()), SESSION_LIFETIME)
 }
 
 fn claims() -> SessionClaims {
@@ -54,7 +54,7 @@ fn expired_foreign_and_ended_ids_are_refused() {
 fn an_id_of_another_gateway_is_refused() {
     let id = sessions(&[OTHER]).seal(claims(), at(0)).unwrap();
     assert_eq!(sessions(&[KEY]).open(&id, "ann", "ops", at(0)), Err(SessionRefusal::Forged));
-    let random = Sessions::new(Arc::new(SessionKeys::random().unwrap()), SESSION_LIFETIME);
+    let random = SessionIds::new(Arc::new(SessionKeys::random().unwrap()), SESSION_LIFETIME);
     assert_eq!(random.open(&id, "ann", "ops", at(0)), Err(SessionRefusal::Forged));
 }
 
@@ -106,7 +106,7 @@ fn few_of_many_sessions_are_remembered() {
 #[test]
 fn nothing_ends_before_its_time() {
     let late = at(0) + Duration::from_millis(900);
-    let sessions = Sessions::new(Arc::new(SessionKeys::new([KEY]).unwrap()), Duration::from_secs(2));
+    let sessions = SessionIds::new(Arc::new(SessionKeys::new([KEY]).unwrap()), Duration::from_secs(2));
     let id = sessions.seal(claims(), late).unwrap();
     assert!(sessions.open(&id, "ann", "ops", late + Duration::from_millis(1_999)).is_ok());
     assert_eq!(sessions.open(&id, "ann", "ops", at(3)).map(drop), Err(SessionRefusal::Expired));

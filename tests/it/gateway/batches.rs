@@ -145,7 +145,7 @@ async fn each_request_of_a_batch_counts_for_the_limit_and_leaving_cancels_all() 
     let refused = client.post(&json!([sum(1, 1), sum(2, 1), sum(3, 1)]), &own).await;
     assert_eq!((refused.status, refused.header("retry-after")), (413, None));
     assert_eq!(client.post(&json!([sum(1, 1), sum(2, 1), 7]), &own).await.status, 200);
-    let metrics = world.gateway.metrics.text(&world.gateway.gauges());
+    let metrics = world.gateway.operation.metrics.text(&world.gateway.gauges());
     let is_counted = |line: &str| {
         line.starts_with("mcp_server_operation_duration_seconds_count")
             && line.contains("\"sum\"")
@@ -173,7 +173,7 @@ async fn a_request_of_a_batch_makes_room_for_another_when_it_ends() {
     assert_eq!(client.event().await["id"], 2);
     assert_eq!(world.act().await, "started");
     // The other request of the batch still runs.
-    assert_eq!(world.gateway.admission.running(), (1, 0));
+    assert_eq!(world.gateway.operation.admission.running(), (1, 0));
     assert_eq!(world.client().await.post(&sum(3, 1), &own).await.status, 200);
     drop(client);
     assert_eq!(world.act().await, "cancelled");

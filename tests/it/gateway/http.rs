@@ -251,7 +251,7 @@ async fn listeners_of_both_eras_hear_of_changes() {
     );
     assert_eq!(legacy.event().await["method"], "notifications/tools/list_changed");
 
-    world.gateway.stop.cancel();
+    world.gateway.operation.closing.cancel();
     let ended = client.event().await;
     assert_eq!((&ended["id"], &ended["result"]["resultType"]), (&json!(9), &json!("complete")));
     assert_eq!(legacy.chunk().await, None);

@@ -206,10 +206,10 @@ async fn a_limited_view_has_no_resources_unless_it_names_their_server() {
     let everything = View::everything();
     assert!(everything.shows(OfferKind::Prompts, "notes"));
     let seen = |name: &str| {
-        served.world.gateway.views.load().of_path(
+        served.world.gateway.identity.views.load().of_path(
             &format!("/mcp/{name}"),
             "/mcp",
-            &served.world.gateway.anonymous,
+            &served.world.gateway.identity.anonymous,
         )
     };
     let (closed, open) = (seen("closed").unwrap(), seen("open").unwrap());

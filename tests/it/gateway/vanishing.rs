@@ -32,7 +32,7 @@ async fn nothing_left(world: &World) {
     let gone = async {
         loop {
             let gauges = world.gateway.gauges();
-            let calls = world.gateway.calls.running() + world.gateway.drain.running();
+            let calls = world.gateway.operation.calls.running() + world.gateway.operation.drain.running();
             if (gauges.requests, gauges.streams, gauges.connections, calls) == (0, 0, 0, 0) {
                 return;
             }
@@ -113,7 +113,7 @@ async fn a_reset_stream_of_http_2_cancels_its_call_and_no_other() {
     assert_eq!((world.act().await, world.act().await), ("started", "started"));
     client.write_all(&frame(RESET, 0, 1, &8_u32.to_be_bytes())).await.unwrap();
     assert_eq!(act_within_a_second(&mut world).await, "cancelled");
-    assert_eq!(world.gateway.calls.running(), 1, "the other call of the connection goes on");
+    assert_eq!(world.gateway.operation.calls.running(), 1, "the other call of the connection goes on");
     drop(client);
     assert_eq!(act_within_a_second(&mut world).await, "cancelled");
     nothing_left(&world).await;

@@ -101,7 +101,7 @@ impl PyGateway {
     /// A warning when everyone who reaches this address may call the tools; None on this machine, and with credentials.
     fn exposure(&self, host: &str, port: u16) -> Option<String> {
         let is_local = host.parse::<IpAddr>().is_ok_and(|ip| unmapped(ip).is_loopback());
-        (!is_local && !self.core.authenticator.load().is_closed()).then(|| {
+        (!is_local && !self.core.identity.authenticator.load().is_closed()).then(|| {
             format!(
                 "everyone who can reach {host}:{port} may call every tool: give `token`, `jwt` or `authenticate`, or serve on 127.0.0.1"
             )
@@ -110,8 +110,10 @@ impl PyGateway {
 
     /// A line for the log when the process has too few descriptors for `max_connections`.
     fn few_descriptors(&self) -> Option<String> {
-        let (most, wanted) =
-            (self.core.admission.most_connections(), self.core.admission.limits().max_connections);
+        let (most, wanted) = (
+            self.core.operation.admission.most_connections(),
+            self.core.operation.admission.limits().max_connections,
+        );
         (most < wanted).then(|| {
             format!(
                 "at most {most} connections at once, not {wanted}: the process may have too few descriptors open; raise its limit (`ulimit -n`, `LimitNOFILE=`)"
@@ -152,7 +154,7 @@ impl PyGateway {
 
     /// Refuses new requests; what runs may end, then serving ends.
     fn drain(&self) {
-        self.core.drain.begin();
+        self.core.operation.drain.begin();
     }
 
     /// Ends serving at once; what runs is answered if its client still waits.
@@ -183,7 +185,7 @@ impl PyGateway {
         process::check_generation(self.generation)?;
         let core = self.core.clone();
         let _ = process::spawn(async move {
-            let view = core.views.load().standard();
+            let view = core.identity.views.load().standard();
             core.upstreams.listed(&view, None).await;
         });
         Ok(())
@@ -247,13 +249,13 @@ impl PyGateway {
     /// In seconds.
     #[getter]
     fn write_timeout(&self) -> f64 {
-        self.core.admission.limits().write_timeout.as_secs_f64()
+        self.core.operation.admission.limits().write_timeout.as_secs_f64()
     }
 
     /// The key of the operator for the inspector; None where it is not served.
     #[getter]
     fn inspect_key(&self) -> Option<&str> {
-        self.core.has_inspector().then(|| self.core.inspector.key())
+        self.core.has_inspector().then(|| self.core.identity.inspector.key())
     }
 }
 
@@ -271,14 +273,14 @@ impl PyGateway {
     ) -> impl Future<Output = Result<(String, u16), HubError>> + Send + use<> {
         let (place, core) = (self.listener.clone(), self.core.clone());
         async move {
-            core.authenticator.load_full().prepare().await?;
+            core.identity.authenticator.load_full().prepare().await?;
             let failed = |error: std::io::Error| {
                 let text = format!("Cannot listen on {host}:{port}: {error}");
                 HubError::new(ErrorKind::Connect, text).with_outcome(Outcome::NotSent)
             };
             let listener = TcpListener::bind((host.as_str(), port)).await.map_err(failed)?;
             let address = listener.local_addr().map_err(failed)?;
-            core.inspector.listens_on(address.ip());
+            core.identity.inspector.listens_on(address.ip());
             *place.lock() = Some(listener);
             Ok((address.ip().to_string(), address.port()))
         }
@@ -308,7 +310,7 @@ async fn until_drained<T>(core: &Gateway, grace: Duration, serving: impl Future<
     let mut serving = pin!(serving);
     tokio::select! {
         served = serving.as_mut() => return Some(served),
-        () = core.drain.begun() => {}
+        () = core.operation.drain.begun() => {}
     }
     let drained = async { tokio::join!(core.drain(grace), serving).1 };
     tokio::time::timeout(connections_end(grace), drained).await.ok()

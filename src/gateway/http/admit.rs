@@ -1,0 +1,269 @@
+//! What happens to an HTTP request before its body is read: origin, credentials, view, limits.
+//!
+//! ```text
+//! Host, Origin, CORS ─► /healthz, /readyz, /.well-known ─► /inspect ─► who calls (401, 403) ─► /metrics ─► view (404) ─► limits (429)
+//! ```
+//!
+//! While the gateway drains, new requests get 503. Answers to the questions of running calls, cancellations, and requests about
+//! tasks are taken: its body shows which one a message is.
+
+use crate::answer::stopping;
+use crate::http::identify::RequestOrigin;
+use crate::http::inspect::{self, InspectRoute};
+use crate::http::origin;
+use crate::http::reply::HttpReply;
+use crate::http::{cors, resource_metadata};
+use crate::identity::authenticator::{AuthenticationRefusal, Authenticator};
+use crate::operate::DrainPermit;
+use crate::operate::held_bytes::HeldBytes;
+use crate::operate::limits::{AdmissionPermit, PermitKind, TooMany};
+use crate::rpc::{RpcError, RpcRequest};
+use crate::state::Gateway;
+use http::request::Parts;
+use http::{HeaderValue, Method, StatusCode, header};
+use std::sync::Arc;
+use std::time::SystemTime;
+use toolhub_engine::served::View;
+use toolhub_types::principal::Principal;
+
+const HEALTH: &str = "/healthz";
+const READINESS: &str = "/readyz";
+const METRICS: &str = "/metrics";
+/// The text format of Prometheus.
+const METRICS_TYPE: &str = "text/plain; version=0.0.4; charset=utf-8";
+
+/// A request that may be read: who calls, what they see, and its place among those that are running.
+pub struct Admitted {
+    pub origin: RequestOrigin,
+    pub place: RequestPermit,
+    /// It uses the transport HTTP+SSE.
+    pub is_sse: bool,
+    /// It is for the inspector.
+    pub inspects: Option<InspectRoute>,
+    /// It came while the gateway drains.
+    is_late: bool,
+}
+
+/// Held while a request runs.
+pub struct RequestPermit {
+    _occupied: AdmissionPermit,
+    /// A long-lived stream does not keep the gateway from stopping.
+    _running: Option<Arc<DrainPermit>>,
+    /// The body.
+    _held: Option<HeldBytes>,
+}
+
+impl RequestPermit {
+    /// The body is held until the request has ended: what was read of it is as large.
+    pub fn hold(&mut self, body: HeldBytes) {
+        self._held = Some(body);
+    }
+
+    /// The place of a request whose answer is a long-lived stream.
+    pub fn into_stream(self, gateway: &Gateway, principal: &Principal) -> Result<RequestPermit, TooMany> {
+        let occupied = gateway.operation.admission.enter(&principal.id, PermitKind::Stream)?;
+        Ok(RequestPermit { _occupied: occupied, _running: None, _held: None })
+    }
+
+    /// A place for each request of a batch; all of them or none. A batch for which there never is room gets 413, because a client
+    /// would send it again after 429.
+    pub fn for_requests(
+        self,
+        gateway: &Gateway,
+        principal: &Principal,
+        requests: usize,
+    ) -> Result<Vec<RequestPermit>, HttpReply> {
+        let most = gateway.operation.admission.limits().max_in_flight;
+        if requests > most {
+            return Err(HttpReply::invalid(
+                StatusCode::PAYLOAD_TOO_LARGE,
+                format!(
+                    "Invalid Request: a batch of {requests} requests is larger than this server runs at once, {most}; send several batches"
+                ),
+            ));
+        }
+        let running = self._running.clone();
+        let others = (1..requests).map(|_| {
+            let occupied = gateway.operation.admission.enter(&principal.id, PermitKind::Request)?;
+            Ok(RequestPermit { _occupied: occupied, _running: running.clone(), _held: None })
+        });
+        let mut places = others.collect::<Result<Vec<_>, _>>().map_err(|refused| too_many(&refused))?;
+        places.push(self);
+        Ok(places)
+    }
+}
+
+impl Admitted {
+    /// Refuses a request that came while the gateway drains, unless it belongs to a call or task that runs.
+    pub fn for_request(mut self, gateway: &Gateway, request: &RpcRequest) -> Result<Admitted, HttpReply> {
+        if self.is_late
+            && let Some(running) = gateway.enter(request)
+        {
+            self.place._running = Some(Arc::new(running));
+            return Ok(self);
+        }
+        self.not_draining()
+    }
+
+    /// Refuses a request that came while the gateway drains.
+    pub fn not_draining(self) -> Result<Admitted, HttpReply> {
+        match self.is_late {
+            true => Err(HttpReply::refused(StatusCode::SERVICE_UNAVAILABLE, &stopping())
+                .with(header::RETRY_AFTER, HeaderValue::from_static("1"))),
+            false => Ok(self),
+        }
+    }
+}
+
+/// Admits a request, or answers it without its body.
+pub async fn admit(gateway: &Gateway, parts: &Parts) -> Result<Admitted, HttpReply> {
+    let mut known = None;
+    let admitted = admission(gateway, parts, &mut known).await;
+    if let Err(reply) = &admitted
+        && (reply.status.is_client_error() || reply.status.is_server_error())
+        && parts.uri.path() != READINESS
+    {
+        gateway.refused(reply.status, known.as_deref());
+    }
+    admitted
+}
+
+/// `known` gets the principal as soon as it is.
+async fn admission(
+    gateway: &Gateway,
+    parts: &Parts,
+    known: &mut Option<Arc<Principal>>,
+) -> Result<Admitted, HttpReply> {
+    let options = &gateway.options;
+    if let Err(refusal) = origin::check(parts, &options.allowed_hosts, &options.allowed_origins) {
+        return Err(HttpReply::invalid(StatusCode::FORBIDDEN, refusal.message()));
+    }
+    if let Some(reply) = cors::preflight(gateway, parts) {
+        return Err(reply);
+    }
+    let path = parts.uri.path();
+    let is_get = parts.method == Method::GET;
+    match path {
+        HEALTH if is_get => return Err(HttpReply::text(StatusCode::OK, "ok\n")),
+        READINESS if is_get => return Err(readiness(gateway)),
+        _ => {}
+    }
+    if head_size(parts) > gateway.operation.admission.limits().max_headers {
+        return Err(HttpReply::empty(StatusCode::REQUEST_HEADER_FIELDS_TOO_LARGE));
+    }
+    let authenticator = gateway.identity.authenticator.load_full();
+    if is_get && let Some(reply) = resource_metadata::reply(&authenticator, &options.path, parts) {
+        return Err(reply);
+    }
+    if let Some(route) = inspect::route(gateway, path) {
+        inspect::check(gateway, route, parts)?;
+        return admit_inspector(gateway, route);
+    }
+    let is_metrics = path == METRICS && is_get;
+    let operator = authenticator.shows_metrics_token(&parts.headers).filter(|_| is_metrics);
+    if operator == Some(true) {
+        return Err(metrics(gateway.operation.metrics.text(&gateway.gauges())));
+    }
+    let authenticated = authenticator.authenticate(&parts.headers, SystemTime::now()).await;
+    let principal =
+        authenticated.map_err(|refusal| unauthenticated(gateway, &authenticator, parts, &refusal))?;
+    *known = Some(principal.clone());
+    // Metrics name all tools, so they are not for callers who see some of them only.
+    if is_metrics && principal.view.is_none() {
+        return Err(match operator {
+            Some(_) if principal.is_anonymous() => {
+                unauthenticated(gateway, &authenticator, parts, &AuthenticationRefusal::Missing)
+            }
+            _ => metrics_for(gateway, &principal, operator),
+        });
+    }
+    let views = gateway.identity.views.load_full();
+    let below = |base: &str| views.of_path(path, base, &principal);
+    let usual = below(&options.path);
+    let is_sse = usual.is_none();
+    let view = usual.or_else(|| below(options.sse_path.as_deref()?));
+    let view = view.ok_or_else(|| HttpReply::empty(StatusCode::NOT_FOUND))?;
+    let running = gateway.operation.drain.enter();
+    let is_late = running.is_none();
+    let what = if is_get { PermitKind::Stream } else { PermitKind::Request };
+    let occupied =
+        gateway.operation.admission.enter(&principal.id, what).map_err(|refused| too_many(&refused))?;
+    if let Some(no_room) = gateway.operation.admission.is_full(&principal.id).filter(|_| !is_get) {
+        return Err(HttpReply::no_room(no_room));
+    }
+    // Said before a client that waits for `100 Continue` sends its body.
+    if declared_length(parts).is_some_and(|length| length > options.max_body as u64) {
+        return Err(HttpReply::too_large());
+    }
+    let running = running.filter(|_| !is_get).map(Arc::new);
+    let place = RequestPermit { _occupied: occupied, _running: running, _held: None };
+    Ok(Admitted { origin: RequestOrigin { principal, view }, place, is_sse, inspects: None, is_late })
+}
+
+/// The operator is no caller: it has the limits of callers without credentials, and no view.
+fn admit_inspector(gateway: &Gateway, route: InspectRoute) -> Result<Admitted, HttpReply> {
+    let origin =
+        RequestOrigin { principal: gateway.identity.anonymous.clone(), view: Arc::new(View::everything()) };
+    let occupied = gateway.operation.admission.enter(&origin.principal.id, PermitKind::Request);
+    let occupied = occupied.map_err(|refused| too_many(&refused))?;
+    let running = gateway.operation.drain.enter();
+    let is_late = running.is_none();
+    let place = RequestPermit { _occupied: occupied, _running: running.map(Arc::new), _held: None };
+    Ok(Admitted { origin, place, is_sse: false, inspects: Some(route), is_late })
+}
+
+/// In bytes. hyper has a limit of its own, ASGI servers have others.
+fn head_size(parts: &Parts) -> usize {
+    let headers =
+        parts.headers.iter().map(|(name, value)| name.as_str().len() + value.len() + ": \r\n".len());
+    headers.sum::<usize>() + parts.uri.path().len() + parts.uri.query().map_or(0, str::len)
+}
+
+fn declared_length(parts: &Parts) -> Option<u64> {
+    parts.headers.get(header::CONTENT_LENGTH)?.to_str().ok()?.parse().ok()
+}
+
+fn readiness(gateway: &Gateway) -> HttpReply {
+    match gateway.operation.drain.is_draining() || gateway.hub.is_closed() {
+        true => HttpReply::text(StatusCode::SERVICE_UNAVAILABLE, "draining\n"),
+        false => HttpReply::text(StatusCode::OK, "ready\n"),
+    }
+}
+
+/// What others did is not for a caller: it sees all only where there is no other, and no token for metrics.
+fn metrics_for(gateway: &Gateway, principal: &Principal, operator: Option<bool>) -> HttpReply {
+    match operator {
+        None if !gateway.identity.authenticator.load().has_several_callers() => {
+            metrics(gateway.operation.metrics.text(&gateway.gauges()))
+        }
+        _ => metrics(gateway.operation.metrics.text_of(&principal.id)),
+    }
+}
+
+fn metrics(text: String) -> HttpReply {
+    let mut reply = HttpReply::text(StatusCode::OK, text);
+    reply.headers.clear();
+    reply.with(header::CONTENT_TYPE, HeaderValue::from_static(METRICS_TYPE))
+}
+
+fn unauthenticated(
+    gateway: &Gateway,
+    authenticator: &Authenticator,
+    parts: &Parts,
+    refusal: &AuthenticationRefusal,
+) -> HttpReply {
+    let status = StatusCode::from_u16(refusal.status()).unwrap_or(StatusCode::UNAUTHORIZED);
+    let reply = HttpReply::refused(status, &RpcError::invalid_request(refusal.message()));
+    let metadata = resource_metadata::address(authenticator, &gateway.options.path, parts);
+    let challenge = authenticator.challenge(refusal, metadata.as_deref());
+    match challenge.and_then(|challenge| HeaderValue::try_from(challenge).ok()) {
+        Some(challenge) => reply.with(header::WWW_AUTHENTICATE, challenge),
+        None => reply,
+    }
+}
+
+/// The reply to a caller who has too much running.
+pub fn too_many(refused: &TooMany) -> HttpReply {
+    HttpReply::invalid(StatusCode::TOO_MANY_REQUESTS, "Too many requests at once; try again later")
+        .with(header::RETRY_AFTER, HeaderValue::from(refused.seconds()))
+}

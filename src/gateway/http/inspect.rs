@@ -1,0 +1,186 @@
+//! The inspector of a served hub: `/inspect`, and below it what only its operator may see. Calls of its page go to the MCP
+//! endpoint, as those of any client.
+
+use crate::http::origin::is_from_this_machine;
+use crate::http::reply::{HttpReply, ReplyBody};
+use crate::operate::{AuditEvent, AuditOutcome, AuditRecord};
+use crate::rpc::RpcError;
+use crate::state::{Gateway, INSPECTOR};
+use bytes::Bytes;
+use http::request::Parts;
+use http::{HeaderName, HeaderValue, Method, StatusCode, header};
+use serde::Deserialize;
+use serde_json::{Value, json};
+use std::borrow::Cow;
+use std::sync::Arc;
+use std::time::{Instant, SystemTime};
+use tokio::sync::oneshot;
+use toolhub_engine::hub::answer_refused;
+use toolhub_text::wording::in_chinese;
+use toolhub_types::error::{ErrorKind, HubError};
+use toolhub_types::model::Lang;
+
+/// Who decides about calls on the page, in the audit log. Callers have a prefix and a colon.
+const OPERATOR: &str = "operator";
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum InspectRoute {
+    Page,
+    Servers,
+    Calls,
+    Approvals,
+}
+
+/// A decision about a call that waits.
+#[derive(Deserialize)]
+struct ApprovalDecision {
+    id: String,
+    approve: bool,
+    reason: Option<String>,
+}
+
+/// The route of a path; the MCP endpoint comes first if it has the same one.
+pub fn route(gateway: &Gateway, path: &str) -> Option<InspectRoute> {
+    let found = match path.strip_prefix(INSPECTOR)? {
+        "" => InspectRoute::Page,
+        "/servers" => InspectRoute::Servers,
+        "/calls" => InspectRoute::Calls,
+        "/approvals" => InspectRoute::Approvals,
+        _ => return None,
+    };
+    (!gateway.is_endpoint(path)).then_some(found)
+}
+
+/// Refuses a request that may not be answered.
+pub fn check(gateway: &Gateway, route: InspectRoute, parts: &Parts) -> Result<(), HttpReply> {
+    let (is_local, is_closed) =
+        (gateway.identity.inspector.is_local(), gateway.identity.authenticator.load().is_closed());
+    if !gateway.has_inspector() {
+        return Err(HttpReply::empty(StatusCode::NOT_FOUND));
+    }
+    let is_free = match route {
+        InspectRoute::Page => true,
+        InspectRoute::Servers | InspectRoute::Calls => is_local && !is_closed && is_from_this_machine(parts),
+        InspectRoute::Approvals => false,
+    };
+    if is_free || gateway.identity.inspector.shows_key(&parts.headers) {
+        return Ok(());
+    }
+    let text = "This needs the inspector's key: open the address that was shown when the server started";
+    Err(refused(gateway, StatusCode::FORBIDDEN, text))
+}
+
+pub async fn serve(gateway: &Arc<Gateway>, route: InspectRoute, parts: &Parts, body: &Bytes) -> HttpReply {
+    match (route, &parts.method) {
+        (InspectRoute::Page, &Method::GET) => page(gateway),
+        (InspectRoute::Servers, &Method::GET) => data(&json!({"servers": gateway.upstreams.server_states()})),
+        (InspectRoute::Calls, &Method::GET) => calls(gateway, parts),
+        (InspectRoute::Approvals, &Method::GET) => pending(gateway).await,
+        (InspectRoute::Approvals, &Method::POST) => decide(gateway, body).await,
+        (InspectRoute::Approvals, _) => HttpReply::not_allowed("GET, POST"),
+        _ => HttpReply::not_allowed("GET"),
+    }
+}
+
+fn page(gateway: &Gateway) -> HttpReply {
+    let page = gateway.identity.inspector.page(
+        &gateway.options.name,
+        &gateway.options.path,
+        gateway.hub.options.lang,
+    );
+    let body = ReplyBody::Whole(Bytes::from(page.html.clone()));
+    let reply = HttpReply { status: StatusCode::OK, headers: Vec::new(), body };
+    let policy = HeaderValue::try_from(&page.policy)
+        .unwrap_or_else(|_| HeaderValue::from_static("default-src 'none'"));
+    private(reply)
+        .with(header::CONTENT_TYPE, HeaderValue::from_static("text/html; charset=utf-8"))
+        .with(header::CONTENT_SECURITY_POLICY, policy)
+        .with(header::X_FRAME_OPTIONS, HeaderValue::from_static("DENY"))
+        .with(header::REFERRER_POLICY, HeaderValue::from_static("no-referrer"))
+}
+
+fn data(value: &Value) -> HttpReply {
+    private(HttpReply::json(StatusCode::OK, value.to_string()))
+}
+
+/// The last calls; with `?after=N` only if something has changed since the answer that had this number.
+fn calls(gateway: &Gateway, parts: &Parts) -> HttpReply {
+    let query = parts.uri.query().unwrap_or_default();
+    let after = query.split('&').find_map(|part| part.strip_prefix("after=")?.parse().ok());
+    private(HttpReply::json(StatusCode::OK, gateway.operation.live.changes(after)))
+}
+
+/// Not to be kept by caches, and to be taken for what it says.
+fn private(reply: HttpReply) -> HttpReply {
+    const NO_SNIFF: HeaderName = header::X_CONTENT_TYPE_OPTIONS;
+    reply
+        .with(header::CACHE_CONTROL, HeaderValue::from_static("no-store"))
+        .with(NO_SNIFF, HeaderValue::from_static("nosniff"))
+}
+
+async fn pending(gateway: &Gateway) -> HttpReply {
+    let (sender, receiver) = oneshot::channel();
+    gateway.hub.ledger().pending(None, Box::new(move |rows| drop(sender.send(rows))));
+    match receiver.await {
+        Ok(Ok(rows)) => data(&json!({"pending": rows})),
+        Ok(Err(why)) => unusable(gateway, &why),
+        Err(_) => unusable(gateway, "it is closed"),
+    }
+}
+
+async fn decide(gateway: &Gateway, body: &Bytes) -> HttpReply {
+    let Ok(decision) = serde_json::from_slice::<ApprovalDecision>(body) else {
+        let text = "Expected a JSON object with `id` (text) and `approve` (true or false)";
+        return refused(gateway, StatusCode::BAD_REQUEST, text);
+    };
+    let (sender, receiver) = oneshot::channel();
+    let done = Box::new(move |decided| drop(sender.send(decided)));
+    let begun = (Instant::now(), SystemTime::now());
+    gateway.hub.ledger().decide(decision.id.clone(), None, (decision.approve, decision.reason.clone()), done);
+    let decided = receiver.await;
+    let failure = match &decided {
+        Ok(Ok(Ok(()))) => None,
+        Ok(Ok(Err(_))) => Some(ErrorKind::NotFound),
+        Ok(Err(_)) | Err(_) => Some(ErrorKind::Limit),
+    };
+    // What is not in the log must not look as if it were.
+    if let Err(error) = write_down(gateway, &decision, begun, failure).await {
+        return refused(gateway, StatusCode::SERVICE_UNAVAILABLE, &error.message);
+    }
+    match decided {
+        Ok(Ok(Ok(()))) => data(&json!({"decided": true})),
+        Ok(Ok(Err(refusal))) => {
+            refused(gateway, StatusCode::NOT_FOUND, &answer_refused(&decision.id, refusal))
+        }
+        Ok(Err(why)) => unusable(gateway, &why),
+        Err(_) => unusable(gateway, "it is closed"),
+    }
+}
+
+/// The decision in the audit log.
+async fn write_down(
+    gateway: &Gateway,
+    decision: &ApprovalDecision,
+    (begun, time): (Instant, SystemTime),
+    failure: Option<ErrorKind>,
+) -> Result<(), HubError> {
+    let Some(audit) = &gateway.options.audit else { return Ok(()) };
+    let event = AuditEvent::Approval { id: &decision.id, is_approved: decision.approve };
+    let outcome = failure.map_or(AuditOutcome::Ok, |kind| AuditOutcome::Error(kind.name()));
+    let record = AuditRecord::new(time, OPERATOR, event, outcome);
+    audit.begin(&AuditRecord { duration: begun.elapsed(), ..record }).await
+}
+
+fn unusable(gateway: &Gateway, why: &str) -> HttpReply {
+    let text = format!("The ledger in the store cannot be used ({why})");
+    refused(gateway, StatusCode::SERVICE_UNAVAILABLE, &text)
+}
+
+/// A person reads it, so it is in the language of the hub.
+fn refused(gateway: &Gateway, status: StatusCode, text: &str) -> HttpReply {
+    let text = match gateway.hub.options.lang {
+        Lang::En => Cow::Borrowed(text),
+        Lang::Zh => in_chinese(text),
+    };
+    HttpReply::refused(status, &RpcError::invalid_request(text.into_owned()))
+}

@@ -1,0 +1,131 @@
+//! HTTP+SSE, the transport of 2024-11-05, for old clients: a GET opens the one stream for all messages to the client, and names
+//! the address to which the client posts its own.
+
+use crate::http::accept::{Accepted, is_json};
+use crate::http::admit::{Admitted, RequestPermit, too_many};
+use crate::http::identify::{RequestOrigin, bad_request};
+use crate::http::reply::HttpReply;
+use crate::http::sse_stream::{comment, event};
+use crate::identity::revoked::revoked;
+use crate::operate::held_bytes::HeldMessage;
+use crate::operate::limits::TooMany;
+use crate::rpc::payload::read_payload;
+use crate::rpc::{INTERNAL_ERROR, RpcError};
+use crate::session::sse_clients::{PostedMessage, SseConnection};
+use crate::state::Gateway;
+use crate::stdio::{ClientInput, ClientMessages, serve_client};
+use bytes::Bytes;
+use futures_util::stream::{Stream, unfold};
+use http::request::Parts;
+use http::{Method, StatusCode};
+use std::sync::Arc;
+use std::time::Duration;
+use tokio::sync::mpsc;
+use tokio::sync::mpsc::error::TrySendError;
+use toolhub_types::aside::heavy;
+
+/// How many messages of a client, and how many for it, may wait.
+const MOST_WAITING: usize = 256;
+/// The name of the client's id in the address that it posts to.
+const SESSION: &str = "session";
+
+/// Answers a request at the path of this transport.
+pub fn serve(
+    gateway: &Arc<Gateway>,
+    admitted: Admitted,
+    parts: &Parts,
+    body: &[u8],
+) -> Result<HttpReply, HttpReply> {
+    match parts.method {
+        Method::GET => open(gateway, admitted, parts),
+        Method::POST => post(gateway, admitted, parts, body),
+        _ => Err(HttpReply::not_allowed("GET, POST")),
+    }
+}
+
+struct PostedMessages(mpsc::Receiver<PostedMessage>);
+
+impl ClientMessages for PostedMessages {
+    async fn next(&mut self) -> ClientInput {
+        match self.0.recv().await {
+            Some(PostedMessage { payload, place }) => ClientInput::Payload(Ok(payload), Some(place)),
+            None => ClientInput::End,
+        }
+    }
+}
+
+fn open(gateway: &Arc<Gateway>, admitted: Admitted, parts: &Parts) -> Result<HttpReply, HttpReply> {
+    if !Accepted::of(&parts.headers).events {
+        return Err(HttpReply::invalid(
+            StatusCode::NOT_ACCEPTABLE,
+            "The client must accept text/event-stream",
+        ));
+    }
+    let Admitted { origin, place, .. } = admitted;
+    let (messages, posted) = mpsc::channel(MOST_WAITING);
+    let (output, sent) = mpsc::channel(MOST_WAITING);
+    let connection =
+        gateway.sessions.sse_clients.enter(origin.principal.id.clone(), origin.view.name.clone(), messages);
+    let connection = connection.ok_or_else(|| {
+        let error = RpcError::new(INTERNAL_ERROR, "Internal error: could not read random bytes from the OS");
+        HttpReply::refused(StatusCode::INTERNAL_SERVER_ERROR, &error)
+    })?;
+    tokio::spawn(serve_client(gateway.clone(), origin.clone(), PostedMessages(posted), output, false));
+    let gateway = gateway.clone();
+    let stream = SseStream { is_open: false, sent, gateway, origin, connection, _place: place };
+    Ok(HttpReply::events(stream.events()))
+}
+
+/// The stream of a client. Dropping it ends the connection and cancels the requests of the client.
+struct SseStream {
+    /// The client knows its address.
+    is_open: bool,
+    sent: mpsc::Receiver<HeldMessage>,
+    gateway: Arc<Gateway>,
+    origin: RequestOrigin,
+    connection: SseConnection,
+    _place: RequestPermit,
+}
+
+impl SseStream {
+    fn events(self) -> impl Stream<Item = Bytes> + Send {
+        unfold(self, |mut stream| async move {
+            if !std::mem::replace(&mut stream.is_open, true) {
+                // Relative to the address of the stream, which may be below a place that only a proxy knows.
+                let address = format!("event: endpoint\ndata: ?{SESSION}={}\n\n", stream.connection.id);
+                return Some((Bytes::from(address), stream));
+            }
+            let SseStream { gateway, origin, sent, .. } = &mut stream;
+            tokio::select! {
+                message = sent.recv() => Some((event(message?), stream)),
+                () = tokio::time::sleep(gateway.options.keep_alive) => Some((comment(), stream)),
+                () = revoked(gateway, &origin.principal, &origin.view) => None,
+            }
+        })
+    }
+}
+
+/// A message of a client. Its answer comes on the stream.
+fn post(gateway: &Gateway, admitted: Admitted, parts: &Parts, body: &[u8]) -> Result<HttpReply, HttpReply> {
+    if !is_json(&parts.headers) {
+        return Err(HttpReply::invalid(
+            StatusCode::UNSUPPORTED_MEDIA_TYPE,
+            "The Content-Type must be application/json",
+        ));
+    }
+    let pairs = parts.uri.query().unwrap_or_default().split('&');
+    let id = pairs.filter_map(|pair| pair.split_once('=')).find(|(name, _)| *name == SESSION);
+    let Admitted { origin, place, .. } = admitted;
+    let found =
+        id.and_then(|(_, id)| gateway.sessions.sse_clients.find(id, &origin.principal.id, &origin.view.name));
+    let messages = found.ok_or_else(|| HttpReply::invalid(StatusCode::NOT_FOUND, "Session not found"))?;
+    let payload = heavy(body.len(), || read_payload(body));
+    let payload = payload.map_err(|refused| bad_request(refused.id.as_ref(), &refused.error))?;
+    // Held until the answers are sent: a client that does not read gets no further places.
+    let places = place.for_requests(gateway, &origin.principal, payload.requests())?;
+    match messages.try_send(PostedMessage { payload, place: Box::new(places) }) {
+        Ok(()) => Ok(HttpReply::text(StatusCode::ACCEPTED, "Accepted")),
+        Err(TrySendError::Full(_)) => Err(too_many(&TooMany { retry_after: Duration::from_secs(1) })),
+        Err(TrySendError::Closed(_)) => Err(HttpReply::empty(StatusCode::NOT_FOUND)),
+    }
+}

@@ -1,0 +1,430 @@
+//! Finds out who calls, before anything of a request is looked at: a static token, a JWT, or the user's function.
+//!
+//! Credentials are read from the header `Authorization: Bearer` only. A token in the URL is never read: URLs end up in logs.
+
+use crate::identity::jwt::{JwtOptions, JwtRefusal, JwtVerifier, expiry};
+use crate::session::random;
+use base64::Engine;
+use base64::prelude::BASE64_URL_SAFE_NO_PAD;
+use http::HeaderMap;
+use http::header::AUTHORIZATION;
+use ring::hmac;
+use serde_json::{Map, Value, json};
+use std::collections::BTreeMap;
+use std::time::{Duration, SystemTime};
+use tokio::time::timeout;
+use toolhub_text::canonical::canonical;
+use toolhub_text::secret::Secret;
+use toolhub_types::error::{ErrorKind, HubError};
+use toolhub_types::principal::{Principal, UpstreamTokens};
+use toolhub_types::sync::Arc;
+use toolhub_types::tool::BoxFuture;
+
+/// How long the function of the user may take unless the options say otherwise.
+const FUNCTION_TIMEOUT: Duration = Duration::from_secs(10);
+
+/// How the ids of principals that the user's function has named begin.
+const NAMED_BY_FUNCTION: &str = "user:";
+
+/// A token that the configuration names.
+#[derive(Clone, Debug)]
+pub struct StaticToken {
+    /// What the principal is called in the audit log. Two tokens may name the same one.
+    pub name: String,
+    pub token: Secret,
+    /// The view of its callers; the only one that they may use.
+    pub view: Option<Arc<str>>,
+    /// What upstream servers get in the name of its callers.
+    pub upstream_tokens: UpstreamTokens,
+}
+
+/// What a function of the user sees of a request.
+pub struct RequestCredentials<'a> {
+    pub headers: &'a HeaderMap,
+    /// The bearer token, if there is one.
+    pub token: Option<&'a str>,
+}
+
+/// A function of the user that names the caller; `None` refuses the request. `Err` means that it cannot be asked now.
+pub trait PrincipalFunction: Send + Sync {
+    fn principal<'a>(
+        &'a self,
+        credentials: RequestCredentials<'a>,
+    ) -> BoxFuture<'a, Result<Option<Principal>, HubError>>;
+}
+
+/// What callers have to show. All ways that are configured are tried, in this order; without any, everyone is the anonymous
+/// principal.
+pub struct AuthenticationOptions {
+    pub tokens: Vec<StaticToken>,
+    pub jwt: Option<JwtOptions>,
+    pub function: Option<Arc<dyn PrincipalFunction>>,
+    /// How long the function may take.
+    pub function_timeout: Duration,
+    /// Where clients find the metadata of this resource (RFC 9728), if the gateway is not to serve it itself.
+    pub resource_metadata: Option<String>,
+    /// The token of the operator for the metrics of all callers. It is the token of no caller.
+    pub metrics_token: Option<Secret>,
+}
+
+impl Default for AuthenticationOptions {
+    fn default() -> Self {
+        AuthenticationOptions {
+            tokens: Vec::new(),
+            jwt: None,
+            function: None,
+            function_timeout: FUNCTION_TIMEOUT,
+            resource_metadata: None,
+            metrics_token: None,
+        }
+    }
+}
+
+/// Why a request is refused before it is read.
+#[derive(Clone, Debug, PartialEq)]
+pub enum AuthenticationRefusal {
+    /// 401, without credentials.
+    Missing,
+    /// 401, with ones that do not hold.
+    Invalid(String),
+    /// 403: the token lacks these scopes.
+    Scopes(String),
+    /// 503: the credentials cannot be checked now.
+    Unavailable,
+}
+
+impl AuthenticationRefusal {
+    pub fn status(&self) -> u16 {
+        match self {
+            AuthenticationRefusal::Missing | AuthenticationRefusal::Invalid(_) => 401,
+            AuthenticationRefusal::Scopes(_) => 403,
+            AuthenticationRefusal::Unavailable => 503,
+        }
+    }
+
+    /// The sentence of the answer's body.
+    pub fn message(&self) -> String {
+        match self {
+            AuthenticationRefusal::Missing => "This server needs a bearer token.".to_owned(),
+            AuthenticationRefusal::Invalid(why) => format!("The bearer token is refused: {why}."),
+            AuthenticationRefusal::Scopes(scopes) => format!("The bearer token needs the scopes '{scopes}'."),
+            AuthenticationRefusal::Unavailable => {
+                "Credentials cannot be checked now; try again later.".to_owned()
+            }
+        }
+    }
+}
+
+#[derive(Clone)]
+struct KnownToken {
+    tag: hmac::Tag,
+    principal: Arc<Principal>,
+}
+
+/// Turns the headers of a request into its principal.
+#[derive(Clone)]
+pub struct Authenticator {
+    /// Random for each process: tokens are compared by their tags, in constant time.
+    key: hmac::Key,
+    tokens: Vec<KnownToken>,
+    jwt: Option<Arc<JwtVerifier>>,
+    function: Option<Arc<dyn PrincipalFunction>>,
+    function_timeout: Duration,
+    resource_metadata: Option<String>,
+    metrics: Option<hmac::Tag>,
+    anonymous: Arc<Principal>,
+}
+
+impl Authenticator {
+    pub fn new(options: AuthenticationOptions) -> Result<Self, HubError> {
+        let key = hmac::Key::new(hmac::HMAC_SHA256, &random::<32>()?);
+        let known = |one: &StaticToken| {
+            if !is_bearer(one.token.expose()) {
+                let text = format!(
+                    "The token of '{}' is empty or contains characters that are not allowed in a header.",
+                    toolhub_types::error::clip(&one.name)
+                );
+                return Err(HubError::new(ErrorKind::InvalidArguments, text));
+            }
+            if one.upstream_tokens.iter().any(|upstream| *upstream == one.token) {
+                let text = format!(
+                    "The upstream token of '{}' is its own token; caller tokens are never sent upstream.",
+                    toolhub_types::error::clip(&one.name)
+                );
+                return Err(HubError::new(ErrorKind::InvalidArguments, text));
+            }
+            let principal = Principal {
+                id: format!("token:{}", one.name).into(),
+                rights: rights(&key, Some(one.token.expose()), &Map::new(), &one.upstream_tokens),
+                name: one.name.as_str().into(),
+                view: one.view.clone(),
+                upstream_tokens: one.upstream_tokens.clone(),
+                subject_token: Some(one.token.clone()),
+                ..Principal::default()
+            };
+            let tag = hmac::sign(&key, one.token.expose().as_bytes());
+            Ok(KnownToken { tag, principal: Arc::new(principal) })
+        };
+        let tokens = options.tokens.iter().map(known).collect::<Result<_, _>>()?;
+        // Who calls with it could not be told.
+        for (at, one) in options.tokens.iter().enumerate() {
+            let same = |other: &&StaticToken| other.token.expose() == one.token.expose();
+            if let Some(other) = options.tokens[..at].iter().find(same) {
+                let (first, second) =
+                    (toolhub_types::error::clip(&other.name), toolhub_types::error::clip(&one.name));
+                let text = format!("'{first}' and '{second}' have the same token; give each its own.");
+                return Err(HubError::new(ErrorKind::InvalidArguments, text));
+            }
+        }
+        check_metrics_token(&options)?;
+        let metrics = options.metrics_token.as_ref();
+        Ok(Authenticator {
+            metrics: metrics.map(|token| hmac::sign(&key, token.expose().as_bytes())),
+            tokens,
+            key,
+            jwt: options.jwt.map(JwtVerifier::new).transpose()?.map(Arc::new),
+            function: options.function,
+            function_timeout: options.function_timeout,
+            resource_metadata: options.resource_metadata,
+            anonymous: Arc::new(Principal::anonymous()),
+        })
+    }
+
+    /// An authenticator that asks for nothing.
+    pub fn open() -> Result<Self, HubError> {
+        Authenticator::new(AuthenticationOptions::default())
+    }
+
+    /// Whether callers have to show credentials.
+    pub fn is_closed(&self) -> bool {
+        !self.tokens.is_empty() || self.jwt.is_some() || self.function.is_some()
+    }
+
+    /// Whether there may be several callers, whose use is not for each other.
+    pub fn has_several_callers(&self) -> bool {
+        let first = self.tokens.first().map(|one| &one.principal.id);
+        let differ = self.tokens.iter().any(|one| Some(&one.principal.id) != first);
+        differ || self.jwt.is_some() || self.function.is_some()
+    }
+
+    /// Whether the request has the operator's token for metrics; `None` if there is no such token.
+    pub fn shows_metrics_token(&self, headers: &HeaderMap) -> Option<bool> {
+        let tag = self.metrics.as_ref()?;
+        let Ok(Some(token)) = bearer(headers) else { return Some(false) };
+        Some(hmac::verify(&self.key, token.as_bytes(), tag.as_ref()).is_ok())
+    }
+
+    /// Reads what can be read before the first request, so that mistakes show when the gateway starts.
+    pub async fn prepare(&self) -> Result<(), HubError> {
+        match &self.jwt {
+            Some(jwt) => jwt.read_keys().await,
+            None => Ok(()),
+        }
+    }
+
+    /// [`prepare`](Self::prepare), in place of another one. If the keys of the issuer cannot be read now and its settings are
+    /// the same, those that were read before go on to count.
+    pub async fn prepare_after(&mut self, before: &Authenticator) -> Result<(), HubError> {
+        let prepared = self.prepare().await;
+        match (&self.jwt, &before.jwt) {
+            (Some(new), Some(old)) if prepared.is_err() && new.has_settings_of(old) => {
+                self.jwt = Some(old.clone());
+                Ok(())
+            }
+            _ => prepared,
+        }
+    }
+
+    /// The tokens that are for one view: the name of the principal, and that of the view.
+    pub fn token_views(&self) -> impl Iterator<Item = (&str, &str)> {
+        self.tokens.iter().filter_map(|one| Some((&*one.principal.name, one.principal.view.as_deref()?)))
+    }
+
+    pub async fn authenticate(
+        &self,
+        headers: &HeaderMap,
+        now: SystemTime,
+    ) -> Result<Arc<Principal>, AuthenticationRefusal> {
+        if !self.is_closed() {
+            return Ok(self.anonymous.clone());
+        }
+        let token = match bearer(headers) {
+            // The function may know other schemes.
+            Err(NoBearer::OtherScheme) if self.function.is_some() => None,
+            token => token.map_err(NoBearer::refusal)?,
+        };
+        if let Some(token) = token
+            && let Some(principal) = self.known(token)
+        {
+            return Ok(principal);
+        }
+        let mut refusal = match token {
+            Some(_) => AuthenticationRefusal::Invalid("it is not known".to_owned()),
+            None => AuthenticationRefusal::Missing,
+        };
+        if let (Some(jwt), Some(token)) = (&self.jwt, token) {
+            match jwt.verify(token, now).await {
+                Ok(principal) => return Ok(principal),
+                Err(JwtRefusal::Invalid(why)) => refusal = AuthenticationRefusal::Invalid(why.to_owned()),
+                Err(JwtRefusal::Scopes(scopes)) => refusal = AuthenticationRefusal::Scopes(scopes),
+                Err(JwtRefusal::NoKeys(_)) => refusal = AuthenticationRefusal::Unavailable,
+            }
+        }
+        let Some(function) = &self.function else { return Err(refusal) };
+        let asked = function.principal(RequestCredentials { headers, token });
+        match timeout(self.function_timeout, asked).await {
+            Ok(Ok(Some(principal))) => self.named_by_function(principal, token).ok_or(refusal),
+            Ok(Ok(None)) => Err(refusal),
+            Ok(Err(_)) | Err(_) => Err(AuthenticationRefusal::Unavailable),
+        }
+    }
+
+    /// Whether the credentials of a caller that was let in still show the same caller, with the same view. What cannot be
+    /// found out now stays as it is; so does what the user's function has decided, which is asked for requests only.
+    pub async fn still_accepts(&self, principal: &Principal, now: SystemTime) -> bool {
+        if !self.is_closed() || principal.is_anonymous() {
+            return !self.is_closed() && principal.is_anonymous();
+        }
+        if principal.id.starts_with(NAMED_BY_FUNCTION) {
+            return self.function.is_some();
+        }
+        let Some(token) = principal.subject_token.as_ref().map(Secret::expose) else { return false };
+        let is_same = |now: &Principal| now.id == principal.id && now.view == principal.view;
+        match (self.known(token), &self.jwt) {
+            (Some(known), _) => is_same(&known),
+            (None, Some(jwt)) => match jwt.verify(token, now).await {
+                Ok(verified) => is_same(&verified),
+                Err(refusal) => matches!(refusal, JwtRefusal::NoKeys(_)),
+            },
+            (None, None) => false,
+        }
+    }
+
+    /// The principal of a caller that the user's function has named. Without a name it would be the anonymous one, and with the
+    /// client's own token as its upstream token that one would leave the gateway: both are refused.
+    fn named_by_function(&self, principal: Principal, token: Option<&str>) -> Option<Arc<Principal>> {
+        let leaves = principal.upstream_tokens.iter().any(|upstream| Some(upstream.expose()) == token);
+        if principal.name.is_empty() || leaves {
+            return None;
+        }
+        let id = format!("{NAMED_BY_FUNCTION}{}", principal.name).into();
+        let rights = rights(&self.key, token, &principal.claims, &principal.upstream_tokens);
+        Some(Arc::new(Principal { id, rights, subject_token: token.map(Secret::new), ..principal }))
+    }
+
+    /// When the credentials of a caller end by themselves.
+    pub fn expires(&self, principal: &Principal) -> Option<SystemTime> {
+        self.jwt.as_ref()?;
+        expiry(principal)
+    }
+
+    /// The principal of a static token. All tokens are compared, each in constant time.
+    fn known(&self, token: &str) -> Option<Arc<Principal>> {
+        let mut found = None;
+        for one in &self.tokens {
+            if hmac::verify(&self.key, token.as_bytes(), one.tag.as_ref()).is_ok() {
+                found = Some(one.principal.clone());
+            }
+        }
+        found
+    }
+
+    /// The issuer whose tokens are accepted, unless the operator has the metadata of this resource elsewhere.
+    pub fn described_issuer(&self) -> Option<&JwtOptions> {
+        self.jwt.as_ref().filter(|_| self.resource_metadata.is_none()).map(|jwt| jwt.options())
+    }
+
+    /// The header `WWW-Authenticate` of a refusal. `metadata` is where this gateway has the metadata of the resource.
+    pub fn challenge(&self, refusal: &AuthenticationRefusal, metadata: Option<&str>) -> Option<String> {
+        let mut fields: Vec<(&str, &str)> = Vec::new();
+        match refusal {
+            AuthenticationRefusal::Missing => {}
+            AuthenticationRefusal::Invalid(why) => {
+                fields.extend([("error", "invalid_token"), ("error_description", why)]);
+            }
+            AuthenticationRefusal::Scopes(scopes) => {
+                fields.extend([("error", "insufficient_scope"), ("scope", scopes)]);
+            }
+            AuthenticationRefusal::Unavailable => return None,
+        }
+        if let Some(url) = self.resource_metadata.as_deref().or(metadata) {
+            fields.push(("resource_metadata", url));
+        }
+        let quoted = |(name, value): &(&str, &str)| {
+            let value: String =
+                value.chars().filter(|c| (' '..='~').contains(c) && !"\"\\".contains(*c)).collect();
+            format!("{name}=\"{value}\"")
+        };
+        let fields: Vec<String> = fields.iter().map(quoted).collect();
+        Some(format!("Bearer {}", fields.join(", ")).trim_end().to_owned())
+    }
+}
+
+fn check_metrics_token(options: &AuthenticationOptions) -> Result<(), HubError> {
+    let Some(token) = &options.metrics_token else { return Ok(()) };
+    let text = if !is_bearer(token.expose()) {
+        "The metrics token is empty or contains characters that are not allowed in a header."
+    } else if options.tokens.iter().any(|one| one.token == *token) {
+        "The metrics token is also a caller's token; use a separate one."
+    } else {
+        return Ok(());
+    };
+    Err(HubError::new(ErrorKind::InvalidArguments, text))
+}
+
+/// What a token of which only its claims here are known may grant: each token may grant something else. Signed with the key of
+/// the process, so that nobody can guess the token from it.
+fn rights(
+    key: &hmac::Key,
+    token: Option<&str>,
+    claims: &Map<String, Value>,
+    upstream: &UpstreamTokens,
+) -> Arc<str> {
+    let by_server = upstream.by_server.iter().map(|(server, token)| (server, token.expose()));
+    let common = upstream.common.as_ref().map(Secret::expose);
+    let granted = json!([token, claims, common, by_server.collect::<BTreeMap<_, _>>()]);
+    let tag = hmac::sign(key, canonical(&granted).as_bytes());
+    BASE64_URL_SAFE_NO_PAD.encode(tag).into()
+}
+
+/// Why a request has no bearer token although it has a header for it.
+enum NoBearer {
+    Several,
+    OtherScheme,
+}
+
+impl NoBearer {
+    fn refusal(self) -> AuthenticationRefusal {
+        let why = match self {
+            NoBearer::Several => "there are several Authorization headers",
+            NoBearer::OtherScheme => "the Authorization header has no bearer token",
+        };
+        AuthenticationRefusal::Invalid(why.to_owned())
+    }
+}
+
+/// The bearer token of a request. Two headers, or one that is not a bearer token, are refused: what one reader takes for the
+/// token must not be something else for another.
+fn bearer(headers: &HeaderMap) -> Result<Option<&str>, NoBearer> {
+    let mut all = headers.get_all(AUTHORIZATION).iter();
+    let Some(value) = all.next() else { return Ok(None) };
+    if all.next().is_some() {
+        return Err(NoBearer::Several);
+    }
+    let parts = value.to_str().ok().and_then(|value| value.trim().split_once(' '));
+    match parts {
+        Some((scheme, token)) if scheme.eq_ignore_ascii_case("bearer") && is_bearer(token.trim()) => {
+            Ok(Some(token.trim()))
+        }
+        _ => Err(NoBearer::OtherScheme),
+    }
+}
+
+/// Visible ASCII without spaces.
+fn is_bearer(token: &str) -> bool {
+    !token.is_empty() && token.bytes().all(|byte| byte.is_ascii_graphic())
+}
+
+#[cfg(test)]
+#[path = "authenticator/tests.rs"]
+mod tests;

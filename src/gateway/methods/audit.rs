@@ -1,0 +1,121 @@
+//! The lines of one request in the audit log. The last one is written in any case: a request that is dropped was cancelled.
+
+use crate::exchange::Exchange;
+use crate::identity::caller::Caller;
+use crate::operate::{AuditEvent, AuditOutcome, AuditRecord};
+use serde_json::{Map, Value};
+use std::sync::Arc;
+use std::time::{Duration, Instant, SystemTime};
+use toolhub_types::error::{ErrorKind, HubError, Outcome, clip};
+use toolhub_types::model::Arguments;
+use toolhub_types::telemetry::TRACE_PARENT;
+use toolhub_types::tool::BeforeActing;
+
+pub struct AuditedRequest<'a> {
+    exchange: &'a Exchange,
+    trace: String,
+    event: AuditEvent<'a>,
+    begun: Instant,
+    time: SystemTime,
+    is_written: bool,
+}
+
+impl<'a> AuditedRequest<'a> {
+    /// The request begins now.
+    pub fn new(exchange: &'a Exchange, event: AuditEvent<'a>) -> Self {
+        let (begun, time) = (Instant::now(), SystemTime::now());
+        AuditedRequest { exchange, trace: String::new(), event, begun, time, is_written: false }
+    }
+
+    /// `meta` is what goes to the server.
+    pub fn traced(mut self, meta: &Map<String, Value>) -> Self {
+        self.trace = trace_of(meta);
+        self
+    }
+
+    pub fn begun(&self) -> Instant {
+        self.begun
+    }
+
+    /// Writes the line of a call: the provider that answered, and the kind of the error, or none for a success.
+    pub fn write_call(mut self, answered: Option<&str>, failure: Option<&str>) {
+        self.is_written = true;
+        let event = match self.event {
+            AuditEvent::Call { tool, arguments, call, .. } => {
+                AuditEvent::Call { tool, candidate: answered, arguments, call }
+            }
+            event => event,
+        };
+        self.write_line(event, failure);
+    }
+
+    /// Writes the line: the kind of the error, or none for a success.
+    pub fn write(mut self, failure: Option<ErrorKind>) {
+        self.is_written = true;
+        self.write_line(self.event, failure.map(ErrorKind::name));
+    }
+
+    fn write_line(&self, event: AuditEvent<'_>, failure: Option<&str>) {
+        let Some(audit) = &self.exchange.gateway.options.audit else { return };
+        let outcome = failure.map_or(AuditOutcome::Ok, AuditOutcome::Error);
+        let duration = self.begun.elapsed();
+        audit.write(&record(&self.exchange.caller, &self.trace, event, (self.time, outcome, duration)));
+    }
+}
+
+impl Drop for AuditedRequest<'_> {
+    fn drop(&mut self) {
+        if !self.is_written {
+            self.write_line(self.event, Some(ErrorKind::Cancelled.name()));
+        }
+    }
+}
+
+fn trace_of(meta: &Map<String, Value>) -> String {
+    let parent = meta.get(TRACE_PARENT).and_then(Value::as_str).unwrap_or_default();
+    parent.split('-').nth(1).map(|id| clip(id).into_owned()).unwrap_or_default()
+}
+
+fn record<'a>(
+    caller: &'a Caller,
+    trace: &'a str,
+    event: AuditEvent<'a>,
+    (time, outcome, duration): (SystemTime, AuditOutcome<'a>, Duration),
+) -> AuditRecord<'a> {
+    AuditRecord {
+        time,
+        principal: &caller.principal.id,
+        view: &caller.view.name,
+        session: caller.session.as_deref().unwrap_or_default(),
+        trace,
+        event,
+        outcome,
+        duration,
+    }
+}
+
+/// Writes the line of each attempt of a call that may act, before it is sent; `None` without an audit log.
+pub fn before_acting(
+    exchange: &Exchange,
+    (tool, call): (&str, Option<u64>),
+    args: &Arc<Arguments>,
+    meta: &Map<String, Value>,
+) -> Option<BeforeActing> {
+    let (audit, call) = (exchange.gateway.options.audit.clone()?, call?);
+    let (caller, tool, args) = (exchange.caller.clone(), tool.to_owned(), args.clone());
+    let trace = trace_of(meta);
+    Some(Arc::new(move |candidate| {
+        let (audit, caller, tool, args) = (audit.clone(), caller.clone(), tool.clone(), args.clone());
+        let (candidate, trace) = (candidate.to_owned(), trace.clone());
+        Box::pin(async move {
+            let arguments = args.as_value();
+            let event = AuditEvent::Begin { tool: &tool, candidate: &candidate, arguments, call };
+            let at = (SystemTime::now(), AuditOutcome::Begun, Duration::ZERO);
+            let written = audit.begin(&record(&caller, &trace, event, at)).await;
+            written.map_err(|error| {
+                let text = format!("{} Tool '{}' was not called.", error.message, clip(&tool));
+                HubError { message: text.into(), ..error }.with_outcome(Outcome::NotSent)
+            })
+        })
+    }))
+}

@@ -1,0 +1,158 @@
+//! Search mode: a list of three tools instead of thousands, so that the context of a client stays small.
+//!
+//! `search_tools` finds tools by the ranking of [`Hub::search`], `describe_tool` shows one, `call_tool` calls one. Core tools of
+//! the view are listed beside them. In this mode the three names are those of the gateway, also when the hub has a tool of such
+//! a name; `call_tool` reaches that one.
+
+use crate::identity::view_indexes::ViewIndexes;
+use serde_json::{Value, json};
+use std::sync::Arc;
+use toolhub_engine::hub::{Hub, SearchQuery};
+use toolhub_engine::served::{AUTO_SEARCH_ABOVE, SearchMode, View};
+use toolhub_engine::served::{Audience, ShownTool};
+use toolhub_registry::Snapshot;
+
+pub const SEARCH_TOOLS: &str = "search_tools";
+pub const DESCRIBE_TOOL: &str = "describe_tool";
+pub const CALL_TOOL: &str = "call_tool";
+
+const DEFAULT_HITS: u64 = 10;
+const MOST_HITS: u64 = 50;
+/// What is shown of a description among the hits.
+const SHORT_DESCRIPTION: usize = 200;
+
+/// The tools of the gateway itself.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum GatewayTool {
+    Search,
+    Describe,
+    Call,
+}
+
+impl GatewayTool {
+    pub const ALL: [GatewayTool; 3] = [GatewayTool::Search, GatewayTool::Describe, GatewayTool::Call];
+
+    pub fn name(self) -> &'static str {
+        match self {
+            GatewayTool::Search => SEARCH_TOOLS,
+            GatewayTool::Describe => DESCRIBE_TOOL,
+            GatewayTool::Call => CALL_TOOL,
+        }
+    }
+
+    /// As `tools/list` shows it.
+    pub fn definition(self) -> Value {
+        let name = json!({"type": "string", "description": "The exact name of the tool."});
+        match self {
+            GatewayTool::Search => json!({
+                "name": SEARCH_TOOLS,
+                "description": "Finds tools that fit a task. Many more tools exist than are listed here: search before you \
+                    say that there is none. Returns names and short descriptions, best first.",
+                "inputSchema": {
+                    "type": "object",
+                    "properties": {
+                        "query": {"type": "string", "description": "What the tool should do, in a few words."},
+                        "limit": {
+                            "type": "integer", "minimum": 1, "maximum": MOST_HITS, "default": DEFAULT_HITS,
+                            "description": "How many tools to return at most.",
+                        },
+                    },
+                    "required": ["query"],
+                    "additionalProperties": false,
+                },
+                "annotations": {"readOnlyHint": true},
+            }),
+            GatewayTool::Describe => json!({
+                "name": DESCRIBE_TOOL,
+                "description": "Returns the full definition of one tool: its description and the JSON Schema of its arguments.",
+                "inputSchema": {
+                    "type": "object",
+                    "properties": {"name": name},
+                    "required": ["name"],
+                    "additionalProperties": false,
+                },
+                "annotations": {"readOnlyHint": true},
+            }),
+            GatewayTool::Call => json!({
+                "name": CALL_TOOL,
+                "description": "Calls a tool that search_tools has found. Read its definition with describe_tool first.",
+                "inputSchema": {
+                    "type": "object",
+                    "properties": {
+                        "name": name,
+                        "arguments": {"type": "object", "description": "The arguments of the tool, as its schema asks."},
+                    },
+                    "required": ["name"],
+                    "additionalProperties": false,
+                },
+            }),
+        }
+    }
+}
+
+/// Whether the view lists three tools instead of all. Automatically, when it shows more than [`AUTO_SEARCH_ABOVE`].
+pub fn is_on(view: &View, snapshot: &Snapshot) -> bool {
+    match view.search_mode {
+        SearchMode::On => true,
+        SearchMode::Off => false,
+        SearchMode::Auto => {
+            snapshot.len() > AUTO_SEARCH_ABOVE && view.tools(snapshot).nth(AUTO_SEARCH_ABOVE).is_some()
+        }
+    }
+}
+
+/// The tool of the gateway that has this name. It may not be listed in the view at the moment.
+pub fn named(name: &str, view: &View) -> Option<GatewayTool> {
+    let is_possible = view.search_mode != SearchMode::Off;
+    GatewayTool::ALL.into_iter().find(|tool| is_possible && tool.name() == name)
+}
+
+/// Whether a call of such a name means the tool of the gateway. In automatic mode that does not wait until there are enough tools
+/// to list it: a client may know it from another process, so it is hidden only by a tool of the hub that has its name.
+pub fn is_meant(tool: GatewayTool, view: &View, snapshot: &Snapshot) -> bool {
+    is_on(view, snapshot) || view.tool(snapshot, tool.name()).is_none()
+}
+
+/// The core tools of a view that its callers see, in the order and under the names of the configuration: those stay when namesakes
+/// come and go.
+pub fn core<'a>(view: &'a View, snapshot: &'a Snapshot) -> impl Iterator<Item = ShownTool<'a>> {
+    let is_own = |name: &str| GatewayTool::ALL.iter().any(|tool| tool.name() == name);
+    let names = view.core.iter().filter(move |name| !is_own(name));
+    names.filter_map(|name| view.tool_for(snapshot, name, Audience::Model))
+}
+
+/// The tools of a view that fit a query, best first, as `search_tools` returns them.
+pub fn search<'a>(
+    hub: &Hub,
+    indexes: &ViewIndexes,
+    view: &Arc<View>,
+    query: impl Into<SearchQuery<'a>>,
+    limit: Option<u64>,
+) -> Value {
+    let query = query.into();
+    let wanted = limit.unwrap_or(DEFAULT_HITS).clamp(1, MOST_HITS) as usize;
+    let snapshot = hub.registry.snapshot();
+    let index = indexes.of(view);
+    let hits = match &index {
+        Some(index) => hub.search_part(index, query, wanted),
+        None => hub.search(query, wanted),
+    };
+    let entry = |name: &str| {
+        let tool = view.tool(&snapshot, name)?;
+        Some(json!({"name": tool.name, "description": short(&tool.spec().description)}))
+    };
+    let tools: Vec<Value> = hits.iter().filter_map(|hit| entry(&hit.name)).collect();
+    json!({"tools": tools})
+}
+
+/// The first lines of a description, cut at a word.
+fn short(description: &str) -> String {
+    let text = description.split_whitespace().collect::<Vec<_>>().join(" ");
+    let Some((end, _)) = text.char_indices().nth(SHORT_DESCRIPTION) else { return text };
+    let cut = &text[..end];
+    format!("{}…", cut.rfind(' ').map_or(cut, |space| &cut[..space]))
+}
+
+#[cfg(test)]
+#[path = "search_mode/tests.rs"]
+mod tests;

@@ -1,0 +1,173 @@
+//! The changes that one client hears of: of its lists, and of the resources that it subscribed to.
+
+use crate::kept::{KeptCall, KeptCalls};
+use crate::session::list_changes::ListChanges;
+use crate::session::subscribers::ClientSubscriptions;
+use serde_json::{Value, json};
+use std::collections::{HashSet, VecDeque};
+use std::sync::Arc;
+use tokio::sync::broadcast::Receiver;
+use tokio::sync::broadcast::error::RecvError;
+use toolhub_engine::hub::Hub;
+use toolhub_engine::served::Upstreams;
+use toolhub_engine::served::View;
+use toolhub_protocol::Era;
+use toolhub_types::model::{ChangedOffer, OfferChange, OfferKind};
+use toolhub_types::principal::Principal;
+
+/// The lists whose changes a client wants to hear of.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct WantedLists {
+    pub tools: bool,
+    pub resources: bool,
+    pub prompts: bool,
+}
+
+impl WantedLists {
+    pub const ALL: WantedLists = WantedLists { tools: true, resources: true, prompts: true };
+
+    fn wants(self, kind: OfferKind) -> bool {
+        match kind {
+            OfferKind::Resources | OfferKind::ResourceTemplates => self.resources,
+            OfferKind::Prompts => self.prompts,
+        }
+    }
+}
+
+/// The tasks that a client hears of.
+#[derive(Clone, Debug)]
+pub enum WantedTasks {
+    None,
+    /// Those that this session has made.
+    OfSession(Arc<str>),
+    /// The modern client names them.
+    These(HashSet<Arc<str>>),
+}
+
+impl WantedTasks {
+    pub fn of_session(session: Option<&Arc<str>>) -> Self {
+        session.map_or(WantedTasks::None, |session| WantedTasks::OfSession(session.clone()))
+    }
+
+    fn notice(&self, task: &KeptCall) -> Option<ChangeNotice> {
+        match self {
+            WantedTasks::OfSession(session) if task.owner.is_session(session) && task.era == Era::Legacy => {
+                Some(("notifications/tasks/status", Value::Object(task.summary())))
+            }
+            WantedTasks::These(ids) if task.id().is_some_and(|id| ids.contains(&id)) => {
+                Some(("notifications/tasks", Value::Object(task.details())))
+            }
+            _ => None,
+        }
+    }
+}
+
+/// A notification: its method and its parameters.
+pub type ChangeNotice = (&'static str, Value);
+
+pub struct ClientChanges {
+    /// The id of the principal.
+    caller: Arc<str>,
+    wanted: WantedLists,
+    tools: ListChanges,
+    /// `None` when no more will come.
+    offers: Option<Receiver<OfferChange>>,
+    subscribed: ClientSubscriptions,
+    /// `None` for a client that hears of no tasks.
+    tasks: Option<(WantedTasks, Receiver<Arc<KeptCall>>)>,
+    /// Changes that are still to be reported.
+    due: VecDeque<ChangeNotice>,
+}
+
+impl ClientChanges {
+    /// From now on.
+    pub fn new(
+        hub: &Hub,
+        upstreams: &dyn Upstreams,
+        view: &View,
+        principal: &Principal,
+        wanted: WantedLists,
+        subscribed: ClientSubscriptions,
+    ) -> Self {
+        let (tools, offers) = (ListChanges::new(hub, upstreams, view), Some(upstreams.offer_changes()));
+        let caller = principal.id.clone();
+        ClientChanges { caller, wanted, tools, offers, subscribed, tasks: None, due: VecDeque::new() }
+    }
+
+    /// Reports these tasks too.
+    pub fn with_tasks(self, kept: &KeptCalls, wanted: WantedTasks) -> Self {
+        let tasks = match wanted {
+            WantedTasks::None => None,
+            wanted => Some((wanted, kept.task_changes().subscribe())),
+        };
+        ClientChanges { tasks, ..self }
+    }
+
+    /// Returns after the next change that the client may know of. Dropping the future loses no change.
+    pub async fn next(&mut self, hub: &Hub, view: &View) -> ChangeNotice {
+        loop {
+            if let Some(due) = self.due.pop_front() {
+                return due;
+            }
+            let offers = self.offers.as_mut();
+            let received = async {
+                match offers {
+                    Some(offers) => offers.recv().await,
+                    None => std::future::pending().await,
+                }
+            };
+            let tasks = self.tasks.as_mut();
+            let task_changed = async {
+                match tasks {
+                    Some((wanted, changes)) => {
+                        changes.recv().await.ok().and_then(|task| wanted.notice(&task))
+                    }
+                    None => std::future::pending().await,
+                }
+            };
+            let received = tokio::select! {
+                notice = task_changed => {
+                    self.due.extend(notice);
+                    continue;
+                }
+                true = self.tools.next(hub, view), if self.wanted.tools => {
+                    return ("notifications/tools/list_changed", json!({}));
+                }
+                received = received => received,
+            };
+            match received {
+                Ok(change) => self.due.extend(self.notice(view, &change)),
+                // Some were missed, so the lists may have changed.
+                Err(RecvError::Lagged(_)) => {
+                    let kinds = [OfferKind::Resources, OfferKind::Prompts].into_iter();
+                    self.due.extend(kinds.filter(|kind| self.wanted.wants(*kind)).map(list_changed));
+                }
+                Err(RecvError::Closed) => self.offers = None,
+            }
+        }
+    }
+
+    /// Changes on servers that the view does not show are not reported, nor are those of other callers.
+    fn notice(&self, view: &View, change: &OfferChange) -> Option<ChangeNotice> {
+        if change.caller.as_ref().is_some_and(|caller| *caller != self.caller) {
+            return None;
+        }
+        match &change.what {
+            ChangedOffer::List(kind) => {
+                (self.wanted.wants(*kind) && view.shows(*kind, &change.server)).then(|| list_changed(*kind))
+            }
+            ChangedOffer::Content(uri) => {
+                let own = self.subscribed.known_as(&change.server, uri)?;
+                Some(("notifications/resources/updated", json!({"uri": own})))
+            }
+        }
+    }
+}
+
+fn list_changed(kind: OfferKind) -> ChangeNotice {
+    let method = match kind {
+        OfferKind::Resources | OfferKind::ResourceTemplates => "notifications/resources/list_changed",
+        OfferKind::Prompts => "notifications/prompts/list_changed",
+    };
+    (method, json!({}))
+}

@@ -1,0 +1,335 @@
+//! Sessions without a store: a session id is signed and carries all that the gateway needs to know of the session.
+//!
+//! ```text
+//! id = base64url( payload ‖ HMAC-SHA256(key, payload) )      payload = JSON, a few hundred bytes
+//! ```
+//!
+//! Any replica that has the key serves any request, and sessions take no memory beyond the few that were
+//! [verified](verified) lately. The first key signs, all of them are accepted, so that keys can be rotated. The key of each
+//! purpose (session ids, the state of a question to the caller) is derived from the secret, so that a text of one
+//! purpose never opens as one of another.
+//!
+//! `DELETE` ends a session on the replica that receives it, which remembers the id until it expires.
+
+pub mod by_principal;
+mod claims;
+pub mod client_changes;
+pub mod in_flight;
+pub mod list_changes;
+pub mod log_level;
+pub mod sealing;
+pub mod sse_clients;
+pub mod streams;
+pub mod subscribers;
+mod verified;
+
+pub use claims::SessionClaims;
+pub use verified::OpenSession;
+
+/// The sessions that were ended before they expired, at most about 4 MB of them.
+const MOST_ENDED: usize = 50_000;
+
+use crate::options::GatewayOptions;
+use crate::session::by_principal::PrincipalTable;
+use crate::session::sealing::SealingKey;
+use crate::session::sse_clients::SseClients;
+use base64::Engine;
+use base64::prelude::BASE64_URL_SAFE_NO_PAD;
+use in_flight::RequestsInFlight;
+use log_level::SessionLevels;
+use parking_lot::RwLock;
+use ring::hmac;
+use ring::rand::{SecureRandom, SystemRandom};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
+use streams::SessionStreams;
+use subscribers::SessionSubscriptions;
+use toolhub_types::error::{ErrorKind, HubError};
+use toolhub_types::sync::Mutex;
+use verified::{SessionMark, VerifiedSessions};
+
+/// How long a session lives unless the options say otherwise. A client whose session has expired gets 404 and starts another.
+pub const SESSION_LIFETIME: Duration = Duration::from_secs(7 * 24 * 3600);
+/// How long the ids of a replaced key are accepted unless the options say otherwise.
+pub const KEY_GRACE: Duration = SESSION_LIFETIME;
+/// Shorter secrets can be guessed.
+pub const SHORTEST_SECRET: usize = 32;
+
+/// Longer texts are not of our making.
+const LONGEST_ID: usize = 4096;
+const TAG_LENGTH: usize = 32;
+/// Why a session id or a state is refused. Clients see 404, or an error without the reason: it would help to forge one.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum SessionRefusal {
+    /// Not of our making, changed, or signed with a key that is not accepted any more.
+    Forged,
+    Expired,
+    /// Ended by `DELETE`.
+    Ended,
+    /// Of another principal, or of another view.
+    Foreign,
+}
+
+/// The keys that come of one secret.
+#[derive(Clone)]
+struct SigningKey {
+    session: hmac::Key,
+    /// `None` never happens: the bytes have the length that the cipher wants.
+    state: Option<SealingKey>,
+    /// In seconds since 1970; `None` while the secret is in use.
+    accepted_until: Option<u64>,
+}
+
+impl SigningKey {
+    fn new(secret: &[u8]) -> Self {
+        let root = hmac::Key::new(hmac::HMAC_SHA256, secret);
+        let signed = |label: &[u8]| hmac::sign(&root, label);
+        SigningKey {
+            session: hmac::Key::new(hmac::HMAC_SHA256, signed(b"toolhub session 1").as_ref()),
+            state: SealingKey::new("request state", signed),
+            accepted_until: None,
+        }
+    }
+}
+
+/// The keys of a gateway: the first one signs, all are accepted.
+pub struct SessionKeys {
+    keys: RwLock<Vec<SigningKey>>,
+    /// Counts the rotations.
+    generation: AtomicU64,
+}
+
+impl SessionKeys {
+    /// A key of this process alone: its sessions end with it, and other replicas refuse them.
+    pub fn random() -> Result<Self, HubError> {
+        Ok(SessionKeys::of(vec![SigningKey::new(&random::<32>()?)]))
+    }
+
+    /// The keys of these secrets, which replicas share. The first one signs.
+    pub fn new<'a>(secrets: impl IntoIterator<Item = &'a str>) -> Result<Self, HubError> {
+        let keys: Vec<SigningKey> = secrets.into_iter().map(checked).collect::<Result<_, _>>()?;
+        if keys.is_empty() {
+            return SessionKeys::random();
+        }
+        Ok(SessionKeys::of(keys))
+    }
+
+    fn of(keys: Vec<SigningKey>) -> Self {
+        SessionKeys { keys: RwLock::new(keys), generation: AtomicU64::new(0) }
+    }
+
+    /// Signs with a key of this secret from now on. What the older keys have signed is accepted for `grace` more.
+    pub fn rotate(&self, secret: &str, grace: Duration, now: SystemTime) -> Result<(), HubError> {
+        let key = checked(secret)?;
+        let (now, until) = (seconds(now), end_of(now, grace));
+        let mut keys = self.keys.write();
+        for old in keys.iter_mut() {
+            old.accepted_until = Some(old.accepted_until.map_or(until, |earlier| earlier.min(until)));
+        }
+        keys.retain(|old| old.accepted_until.is_none_or(|until| until > now));
+        keys.insert(0, key);
+        self.generation.fetch_add(1, Ordering::Release);
+        Ok(())
+    }
+
+    fn seal(&self, payload: &[u8]) -> String {
+        let keys = self.keys.read();
+        let mut sealed = payload.to_vec();
+        // There is always a key: both ways to make this have at least one, and rotating adds one.
+        if let Some(key) = keys.first() {
+            sealed.extend_from_slice(hmac::sign(&key.session, payload).as_ref());
+        }
+        BASE64_URL_SAFE_NO_PAD.encode(sealed)
+    }
+
+    pub fn seal_state(&self, place: &[&str], content: &[u8]) -> Option<String> {
+        self.keys.read().first()?.state.as_ref()?.seal(place, content)
+    }
+
+    /// The content of a state that was sealed for the same place.
+    pub fn open_state(&self, place: &[&str], state: &str, now: SystemTime) -> Option<Vec<u8>> {
+        let (keys, now) = (self.keys.read(), seconds(now));
+        let mut accepted = keys.iter().filter(|key| key.accepted_until.is_none_or(|until| until > now));
+        accepted.find_map(|key| key.state.as_ref()?.open(place, state))
+    }
+
+    /// What one of the keys has signed.
+    fn unseal(&self, text: &str, now: u64) -> Result<Unsealed, SessionRefusal> {
+        let mut payload = BASE64_URL_SAFE_NO_PAD.decode(text).map_err(|_| SessionRefusal::Forged)?;
+        let at = payload.len().checked_sub(TAG_LENGTH).ok_or(SessionRefusal::Forged)?;
+        let tag: [u8; TAG_LENGTH] = payload[at..].try_into().map_err(|_| SessionRefusal::Forged)?;
+        payload.truncate(at);
+        let keys = self.keys.read();
+        let mut accepted = keys.iter().filter(|key| key.accepted_until.is_none_or(|until| until > now));
+        // `verify` compares in constant time.
+        let key = accepted.find(|key| hmac::verify(&key.session, &payload, &tag).is_ok());
+        let key = key.ok_or(SessionRefusal::Forged)?;
+        // Rotating holds the lock, so this is the generation of these keys.
+        let generation = self.generation.load(Ordering::Acquire);
+        Ok(Unsealed { payload, tag, accepted_until: key.accepted_until, generation })
+    }
+}
+
+/// A text whose signature is ours.
+struct Unsealed {
+    payload: Vec<u8>,
+    tag: [u8; TAG_LENGTH],
+    /// Until when its key is accepted.
+    accepted_until: Option<u64>,
+    /// The keys with which it was verified.
+    generation: u64,
+}
+
+fn checked(secret: &str) -> Result<SigningKey, HubError> {
+    if secret.len() < SHORTEST_SECRET {
+        let text = format!("session_keys entries need at least {SHORTEST_SECRET} random characters.");
+        return Err(HubError::new(ErrorKind::InvalidArguments, text));
+    }
+    Ok(SigningKey::new(secret.as_bytes()))
+}
+
+/// Bytes that nobody can guess.
+pub(super) fn random<const N: usize>() -> Result<[u8; N], HubError> {
+    let mut bytes = [0; N];
+    SystemRandom::new().fill(&mut bytes).map_err(|_| no_random())?;
+    Ok(bytes)
+}
+
+pub(super) fn no_random() -> HubError {
+    HubError::new(ErrorKind::Auth, "Could not read random bytes from the OS.")
+}
+
+pub(super) fn seconds(time: SystemTime) -> u64 {
+    time.duration_since(UNIX_EPOCH).unwrap_or_default().as_secs()
+}
+
+/// The second in which a span that begins now is over: never before its end, and at once if it is empty.
+pub(super) fn end_of(now: SystemTime, span: Duration) -> u64 {
+    let begun = now.duration_since(UNIX_EPOCH).unwrap_or_default();
+    let end = begun.saturating_add(span);
+    end.as_secs().saturating_add(u64::from(!span.is_zero() && end.subsec_nanos() > 0))
+}
+
+/// The ids of the sessions of a gateway.
+pub struct SessionIds {
+    keys: Arc<SessionKeys>,
+    lifetime: Duration,
+    /// Those that `DELETE` ended before they expired, by the second in which they do.
+    ended: Mutex<PrincipalTable<(u64, SessionMark), ()>>,
+    verified: VerifiedSessions,
+}
+
+impl SessionIds {
+    pub fn new(keys: Arc<SessionKeys>, lifetime: Duration) -> Self {
+        let ended = Mutex::new(PrincipalTable::new(MOST_ENDED));
+        SessionIds { keys, lifetime, ended, verified: VerifiedSessions::default() }
+    }
+
+    pub fn keys(&self) -> &Arc<SessionKeys> {
+        &self.keys
+    }
+
+    /// The id of a new session: visible ASCII that fits into a header.
+    pub fn seal(&self, mut claims: SessionClaims, now: SystemTime) -> Result<String, HubError> {
+        claims.nonce = BASE64_URL_SAFE_NO_PAD.encode(random::<9>()?);
+        claims.issued = seconds(now);
+        claims.expires = end_of(now, self.lifetime);
+        let payload = serde_json::to_vec(&claims)
+            .map_err(|error| HubError::new(ErrorKind::Protocol, error.to_string()))?;
+        Ok(self.keys.seal(&payload))
+    }
+
+    /// Ends a session, as `DELETE` asks, and returns how long it has lived. Other replicas accept its id until it expires.
+    pub fn end(
+        &self,
+        id: &str,
+        principal: &str,
+        view: &str,
+        now: SystemTime,
+    ) -> Result<Duration, SessionRefusal> {
+        let session = self.open(id, principal, view, now)?;
+        let claims = &session.claims;
+        let mut ended = self.ended.lock();
+        if ended.is_full() {
+            ended.retain(|(expires, _), ()| *expires > seconds(now));
+        }
+        ended.insert(principal, (claims.expires, session.mark), ());
+        Ok(Duration::from_secs(seconds(now).saturating_sub(claims.issued)))
+    }
+
+    /// A session that lives and belongs to this principal and view.
+    pub fn open(
+        &self,
+        id: &str,
+        principal: &str,
+        view: &str,
+        now: SystemTime,
+    ) -> Result<Arc<OpenSession>, SessionRefusal> {
+        if id.len() > LONGEST_ID {
+            return Err(SessionRefusal::Forged);
+        }
+        let now = seconds(now);
+        let session = self.verified(id, now)?;
+        let claims = &session.claims;
+        if claims.expires <= now {
+            return Err(SessionRefusal::Expired);
+        }
+        if claims.principal != principal || claims.view != view {
+            return Err(SessionRefusal::Foreign);
+        }
+        if self.ended.lock().get(principal, &(claims.expires, session.mark)).is_some() {
+            return Err(SessionRefusal::Ended);
+        }
+        Ok(session)
+    }
+
+    /// What an id carries, if its signature is ours.
+    fn verified(&self, id: &str, now: u64) -> Result<Arc<OpenSession>, SessionRefusal> {
+        let generation = self.keys.generation.load(Ordering::Acquire);
+        if let Some(session) = self.verified.get(id, generation, now) {
+            return Ok(session);
+        }
+        let Unsealed { payload, tag, accepted_until, generation } = self.keys.unseal(id, now)?;
+        let claims: SessionClaims = serde_json::from_slice(&payload).map_err(|_| SessionRefusal::Forged)?;
+        let mut mark = [0u8; 16];
+        mark.copy_from_slice(&tag[..16]);
+        let session = Arc::new(OpenSession { id: Arc::from(id), claims, mark, accepted_until, generation });
+        self.verified.keep(session.clone());
+        Ok(session)
+    }
+}
+
+/// What a replica knows of the sessions of its clients.
+pub struct Sessions {
+    pub ids: SessionIds,
+    /// The log levels that legacy clients have set.
+    pub levels: SessionLevels,
+    /// The resources that legacy clients have subscribed to.
+    pub subscriptions: SessionSubscriptions,
+    pub streams: SessionStreams,
+    /// The requests of legacy clients on HTTP, by session and id.
+    pub in_flight: RequestsInFlight,
+    /// Clients of the transport HTTP+SSE that are connected.
+    pub sse_clients: SseClients,
+}
+
+impl Sessions {
+    pub fn new(options: &GatewayOptions) -> Result<Self, HubError> {
+        let keys = match &options.session_keys {
+            Some(keys) => keys.clone(),
+            None => Arc::new(SessionKeys::random()?),
+        };
+        Ok(Sessions {
+            ids: SessionIds::new(keys, options.session_lifetime),
+            levels: SessionLevels::default(),
+            subscriptions: SessionSubscriptions::default(),
+            streams: SessionStreams::default(),
+            in_flight: RequestsInFlight::default(),
+            sse_clients: SseClients::default(),
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,395 @@
+//! The stdio endpoint: one message a line, one client. Its client also serves other transports on which a client has one stream.
+
+use crate::http::identify::RequestOrigin;
+use crate::http::{BatchAnswers, fits_in_batch};
+use lines::LineDecoder;
+mod lines;
+mod process;
+
+pub use process::serve_process_stdio;
+
+use crate::answer::{answer, cancel_reason, cancelled_request, in_use, refusal_status, stopping};
+use crate::era::{ClientInfo, legacy, modern};
+use crate::exchange::Exchange;
+use crate::identity::caller::Caller;
+use crate::operate::held_bytes::HeldMessage;
+use crate::rpc::outlet::Outlet;
+use crate::rpc::payload::{BatchEntry, ClientPayload, batch_message, read_payload, takes_batches};
+use crate::rpc::trace::RequestTrace;
+use crate::rpc::{
+    ClientMessage, RpcError, RpcId, RpcRequest, UnreadableMessage, error_message, notification_message,
+};
+use crate::session::client_changes::{WantedLists, WantedTasks};
+use crate::session::in_flight::RequestsInFlight;
+use crate::session::sse_clients::BoxedPermit;
+use crate::state::Gateway;
+use futures_util::StreamExt;
+use serde_json::Value;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
+use tokio::io::{AsyncRead, AsyncWrite, AsyncWriteExt};
+use tokio::sync::mpsc;
+use tokio::task::JoinSet;
+use tokio_util::codec::FramedRead;
+use tokio_util::sync::CancellationToken;
+use toolhub_protocol::Era;
+use toolhub_types::aside::heavy;
+use toolhub_types::tool::{AskCaller, AskFunction, CancelReason};
+
+/// How many answers may wait for a slow client.
+const MOST_WAITING: usize = 256;
+/// What runs when the client closes its end may finish within this time; then it is cancelled.
+const LINE_BUFFER: usize = 64 * 1024;
+const GRACE: Duration = Duration::from_millis(500);
+static NEXT_PIPE: AtomicU64 = AtomicU64::new(0);
+
+/// What comes from a client that has one stream.
+pub enum ClientInput {
+    /// A message or batch, and the place that it holds while it is worked on.
+    Payload(Result<ClientPayload, UnreadableMessage>, Option<BoxedPermit>),
+    TooLong,
+    End,
+}
+
+/// The messages of one client. `next` may be dropped and called again without loss.
+pub trait ClientMessages {
+    fn next(&mut self) -> impl Future<Output = ClientInput> + Send;
+}
+
+impl<R: AsyncRead + Unpin + Send> ClientMessages for FramedRead<R, LineDecoder> {
+    async fn next(&mut self) -> ClientInput {
+        loop {
+            return match StreamExt::next(self).await {
+                Some(Ok(Some(line))) if line.trim_ascii().is_empty() => continue,
+                Some(Ok(Some(line))) => ClientInput::Payload(heavy(line.len(), || read_payload(&line)), None),
+                Some(Ok(None)) => ClientInput::TooLong,
+                Some(Err(_)) | None => ClientInput::End,
+            };
+        }
+    }
+}
+
+/// Serves one client on a pair of streams, until it closes its end or the gateway stops.
+pub async fn serve_stdio(
+    gateway: Arc<Gateway>,
+    reader: impl AsyncRead + Unpin + Send,
+    writer: impl AsyncWrite + Unpin + Send + 'static,
+) {
+    serve_until_gone(gateway, reader, writer, CancellationToken::new()).await;
+}
+
+/// The same; `gone` fires when the client does not read any more, which a writer with a buffer learns late.
+pub async fn serve_until_gone(
+    gateway: Arc<Gateway>,
+    reader: impl AsyncRead + Unpin + Send,
+    writer: impl AsyncWrite + Unpin + Send + 'static,
+    gone: CancellationToken,
+) {
+    let (output, messages) = mpsc::channel(MOST_WAITING);
+    let over = CancellationToken::new();
+    let written = write_all(writer, messages, over.clone());
+    let writing = tokio::spawn(async move { gone.run_until_cancelled(written).await });
+    let origin = RequestOrigin {
+        principal: gateway.identity.anonymous.clone(),
+        view: gateway.identity.views.load().standard(),
+    };
+    let lines = FramedRead::with_capacity(reader, LineDecoder::new(gateway.options.max_body), LINE_BUFFER);
+    serve_client(gateway, origin, lines, output, true).await;
+    // A tool may keep its call, and thereby a way to the client, for longer than the call runs.
+    over.cancel();
+    let _ = writing.await;
+}
+
+/// Serves a client that sends one stream of messages and gets one, until either ends or the gateway stops. `is_alone`: the
+/// gateway has no other client.
+pub async fn serve_client(
+    gateway: Arc<Gateway>,
+    origin: RequestOrigin,
+    mut messages: impl ClientMessages,
+    output: mpsc::Sender<HeldMessage>,
+    is_alone: bool,
+) {
+    let mut client = StdioClient {
+        is_alone,
+        origin,
+        pipe: Arc::from(format!("pipe {}", NEXT_PIPE.fetch_add(1, Ordering::Relaxed))),
+        initialized: None,
+        takes_notifications: false,
+        can_be_asked: CancellationToken::new(),
+        output,
+        in_flight: RequestsInFlight::default(),
+        running: JoinSet::new(),
+        gateway,
+    };
+    let (gateway, mut view) = (client.gateway.clone(), client.origin.view.clone());
+    let subscribed = gateway.sessions.subscriptions.of(&client.origin.principal.id, &client.pipe);
+    let mut changes = gateway
+        .changes(&view, &client.origin.principal, WantedLists::ALL, subscribed)
+        .with_tasks(&gateway.kept, WantedTasks::of_session(Some(&client.pipe)));
+    loop {
+        let input = tokio::select! {
+            () = gateway.operation.closing.cancelled() => break,
+            // The client does not read any more.
+            () = client.output.closed() => break,
+            Some(_) = client.running.join_next() => continue,
+            (method, params) = changes.next(&gateway.hub, &view), if client.takes_notifications => {
+                client.send(notification_message(method, &params)).await;
+                continue;
+            }
+            input = messages.next() => input,
+        };
+        match input {
+            ClientInput::Payload(payload, place) => {
+                if let Some(now) = gateway.identity.views.load().renewed(&view) {
+                    (view, client.origin.view) = (now.clone(), now);
+                }
+                client.receive(payload, place).await;
+            }
+            ClientInput::TooLong => {
+                let error = RpcError::invalid_request("Message exceeds the size limit");
+                client.refuse(None, &error).await;
+            }
+            ClientInput::End => break,
+        }
+    }
+    client.close().await;
+}
+
+/// Writes messages until there are no more senders, or until it is over and what was sent before that is written.
+async fn write_all(
+    mut writer: impl AsyncWrite + Unpin,
+    mut messages: mpsc::Receiver<HeldMessage>,
+    over: CancellationToken,
+) {
+    loop {
+        let message = tokio::select! {
+            message = messages.recv() => message,
+            () = over.cancelled(), if !messages.is_closed() => {
+                messages.close();
+                continue;
+            }
+        };
+        let Some(mut message) = message else { return };
+        message.text.push('\n');
+        if writer.write_all(message.as_ref()).await.is_err() || writer.flush().await.is_err() {
+            return;
+        }
+    }
+}
+
+struct StdioClient {
+    is_alone: bool,
+    gateway: Arc<Gateway>,
+    origin: RequestOrigin,
+    /// Tells this client from those of other pipes.
+    pipe: Arc<str>,
+    /// What a legacy client has said of itself.
+    initialized: Option<ClientInfo>,
+    /// It has the answer to `initialize`.
+    takes_notifications: bool,
+    /// Fires when that is so.
+    can_be_asked: CancellationToken,
+    output: mpsc::Sender<HeldMessage>,
+    in_flight: RequestsInFlight,
+    running: JoinSet<()>,
+}
+
+impl StdioClient {
+    async fn send(&self, message: String) {
+        // A client that does not read any more ends the loop.
+        let _ = self.output.send(message.into()).await;
+    }
+
+    /// Answers a message that no method has read, and writes that down.
+    async fn refuse(&self, id: Option<&RpcId>, error: &RpcError) {
+        self.gateway.refused(refusal_status(error), Some(&self.origin.principal));
+        self.send(error_message(id, error)).await;
+    }
+
+    async fn receive(
+        &mut self,
+        payload: Result<ClientPayload, UnreadableMessage>,
+        place: Option<BoxedPermit>,
+    ) {
+        match payload {
+            Ok(ClientPayload::One(ClientMessage::Request(request))) => {
+                let id = request.id.clone();
+                if let Err(error) = self.start(request, place) {
+                    self.refuse(Some(&id), &error).await;
+                }
+            }
+            Ok(ClientPayload::One(message)) => self.notice(message),
+            Ok(ClientPayload::Batch(entries)) => {
+                match takes_batches(self.initialized.as_ref().map(|client| client.version)) {
+                    Ok(()) => self.start_batch(entries, place),
+                    Err(error) => self.refuse(None, &error).await,
+                }
+            }
+            Err(refused) => self.refuse(refused.id.as_ref(), &refused.error).await,
+        }
+    }
+
+    /// Takes a message that gets no answer.
+    fn notice(&mut self, message: ClientMessage) {
+        match message {
+            ClientMessage::Request(_) => {}
+            ClientMessage::Notification { method, params } => {
+                if method == "notifications/initialized" {
+                    self.has_answer();
+                }
+                if method == "notifications/roots/list_changed" && self.is_alone {
+                    let gateway = self.gateway.clone();
+                    self.running.spawn(async move { gateway.upstreams.roots_changed().await });
+                }
+                if method == "notifications/cancelled"
+                    && let Some(key) = cancelled_request(&params)
+                {
+                    self.in_flight.cancel(&key, cancel_reason(&params));
+                }
+            }
+            ClientMessage::Response { id, outcome } => {
+                self.gateway.kept.questions.answer(&self.client_key(), &id, outcome);
+            }
+        }
+    }
+
+    /// Runs a request beside the others.
+    fn start(&mut self, request: RpcRequest, place: Option<BoxedPermit>) -> Result<(), RpcError> {
+        let (answer, output) = (self.prepared(request)?, self.output.clone());
+        self.running.spawn(async move {
+            if let Some(answer) = answer.await {
+                let _ = output.send(answer).await;
+            }
+            drop(place);
+        });
+        Ok(())
+    }
+
+    /// Runs the requests of a batch beside each other, and answers them together.
+    fn start_batch(&mut self, entries: Vec<BatchEntry>, place: Option<BoxedPermit>) {
+        let mut answers = BatchAnswers::new(&self.gateway, &self.origin.principal);
+        for entry in entries {
+            match entry {
+                Ok(ClientMessage::Request(request)) => {
+                    let id = request.id.clone();
+                    match fits_in_batch(&request).and_then(|()| self.prepared(request)) {
+                        Ok(answer) => answers.run(id, answer),
+                        Err(error) => answers.refuse(Some(&id), &error),
+                    }
+                }
+                Ok(message) => self.notice(message),
+                Err(refused) => answers.refuse(refused.id.as_ref(), &refused.error),
+            }
+        }
+        let output = self.output.clone();
+        self.running.spawn(async move {
+            let answers = answers.all().await;
+            if !answers.is_empty() {
+                let _ = output.send(batch_message(answers)).await;
+            }
+            drop(place);
+        });
+    }
+
+    /// A request that counts as running. `None`: it gets no answer, because its client has cancelled it.
+    fn prepared(
+        &mut self,
+        request: RpcRequest,
+    ) -> Result<impl Future<Output = Option<HeldMessage>> + Send + use<>, RpcError> {
+        let caller = self.caller(&request)?;
+        let running = self.gateway.enter(&request).ok_or_else(stopping)?;
+        // A long-lived stream does not keep the gateway from stopping.
+        let running = (request.method != "subscriptions/listen").then_some(running);
+        let (cancel, cancel_reason) =
+            (self.gateway.operation.cancel_running.child_token(), CancelReason::default());
+        let entry = self.in_flight.enter(request.id.key(), cancel.clone(), cancel_reason.clone());
+        let entry = entry.ok_or_else(|| in_use(&request.id))?;
+        let outlet = Outlet::of(self.output.clone());
+        let (gateway, caller, trace) = (self.gateway.clone(), Arc::new(caller), RequestTrace::default());
+        let exchange = Arc::new(Exchange { gateway, caller, outlet, cancel, cancel_reason, trace });
+        Ok(async move {
+            let answered = answer(request, &exchange).await;
+            drop((entry, running));
+            let is_cancelled =
+                exchange.cancel.is_cancelled() && !exchange.gateway.operation.cancel_running.is_cancelled();
+            (!is_cancelled).then_some(answered.message)
+        })
+    }
+
+    /// The client has the answer to `initialize`.
+    fn has_answer(&mut self) {
+        self.takes_notifications = true;
+        self.can_be_asked.cancel();
+    }
+
+    fn client_key(&self) -> Arc<str> {
+        self.of(Era::Legacy, ClientInfo::unknown(legacy::WITHOUT_HEADER)).client_key()
+    }
+
+    /// Servers may ask the only client of the gateway for its roots at any time, not only during a call.
+    fn share_roots(&self, capabilities: &Value) {
+        if !self.is_alone || !capabilities["roots"].is_object() {
+            return;
+        }
+        let (questions, asker) = (self.gateway.kept.questions.clone(), self.client_key());
+        let (outlet, can_be_asked) = (Outlet::of(self.output.clone()), self.can_be_asked.clone());
+        let ask: AskFunction = Arc::new({
+            let asker = asker.clone();
+            move |method: &str, params: Value| {
+                let asked = questions.clone().ask(outlet.clone(), asker.clone(), method.to_owned(), params);
+                let can_be_asked = can_be_asked.clone();
+                Box::pin(async move {
+                    can_be_asked.cancelled().await;
+                    asked.await
+                })
+            }
+        });
+        let client = AskCaller::one_by_one(asker, Arc::new(capabilities.clone()), ask);
+        self.gateway.upstreams.set_only_client(Some(client));
+    }
+
+    fn of(&self, era: Era, info: ClientInfo) -> Caller {
+        let caller = self.origin.caller(era, info);
+        Caller { session: Some(self.pipe.clone()), has_one_stream: true, ..caller }
+    }
+
+    fn caller(&mut self, request: &RpcRequest) -> Result<Caller, RpcError> {
+        let meta = request.params.meta();
+        if modern::is_modern(&request.method, meta) {
+            return Ok(self.of(Era::Modern, modern::envelope(meta)?));
+        }
+        if request.method == "initialize" {
+            let client = legacy::initialize(&request.params)?;
+            let caller = self.of(Era::Legacy, client.clone());
+            self.share_roots(&client.capabilities);
+            self.initialized = Some(client);
+            return Ok(caller);
+        }
+        // A client that forgot to say so.
+        if self.initialized.is_some() && request.method != "ping" {
+            self.has_answer();
+        }
+        match &self.initialized {
+            Some(client) => Ok(self.of(Era::Legacy, client.clone())),
+            None if request.method == "ping" => {
+                Ok(self.of(Era::Legacy, ClientInfo::unknown(legacy::WITHOUT_HEADER)))
+            }
+            None => Err(RpcError::invalid_request(
+                "Invalid Request: send 'initialize' first, or name the protocol version in '_meta'",
+            )),
+        }
+    }
+
+    async fn close(mut self) {
+        let all_done = async { while self.running.join_next().await.is_some() {} };
+        if tokio::time::timeout(GRACE, all_done).await.is_err() {
+            self.in_flight.cancel_all();
+            while self.running.join_next().await.is_some() {}
+        }
+        if self.is_alone {
+            self.gateway.upstreams.set_only_client(None);
+        }
+        self.gateway.forget_session(&self.origin.principal.id, &self.pipe);
+    }
+}

@@ -1,0 +1,118 @@
+//! The endpoint on stdin and stdout of this process. Its client is gone when it has closed its end of either: what runs may end
+//! within a moment, and serving ends.
+
+use crate::state::Gateway;
+use crate::stdio::serve_until_gone;
+use std::io::{self, Read, Write};
+use std::sync::Arc;
+use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
+use tokio_util::sync::CancellationToken;
+
+const PIPE: usize = 64 * 1024;
+
+/// Serves the client that started this process. From now on, what other code prints goes to stderr, because a line that
+/// is no message would break the protocol; and other code, child processes too, finds an empty stdin, because it would
+/// take the client's messages.
+pub async fn serve_process_stdio(gateway: Arc<Gateway>) -> io::Result<()> {
+    let (input, output) = (taken_stdin()?, taken_stdout()?);
+    #[cfg(unix)]
+    let watched = output.try_clone()?;
+    // Dropping one end ends the other, so neither thread waits for a stream that is over.
+    let (reader, to_reader) = tokio::io::duplex(PIPE);
+    let (from_writer, writer) = tokio::io::duplex(PIPE);
+    let runtime = tokio::runtime::Handle::current();
+    let reading = runtime.clone();
+    // Threads, because a read of stdin cannot be interrupted; they end with the process or their stream.
+    std::thread::Builder::new()
+        .name("toolhub-stdin".to_owned())
+        .spawn(move || pump_in(&reading, input, to_reader))?;
+    // Fires when the client does not read any more, and when all is written.
+    let done = CancellationToken::new();
+    let written = done.clone();
+    std::thread::Builder::new().name("toolhub-stdout".to_owned()).spawn(move || {
+        pump_out(&runtime, from_writer, output);
+        written.cancel();
+    })?;
+    let serving = serve_until_gone(gateway, reader, writer, done.clone());
+    #[cfg(unix)]
+    tokio::join!(serving, watch(watched, &done));
+    #[cfg(not(unix))]
+    serving.await;
+    done.cancelled().await;
+    Ok(())
+}
+
+/// Fires `done` when the other end of a pipe is closed, and ends when it has fired. Where the system does not tell, the next
+/// write does.
+#[cfg(unix)]
+async fn watch(output: std::fs::File, done: &CancellationToken) {
+    use tokio::io::Interest;
+    use tokio::io::unix::AsyncFd;
+    // SAFETY: the descriptor is the file's own, and stays open for as long as it is watched.
+    let watched = unsafe { AsyncFd::register_with_interest(output, Interest::ERROR) };
+    // Files that are no streams cannot be watched.
+    if let Ok(output) = watched
+        && let Some(Ok(_)) = done.run_until_cancelled(output.ready(Interest::ERROR)).await
+    {
+        done.cancel();
+    }
+}
+
+fn pump_in(runtime: &tokio::runtime::Handle, mut input: impl Read, mut to: impl AsyncWrite + Unpin) {
+    let mut buffer = vec![0; PIPE];
+    loop {
+        match input.read(&mut buffer) {
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+            Ok(0) | Err(_) => break,
+            Ok(count) if runtime.block_on(to.write_all(&buffer[..count])).is_err() => break,
+            Ok(_) => {}
+        }
+    }
+    let _ = runtime.block_on(to.shutdown());
+}
+
+fn pump_out(runtime: &tokio::runtime::Handle, mut from: impl AsyncRead + Unpin, mut output: impl Write) {
+    let mut buffer = vec![0; PIPE];
+    loop {
+        match runtime.block_on(from.read(&mut buffer)) {
+            Ok(0) | Err(_) => return,
+            Ok(count) if output.write_all(&buffer[..count]).and_then(|()| output.flush()).is_err() => return,
+            Ok(_) => {}
+        }
+    }
+}
+
+/// The stdin of this process under another descriptor; the usual one is empty.
+#[cfg(unix)]
+fn taken_stdin() -> io::Result<std::fs::File> {
+    use std::os::fd::{AsFd, AsRawFd};
+    let own = io::stdin().as_fd().try_clone_to_owned()?;
+    let empty = std::fs::File::open("/dev/null")?;
+    // SAFETY: both descriptors are those of the process, and dup2 touches no memory.
+    match unsafe { libc::dup2(empty.as_raw_fd(), libc::STDIN_FILENO) } {
+        -1 => Err(io::Error::last_os_error()),
+        _ => Ok(std::fs::File::from(own)),
+    }
+}
+
+#[cfg(not(unix))]
+fn taken_stdin() -> io::Result<io::Stdin> {
+    Ok(io::stdin())
+}
+
+/// The stdout of this process under another descriptor; the usual one leads to stderr.
+#[cfg(unix)]
+fn taken_stdout() -> io::Result<std::fs::File> {
+    use std::os::fd::AsFd;
+    let own = io::stdout().as_fd().try_clone_to_owned()?;
+    // SAFETY: both descriptors are those of the process, and dup2 touches no memory.
+    match unsafe { libc::dup2(libc::STDERR_FILENO, libc::STDOUT_FILENO) } {
+        -1 => Err(io::Error::last_os_error()),
+        _ => Ok(std::fs::File::from(own)),
+    }
+}
+
+#[cfg(not(unix))]
+fn taken_stdout() -> io::Result<io::Stdout> {
+    Ok(io::stdout())
+}
