@@ -82,7 +82,7 @@ pub(super) static TAGS: &[ReasoningTag] = &[
     soft(tokens!("Here are my reasoning steps:", "[BEGIN FINAL RESPONSE]")),
     // The answers of tools, which a model may repeat or invent: what stands between the marks are not its own words.
     pair(
-        element!("tool_response" "tool_responses" "tool_result" "tool_results" "tool_output" "tool_outputs"),
+        element!("tool_responses" "tool_response" "tool_results" "tool_result" "tool_outputs" "tool_output"),
     ),
     pair(element!("function_response" "function_results" "function_result" "TOOL_RESPONSE")),
     pair(element!("atem:function_results")),
