@@ -1340,11 +1340,6 @@ def names_more(said: str, known: str) -> bool:
     Whether a text names something that another one does not.
     """
 
-def notice_in_language(notice: str, lang: str) -> str:
-    """
-    The same, for notices that Python writes.
-    """
-
 def open_hubs() -> int:
     """
     How many hubs are open in this process.

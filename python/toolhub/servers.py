@@ -4,7 +4,6 @@ import logging
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from . import _core
 from .exceptions import ErrorKind, ToolError
 
 if TYPE_CHECKING:
@@ -75,15 +74,11 @@ class LoadReport:
 class LogOnce:
     """Logs the problems of reports, each one once, however often something is loaded."""
 
-    def __init__(self, lang: str = "en") -> None:
+    def __init__(self) -> None:
         self._logged: set[str] = set()
-        self._lang = lang
 
     def log(self, report: LoadReport) -> LoadReport:
-        """Log the problems that are new, and return the report in the language of the hub."""
-        if self._lang != "en":
-            for problems in (report.errors, report.warnings, report.skipped):
-                problems[:] = [_core.notice_in_language(problem, self._lang) for problem in problems]
+        """Log the problems that are new."""
         if len(self._logged) > _MOST_REMEMBERED:
             self._logged.clear()
         parts = ((logging.WARNING, report.errors + report.warnings), (logging.INFO, report.skipped))

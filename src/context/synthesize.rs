@@ -4,6 +4,8 @@
 //! model is asked, and what happens when it fails.
 
 use std::time::Duration;
+use toolhub_text::message;
+use toolhub_text::message::Message;
 use toolhub_types::kind::ToolKind;
 use toolhub_types::model::Part;
 
@@ -34,12 +36,12 @@ pub fn limit(kind: ToolKind, count: usize) -> usize {
 }
 
 /// Why no model is asked; `None` when one may be.
-pub fn too_much(parts: &[Part<'_>]) -> Option<&'static str> {
+pub fn too_much(parts: &[Part<'_>]) -> Option<Message> {
     if parts.len() > MAX_RESULTS {
-        return Some("more than 3 results");
+        return Some(message!("more than 3 results"));
     }
     let chars: usize = parts.iter().map(|part| part.start.chars().take(MAX_CHARS + 1).count()).sum();
-    (chars > MAX_CHARS).then_some("more than 2,000 characters in all")
+    (chars > MAX_CHARS).then(|| message!("more than 2,000 characters in all"))
 }
 
 /// The prompt, in the language of the question; `shown` of each part is what the model sees.

@@ -53,6 +53,7 @@ use toolhub_registry::route::{Directory, Labels, Route};
 use toolhub_registry::select::{self, Candidates, Selection, StrategyInput, StrategyPatterns, Wanted};
 use toolhub_registry::{Candidate, Filter, NameEntry, Registry, Snapshot, UsersWord};
 use toolhub_store::Store;
+use toolhub_text::message;
 use toolhub_types::error::{ErrorKind, HubError, clip};
 use toolhub_types::limit::Gate;
 use toolhub_types::model::{Arguments, CallOptions, Lang, Prefer, Shadow, Source};
@@ -319,10 +320,10 @@ impl Hub {
         let (candidates, healthy) = select::by_capability(snapshot, tag, wanted, &mut self.rng.lock(), now);
         if candidates.is_empty() {
             let known = snapshot.tags().into_keys().take(30).collect::<Vec<_>>().join(", ");
-            let known = if known.is_empty() { "none".to_owned() } else { known };
+            let known = if known.is_empty() { message!("none") } else { known.into() };
             return Err(HubError::new(
                 ErrorKind::NoCapability,
-                format!("No tool has the capability '{}'. Known capabilities: {known}.", clip(tag)),
+                message!("No tool has the capability '{}'. Known capabilities: {}.", clip(tag), known),
             ));
         }
         Ok(self.plan(Arc::from(tag), None, (candidates, healthy), options, now))

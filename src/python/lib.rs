@@ -76,7 +76,7 @@ mod _core {
             release_run, resume_run, settle_row, shown_in_short,
         },
         llm::ChatClient,
-        localized::{in_language, notice_in_language},
+        localized::in_language,
         loop_bridge::{LoopBridge, current_bridge},
         native_offers::{add_offer, ask_own, has_own_offer, own_offers, remove_offer, resource_updated},
         offers::PyOfferQuery,

@@ -290,7 +290,7 @@ impl ServedCall {
 
     fn prepare(&self, py: Python<'_>, args: &Arguments) -> Result<PreparedArguments, HubError> {
         let given = json::to_python(py, args.as_value())
-            .map_err(|error| invalid_arguments(&self.tool.spec.name, error))?;
+            .map_err(|error| invalid_arguments(&self.tool.spec.name, error.to_string()))?;
         let checks = Checks { validate: true, coerce: true, none_is_input: false };
         self.tool.arguments.prepare(&given, &mut CheckPass::new(checks))
     }

@@ -22,6 +22,8 @@ use serde_json::{Map, Value, json};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use toolhub_text::canonical::{canonical, canonical_object, digest_of, json_digest, text_digest};
+use toolhub_text::message;
+use toolhub_text::message::Message;
 use toolhub_types::aside::is_heavy;
 use toolhub_types::error::{ErrorKind, HubError, Outcome, clip};
 use toolhub_types::model::{BoundValue, CallOptions, KeyDigests, Source};
@@ -81,7 +83,7 @@ impl CallContent {
 /// Why arguments have no JSON form.
 #[derive(Clone, Debug)]
 pub struct NotJson {
-    pub sentence: String,
+    pub sentence: Message,
     /// They have too many values.
     pub too_many: bool,
 }
@@ -90,12 +92,12 @@ impl NotJson {
     /// The refusal of a call with such arguments.
     pub fn refusal(&self, tool: &str) -> HubError {
         let kind = if self.too_many { ErrorKind::Limit } else { ErrorKind::InvalidArguments };
-        let text = format!("Invalid arguments for '{}': {}", clip(tool), self.sentence);
+        let text = message!("Invalid arguments for '{}': {}", clip(tool), self.sentence);
         HubError::new(kind, text).with_outcome(Outcome::NotSent)
     }
 
     pub fn not_given() -> Self {
-        NotJson { sentence: "they were not given".to_owned(), too_many: false }
+        NotJson { sentence: message!("they were not given"), too_many: false }
     }
 }
 
@@ -305,7 +307,7 @@ impl CallDefinition {
 }
 
 /// Both definitions, each as [`CallDefinition::text`] has kept it, and what differs.
-pub fn definition_change(before: &str, now: &str) -> String {
+pub fn definition_change(before: &str, now: &str) -> Message {
     let read = |text: &str| serde_json::from_str::<Vec<Value>>(text).unwrap_or_default();
     let is_equal = before == now;
     let (before, now) = (read(before), read(now));
@@ -314,13 +316,18 @@ pub fn definition_change(before: &str, now: &str) -> String {
         false => tools.iter().map(shown_tool).collect::<Vec<_>>().join(" and "),
     };
     if is_equal {
-        return format!("{}; since then its code, or a value that its server gets, has changed", shown(&now));
+        return message!(
+            "{}; since then its code, or a value that its server gets, has changed",
+            shown(&now)
+        );
     }
-    let changed = match (before.as_slice(), now.as_slice()) {
-        ([one], [other]) => format!("; it differs in {}", changed_members(one, other)),
-        _ => String::new(),
-    };
-    format!("then {}, now {}{changed}", shown(&before), shown(&now))
+    let (was, is) = (shown(&before), shown(&now));
+    match (before.as_slice(), now.as_slice()) {
+        ([one], [other]) => {
+            message!("then {}, now {}; it differs in {}", was, is, changed_members(one, other))
+        }
+        _ => message!("then {}, now {}", was, is),
+    }
 }
 
 fn changed_members(before: &Value, now: &Value) -> String {

@@ -14,6 +14,8 @@
 
 use std::collections::HashMap;
 use std::sync::Arc;
+use toolhub_text::message;
+use toolhub_text::message::Message;
 use toolhub_text::near_names;
 use toolhub_types::error::{ErrorKind, HubError, clip};
 use toolhub_types::model::{Prefer, Source};
@@ -48,22 +50,19 @@ impl Route {
     }
 
     /// The rule in plain words; `given` is the source as it was written.
-    pub fn sentence(&self, given: &str, prefer: Prefer) -> String {
+    pub fn sentence(&self, given: &str, prefer: Prefer) -> Message {
         let given = clip(given.trim());
         let why = match self.rule {
-            RouteRule::Auto => "the call names no source".to_owned(),
-            RouteRule::Alias => format!("'{given}' is a label"),
-            RouteRule::Server => format!("'{given}' is an MCP server"),
-            RouteRule::Source => format!("'{given}' is a source"),
+            RouteRule::Auto => message!("the call names no source"),
+            RouteRule::Alias => message!("'{}' is a label", given),
+            RouteRule::Server => message!("'{}' is an MCP server", given),
+            RouteRule::Source => message!("'{}' is a source", given),
         };
-        let order = match prefer {
-            Prefer::Mcps => "MCP servers first",
-            Prefer::Priority => "by priority",
-        };
-        match (&self.server, self.source) {
-            (Some(server), _) => format!("{why}: only server '{}' is asked", clip(server)),
-            (None, Some(source)) => format!("{why}: only '{source}' is asked"),
-            (None, None) => format!("{why}: every source is asked, {order}"),
+        match (&self.server, self.source, prefer) {
+            (Some(server), ..) => message!("{}: only server '{}' is asked", why, clip(server)),
+            (None, Some(source), _) => message!("{}: only '{}' is asked", why, source),
+            (None, None, Prefer::Mcps) => message!("{}: every source is asked, MCP servers first", why),
+            (None, None, Prefer::Priority) => message!("{}: every source is asked, by priority", why),
         }
     }
 }
@@ -130,7 +129,7 @@ impl Labels {
         if let Some(target) = label {
             return self.aliased(given, target, servers);
         }
-        Err(self.unknown(&format!("There is no source '{}'.", clip(given)), &folded, servers))
+        Err(self.unknown(message!("There is no source '{}'.", clip(given)), &folded, servers))
     }
 
     fn aliased(&self, given: &str, target: &Target, servers: &impl Directory) -> Result<Route, HubError> {
@@ -141,28 +140,29 @@ impl Labels {
             Target::Server(id) => match find(id, servers) {
                 Some(server) => Ok(Route { server: Some(server), ..route }),
                 None => {
-                    let what = format!(
+                    let what = message!(
                         "The label '{}' refers to server '{}', which does not exist.",
                         clip(given),
                         clip(id)
                     );
-                    Err(self.unknown(&what, &fold(id), servers))
+                    Err(self.unknown(what, &fold(id), servers))
                 }
             },
         }
     }
 
-    fn unknown(&self, what: &str, folded: &str, servers: &impl Directory) -> HubError {
+    fn unknown(&self, what: Message, folded: &str, servers: &impl Directory) -> HubError {
         let ids = servers.ids();
-        let mut known: Vec<String> = ids.iter().take(SHOWN).map(|id| format!("'{}'", clip(id))).collect();
-        if ids.len() > SHOWN {
-            known.push(format!("and {} more", ids.len() - SHOWN));
-        }
-        let known = if known.is_empty() { "none".to_owned() } else { known.join(", ") };
+        let known: Vec<String> = ids.iter().take(SHOWN).map(|id| format!("'{}'", clip(id))).collect();
+        let known = match ids.len().saturating_sub(SHOWN) {
+            _ if known.is_empty() => message!("none"),
+            0 => known.join(", ").into(),
+            more => message!("{}, and {} more", known.join(", "), more),
+        };
         let suggestions = self.near(folded, ids);
-        let mut message = format!("{what} Known servers: {known}. Known sources: tools, skills, mcps.");
+        let mut message = message!("{} Known servers: {}. Known sources: tools, skills, mcps.", what, known);
         if let Some(near) = suggestions.first() {
-            message.push_str(&format!(" Did you mean '{}'?", clip(near)));
+            message = message!("{} Did you mean '{}'?", message, clip(near));
         }
         HubError { suggestions, ..HubError::new(ErrorKind::NotFound, message) }
     }

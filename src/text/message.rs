@@ -4,7 +4,7 @@
 //! also the id of the sentence: [`Message::text`] finds its Chinese in one table by it, and never looks at a finished text.
 //! Words of tools, servers and the system are messages without a template and stay as they are.
 
-use super::wording::chinese_of;
+use super::wording::{in_chinese, row_of};
 use serde::{Serialize, Serializer};
 use std::borrow::Cow;
 use std::fmt::{self, Display, Write as _};
@@ -128,11 +128,16 @@ impl Message {
             messages.iter().map(|one| one.chinese()).collect::<Vec<_>>().join(join.text(Lang::Zh))
         };
         match &self.0 {
-            Form::Fixed(template) => chinese_of(template).unwrap_or(template).into(),
-            Form::Foreign(text) => super::wording::in_chinese(text),
+            Form::Fixed(template) => {
+                row_of(template).map_or_else(|| in_chinese(template), |(_, chinese)| chinese.into())
+            }
+            Form::Foreign(text) => in_chinese(text),
             Form::Filled(filled) => filled.chinese().into(),
             Form::Listed(list) => joined(&list.messages, list.join).into(),
-            Form::Clause(sentence) => sentence.chinese().trim_end_matches(['。', '.']).to_owned().into(),
+            Form::Clause(sentence) => match &sentence.0 {
+                Form::Foreign(text) => in_chinese(text.trim_end_matches('.')),
+                _ => sentence.chinese().trim_end_matches(['。', '.']).to_owned().into(),
+            },
         }
     }
 
@@ -162,12 +167,19 @@ impl Message {
 impl Filled {
     fn chinese(&self) -> String {
         let mut text = String::with_capacity(self.text.len());
-        let Some(mut rest) = chinese_of(self.template) else { return self.text.clone() };
+        let Some((english, mut rest)) = row_of(self.template) else { return self.text.clone() };
+        // Where sentences of rooms that write text are expected, they are looked for.
+        let sentences: Vec<bool> = english.split('{').skip(1).map(|after| !after.starts_with('}')).collect();
         while let Some((before, after)) = rest.split_once('{') {
             let (number, after) = after.split_once('}').unwrap_or((after, ""));
             text.push_str(before);
-            match number.parse().ok().and_then(|at: usize| self.arguments.get(at)) {
-                Some(Argument::Text(place)) => text.push_str(&self.text[place.clone()]),
+            let at = number.parse().unwrap_or(usize::MAX);
+            match self.arguments.get(at) {
+                Some(Argument::Text(place)) => {
+                    let given = &self.text[place.clone()];
+                    let is_sentence = sentences.get(at) == Some(&true);
+                    text.push_str(&if is_sentence { in_chinese(given) } else { given.into() });
+                }
                 Some(Argument::Message(message)) => text.push_str(&message.chinese()),
                 None => {}
             }
@@ -379,9 +391,9 @@ mod tests {
     #[test]
     fn a_message_in_a_message_is_translated_and_text_is_not() {
         let name = "none".to_owned();
-        let text = message!("Tool '{}' failed: {}", name, "Cancelled.");
-        assert_eq!(text, "Tool 'none' failed: Cancelled.");
-        assert_eq!(text.text(Lang::Zh), "工具 'none' 失败：Cancelled.");
+        let text = message!("Tool '{}' raised {}: {}", name, "none", "Cancelled.");
+        assert_eq!(text, "Tool 'none' raised none: Cancelled.");
+        assert_eq!(text.text(Lang::Zh), "工具 'none' 抛出 none：Cancelled.");
         let told = message!("Tool '{}' failed: {}", &name, &message!("Cancelled."));
         assert_eq!(told.text(Lang::Zh), "工具 'none' 失败：已取消。");
         let list = Message::list(vec![message!("a list"), message!("a text")], Join::Or);

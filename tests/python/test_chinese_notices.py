@@ -1,17 +1,12 @@
-"""A hub with `lang="zh"`: notices about configurations, folders and the store, notes for models, the login page."""
+"""A hub with `lang="zh"`: notes for models, the login page."""
 
 import json
-import logging
 import re
-import sqlite3
 import threading
 import urllib.request
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from pathlib import Path
 from typing import Any
 from urllib.parse import parse_qs, urlsplit
-
-import pytest
 
 from toolhub import ToolHub
 from toolhub.llm import OpenAI
@@ -26,121 +21,6 @@ def is_chinese(text: str) -> bool:
     """No two English words in a row, outside quotations, paths and the words of the system."""
     text = re.sub("(无法读取|不是 YAML)：.*|front matter", "", text)
     return re.search("[\u4e00-\u9fff]", text) is not None and not WORDS.search(QUOTED.sub("", text))
-
-
-WRONG_ENTRIES: dict[str, Any] = {
-    "no object": 5,
-    "nothing": {},
-    "both": {"command": "x", "url": "https://example.com/mcp"},
-    "bad url": {"url": "example"},
-    "ftp": {"url": "ftp://example.com/"},
-    "args": {"command": "x", "args": 5},
-    "arg": {"command": "x", "args": [None]},
-    "env": {"command": "x", "env": {"A=B": "c"}},
-    "number": {"command": "x", "toolhub": {"retries": -1}},
-    "seconds": {"command": "x", "toolhub": {"timeout": 0}},
-    "trust": {"command": "x", "toolhub": {"trust": "some"}},
-    "both effects": {"command": "x", "toolhub": {"effects": True, "assume_read_only": True}},
-    "type": {"command": "x", "type": "carrier-pigeon"},
-    "unset": {"command": "x", "env": {"A": "${NO_SUCH_VARIABLE_ANYWHERE}"}},
-    "editor": {"command": "x", "args": ["${input:key}"]},
-    "env file": {"command": "x", "envFile": "/no/such/file"},
-    "token": {"url": "https://example.com/mcp", "auth": "two words"},
-    "header": {"url": "https://example.com/mcp", "headers": {"a b": "c"}},
-    "x" * 300: {"command": "x"},
-}
-ODD_ENTRIES: dict[str, Any] = {
-    "unknown": {"command": "x", "zzzzzzz": 1},
-    "near": {"command": "x", "arg": ["a"]},
-    "no effect": {"command": "x", "headers": {"a": "b"}},
-    "misplaced": {"command": "x", "retries": 5},
-    "no tools": {"command": "x", "toolhub": {"include": []}},
-}
-
-
-@pytest.mark.parametrize("entry", WRONG_ENTRIES)
-def test_wrong_entries(entry: str) -> None:
-    with ToolHub(lang="zh") as hub:
-        report = hub.load_mcp({"mcpServers": {entry: WRONG_ENTRIES[entry]}})
-        assert report.errors
-        for error in report.errors:
-            assert is_chinese(error.replace(entry, "s")), error
-
-
-@pytest.mark.parametrize("entry", ODD_ENTRIES)
-def test_odd_entries(entry: str) -> None:
-    with ToolHub(lang="zh") as hub:
-        report = hub.load_mcp({"mcpServers": {entry: ODD_ENTRIES[entry]}})
-        for warning in report.warnings:
-            assert is_chinese(warning), warning
-        assert report.warnings
-
-
-def test_wrong_files(tmp_path: Path) -> None:
-    (tmp_path / "text.json").write_text("nothing")
-    (tmp_path / "list.json").write_text("[]")
-    (tmp_path / "empty.json").write_text("{}")
-    (tmp_path / "bytes.json").write_bytes(b"\xff\xfe\x00")
-    with ToolHub(lang="zh") as hub:
-        for name in ("text.json", "list.json", "empty.json", "bytes.json", "missing.json", "."):
-            report = hub.load_mcp(tmp_path / name)
-            for notice in (*report.errors, *report.warnings):
-                assert is_chinese(re.sub(r"：[^：]*at line.*", "", notice)), notice
-        with pytest.raises(
-            ValueError, match=r"服务器 's'：`toolhub.timeout`：必须是大于 0 且不超过一年的秒数"
-        ):
-            hub.add_server("s", command="x", timeout=-1)
-
-
-def test_folders(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
-    tools, skills = tmp_path / "tools", tmp_path / "skills"
-    files = {
-        "empty.py": "x = 1",
-        "nameless.py": "class Tool:\n    description = 'd'\n    def execute(self, input): return input\n",
-        "greedy.py": "class Tool:\n    name = 'g'\n    description = 'd'\n"
-        "    def __init__(self, a): pass\n    def execute(self, input): return input\n",
-        "ends.py": "import sys\nsys.exit(3)\n",
-        "a.b.py": "x = 1",
-        "link.py": None,
-    }
-    tools.mkdir()
-    for name, code in files.items():
-        if code is None:
-            (tools / name).symlink_to(tools / "nowhere.py")
-        else:
-            (tools / name).write_text(code)
-    for name, front in {
-        "pdf": "name: pdf",
-        "big": f"name: {'x' * 80}\ndescription: d",
-        "Other": "name: Other\ndescription: d",
-        "number": "name: 5\ndescription: d",
-        "none": "",
-        "yaml": "name: [",
-    }.items():
-        (skills / name).mkdir(parents=True)
-        (skills / name / "SKILL.md").write_text(f"---\n{front}\n---\nDo it.", "utf-8")
-    with ToolHub(lang="zh") as hub, caplog.at_level(logging.INFO):
-        reports = [hub.load_tools(tools), hub.load_skills(skills), hub.load_tools(tmp_path / "gone")]
-        notices = [text for one in reports for text in (*one.errors, *one.warnings, *one.skipped)]
-    assert len(notices) >= 10
-    untranslated = [notice for notice in notices if not is_chinese(notice)]
-    assert untranslated == []
-    assert {record.message for record in caplog.records} >= set(notices)
-
-
-def test_the_store(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
-    damaged, foreign = tmp_path / "damaged.db", tmp_path / "foreign.db"
-    damaged.write_bytes(b"this is no database " * 500)
-    with sqlite3.connect(foreign) as other:
-        other.execute("create table theirs (a)")
-    other.close()
-    for path in (damaged, foreign, tmp_path):
-        caplog.clear()
-        with caplog.at_level(logging.WARNING):
-            ToolHub(lang="zh", store=path).close()
-        messages = [record.message for record in caplog.records]
-        assert messages
-        assert all(map(is_chinese, messages)), messages
 
 
 def test_the_note_about_arguments_that_a_tool_may_not_know() -> None:

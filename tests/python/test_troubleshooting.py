@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import re
 from pathlib import Path
 
@@ -12,16 +13,24 @@ from toolhub import ErrorKind
 ROOT = Path(__file__).parents[2]
 PAGE = (ROOT / "docs" / "troubleshooting.md").read_text("utf-8")
 WORDING = ROOT / "src" / "text" / "wording" / "zh"
-# A template and its translation: two texts, one after the other.
-TEMPLATE = re.compile(r'\(\s*"((?:[^"\\]|\\.)*)",\s*"(?:[^"\\]|\\.)*",?\s*\)')
+LITERAL = re.compile(r'"((?:[^"\\]|\\.)*)"')
 
 
 def templates() -> list[str]:
-    """The English sentences of the code, `…` for each placeholder."""
-    code = [path.read_text("utf-8") for path in (WORDING.with_suffix(".rs"), *WORDING.glob("*.rs"))]
-    unbroken = [re.sub(r"\\\n\s*", "", part) for part in code]  # texts that go on in the next line
-    texts = [text.replace('\\"', '"') for part in unbroken for text in TEMPLATE.findall(part)]
-    return [re.sub(r"\{[~;,|]?\}", "…", text) for text in texts]
+    """The texts of the code, `…` for each placeholder."""
+    texts: list[str] = []
+    for path in (ROOT / "src").rglob("*.rs"):
+        unbroken = re.sub(r"\\\n\s*", "", path.read_text("utf-8"))  # texts that go on in the next line
+        texts += [text.replace('\\"', '"') for text in LITERAL.findall(unbroken)]
+    texts = [re.sub(r"\{[^{}]*\}", "…", text) for text in texts]
+    for path in (ROOT / "python" / "toolhub").rglob("*.py"):
+        for node in ast.walk(ast.parse(path.read_text("utf-8"))):
+            if isinstance(node, ast.Constant) and isinstance(node.value, str):
+                texts.append(node.value)
+            elif isinstance(node, ast.JoinedStr):
+                parts = [str(part.value) if isinstance(part, ast.Constant) else "…" for part in node.values]
+                texts.append("".join(parts))
+    return texts
 
 
 SENTENCES = templates()
@@ -55,8 +64,8 @@ def test_every_kind_of_error_has_its_place() -> None:
 
 
 def test_every_room_of_sentences_has_its_part() -> None:
-    """Explanations and displays are no errors."""
+    """Explanations are no errors; what is wrong with arguments stands with the other errors of calls."""
     parts = [name for names in re.findall(r"<!-- wording: (.+) -->", PAGE) for name in names.split(", ")]
-    rooms = {path.stem for path in WORDING.glob("*.rs")} - {"explanations", "displays"}
+    rooms = {path.stem for path in WORDING.glob("*.rs")} - {"explanations", "arguments"}
     assert set(parts) == rooms | {"zh"}
     assert len(parts) == len(set(parts))

@@ -5,7 +5,6 @@ import os
 import sys
 
 from ._exits import OutputError
-from ._language import said
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -119,7 +118,7 @@ def json_text(value: "Any", stream: "TextIO | None") -> str:
 
 def say(line: str) -> None:
     """A line about the result: a problem, or what was done."""
-    write_err(f"toolhub: {said(line)}\n")
+    write_err(f"toolhub: {line}\n")
 
 
 def write_err(text: str) -> None:

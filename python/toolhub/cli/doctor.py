@@ -7,7 +7,6 @@ from . import _diagnosis
 from ._catalog import connect_with_progress, open_hub, require_server
 from ._diagnosis import STEPS, Diagnosis
 from ._exits import AUTH, CONNECT, FAILED, OK, USAGE, Failure
-from ._language import said
 from ._output import add_json_argument, clean, paint, put, put_json
 from ._sources import add_source_arguments, config_files
 
@@ -113,10 +112,10 @@ def _put(one: Diagnosis) -> None:
     else:
         if one.passed:
             put(f"  {paint('ok', 'green')}      {', '.join(one.passed)}")
-        put(f"  {paint('FAILED', 'red')}  {one.failed}: {clean(said(one.message))}")
-        put(f"          {said(one.advice)}")
+        put(f"  {paint('FAILED', 'red')}  {one.failed}: {clean(one.message)}")
+        put(f"          {one.advice}")
     for note in one.notes:
-        put(f"  {paint('note', 'yellow')}    {clean(said(note))}")
+        put(f"  {paint('note', 'yellow')}    {clean(note)}")
 
 
 def _as_json(one: Diagnosis) -> dict[str, object]:

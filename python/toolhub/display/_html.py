@@ -78,7 +78,7 @@ def block(text: str, lang: str = "en") -> Html:
     """A text with its lines, cut if it is long."""
     if len(text) <= MOST_CHARACTERS:
         return marked("pre", text)
-    note = said(f"{len(text):,} characters; the first {MOST_CHARACTERS:,} are shown.", lang)
+    note = f"{len(text):,} characters; the first {MOST_CHARACTERS:,} are shown."
     return Html(marked("pre", f"{text[:MOST_CHARACTERS]}…") + marked("div", note, "quiet"))
 
 
@@ -92,7 +92,7 @@ def table(
     # Where there is little room, a table is scrolled and long texts keep a width that can be read.
     text = f'<div class="wide"><table>{"".join(lines)}</table></div>'
     if total is not None and total > len(given):
-        text += marked("div", said(f"{total:,} rows; the first {len(given):,} are shown.", lang), "quiet")
+        text += marked("div", f"{total:,} rows; the first {len(given):,} are shown.", "quiet")
     return Html(text)
 
 
@@ -109,11 +109,6 @@ def bar(kind: str, begin: float, length: float) -> Html:
     left, width = 100 * min(max(begin, 0.0), 1.0), 100 * min(max(length, 0.0), 1.0)
     shape = f"margin-left:{left:.1f}%;width:{min(width, 100 - left):.1f}%"
     return Html(f'<div class="lane"><div class="bar {kind}" style="{shape}"></div></div>')
-
-
-def said(notice: str, lang: str) -> str:
-    """A notice of ours in the language of the hub."""
-    return _core.notice_in_language(notice, lang)
 
 
 def short(text: Any, most: int = 160) -> str:

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Self
 
 from .._checks import check_whole
 from ..events import Event
-from ._html import Bundle, bundle, heading, marked, milliseconds, said, short, table
+from ._html import Bundle, bundle, heading, marked, milliseconds, short, table
 from ._views import server_table
 
 if TYPE_CHECKING:
@@ -104,7 +104,7 @@ class LiveView:
                 ]
                 for call in reversed(self._calls.values())
             ]
-        head = [said(word, lang) for word in ("tool", "from", "state", "time", "error")]
+        head = ["tool", "from", "state", "time", "error"]
         clock = marked("span", time.strftime("%H:%M:%S"), "quiet")
         return bundle(
             heading(marked("b", "ToolHub"), clock),

@@ -14,7 +14,6 @@ from ._html import (
     heading,
     marked,
     milliseconds,
-    said,
     short,
     table,
 )
@@ -38,7 +37,7 @@ def of_hub(hub: "ToolHub") -> Bundle:
     """A hub: its servers and tools."""
     lang, servers = hub.lang, hub.servers()
     tools = hub._core.tools(None, None, None, None)
-    counted = said(f"{len(tools):,} tools, {len(servers):,} servers", lang)
+    counted = f"{len(tools):,} tools, {len(servers):,} servers"
     return bundle(
         heading(marked("b", "ToolHub"), counted),
         server_table(servers, lang) if servers else None,
@@ -48,9 +47,7 @@ def of_hub(hub: "ToolHub") -> Bundle:
 
 def server_table(servers: "Sequence[ServerInfo]", lang: str) -> Html:
     """The state of servers."""
-    head = [
-        said(word, lang) for word in ("server", "state", "protocol", "transport", "number of tools", "error")
-    ]
+    head = ["server", "state", "protocol", "transport", "number of tools", "error"]
     rows = [
         [
             marked("b", short(server.id)),
@@ -81,7 +78,7 @@ def of_tools(tools: "Sequence[ToolInfo]", lang: str) -> Bundle:
 
 
 def _tool_table(tools: "Sequence[ToolInfo]", lang: str) -> Html:
-    head = [said(word, lang) for word in ("tool", "from", "safety", "description")]
+    head = ["tool", "from", "safety", "description"]
     rows = [
         [marked("b", short(tool.name)), _origin(tool.candidates), _safety(tool), short(tool.description)]
         for tool in tools[:MOST_ROWS]
@@ -155,7 +152,7 @@ def _safety(tool: "ToolInfo | Candidate") -> Html:
 
 def of_hits(hits: "Sequence[Hit]", lang: str) -> Bundle:
     """The hits of a search, best first."""
-    head = [said(word, lang) for word in ("score", "tool", "from", "description")]
+    head = ["score", "tool", "from", "description"]
     rows = [
         [
             f"{hit.score:.2f}",
@@ -207,7 +204,7 @@ def _attempts(meta: Mapping[str, Any], lang: str) -> Html | None:
         error = short(attempt.get("error") or "", 200)
         rows.append([label, bar(kind, begin / whole, time / whole), milliseconds(time), error])
         begin += time if one_after_another else 0.0
-    return table([said(word, lang) for word in ("from", "time", "", "error")], rows, len(tried), lang)
+    return table(["from", "time", "", "error"], rows, len(tried), lang)
 
 
 def of_explanation(explanation: "Explanation") -> Bundle:
@@ -234,7 +231,7 @@ def _lanes(candidates: "Sequence[tuple[Candidate, str]]", lang: str) -> Html:
         ]
         for (candidate, kind), row in list(zip(candidates, stats, strict=True))[:MOST_ROWS]
     ]
-    head = [said(word, lang) for word in ("from", "usual time", "", "successful calls")]
+    head = ["from", "usual time", "", "successful calls"]
     return table(head, rows, len(candidates), lang)
 
 
@@ -254,7 +251,7 @@ def of_stats(rows: Sequence[Mapping[str, Any]], lang: str) -> Bundle:
         ]
         for row in rows[:MOST_ROWS]
     ]
-    return bundle(table([said(word, lang) for word in words], cells, len(rows), lang))
+    return bundle(table(list(words), cells, len(rows), lang))
 
 
 def of_run(outcome: "RunOutcome") -> Bundle:

@@ -201,7 +201,7 @@ class ToolHub(
             raise TypeError(f"core must be a list of names, got the text {core!r}")
         self._always_shown = list(core)
         self._lang: Lang = lang
-        self._folders = FolderLoader(self._core, self._registration, self._state, lang)
+        self._folders = FolderLoader(self._core, self._registration, self._state)
         self._skills = LocalSkills(self._core, self._registration)
         for label, target in SOURCE_ALIASES.items():
             self.add_alias(label, target)

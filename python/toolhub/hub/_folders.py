@@ -18,11 +18,10 @@ if TYPE_CHECKING:
 class FolderLoader:
     """Loads folders, and loads them again."""
 
-    def __init__(self, core: _core.Hub, registration: Registration, state: HubState, lang: str) -> None:
+    def __init__(self, core: _core.Hub, registration: Registration, state: HubState) -> None:
         self._core = core
         self._registration = registration
         self._state = state
-        self._lang = lang
         self._folders: Folders | None = None
 
     def load(self, source: str, path: str | os.PathLike[str], python: bool = True) -> LoadReport:
@@ -35,7 +34,7 @@ class FolderLoader:
 
         folder = Path(os.path.expanduser(path))
         if self._folders is None:
-            self._folders = Folders(self._lang)
+            self._folders = Folders()
         report = self._folders.load(self._registration, self._core, source, folder, python)
         return report
 

@@ -44,9 +44,9 @@ class SkillFolder:
 class Folders:
     """The folders of one hub. They are loaded one at a time."""
 
-    def __init__(self, lang: str = "en") -> None:
+    def __init__(self) -> None:
         self._folders: dict[tuple[str, Path], ModuleFolder | SkillFolder] = {}
-        self._log_once = LogOnce(lang)
+        self._log_once = LogOnce()
         # Modules run while they are imported, and may load a folder themselves: in the same thread that is fine.
         self._turn = threading.RLock()
 

@@ -16,6 +16,7 @@ use tokio_util::sync::{CancellationToken, DropGuard};
 use toolhub_registry::Candidate;
 use toolhub_store::tape::TapedAnswer;
 use toolhub_text::invisible::error_line;
+use toolhub_text::message;
 use toolhub_types::aside;
 use toolhub_types::error::{ErrorKind, HubError, Outcome, clip};
 use toolhub_types::limit::{self, Gate, Passage, Permits};
@@ -276,12 +277,13 @@ async fn enter(
 }
 
 fn gave_up() -> HubError {
-    HubError::new(ErrorKind::Cancelled, "Cancelled while waiting for a free slot.")
+    HubError::new(ErrorKind::Cancelled, message!("Cancelled while waiting for a free slot."))
         .with_outcome(Outcome::NotSent)
 }
 
 fn panicked() -> HubError {
-    HubError::new(ErrorKind::ToolError, "Internal error: the tool panicked.").with_outcome(Outcome::Unknown)
+    HubError::new(ErrorKind::ToolError, message!("Internal error: the tool panicked."))
+        .with_outcome(Outcome::Unknown)
 }
 
 /// In characters: an error text that a tool reports is cut to this length.
@@ -301,7 +303,10 @@ pub fn reported(tool: &str, failure: &ReportedFailure) -> HubError {
 pub fn overloaded(tool: &str) -> HubError {
     HubError::new(
         ErrorKind::Overloaded,
-        format!("Tool '{}' is overloaded: too many calls wait for a free slot; try again later.", clip(tool)),
+        message!(
+            "Tool '{}' is overloaded: too many calls wait for a free slot; try again later.",
+            clip(tool)
+        ),
     )
 }
 
@@ -309,22 +314,23 @@ pub fn overloaded(tool: &str) -> HubError {
 pub fn refused_by_pool(tool: &str, refusal: PoolRefusal) -> HubError {
     let reason = match refusal {
         PoolRefusal::Abandoned(count) => {
-            format!("{count} abandoned calls of sync tools still run, some of them of this tool")
+            message!("{} abandoned calls of sync tools still run, some of them of this tool", count)
         }
-        PoolRefusal::Nested(count) => format!("{count} sync functions wait for one another"),
+        PoolRefusal::Nested(count) => message!("{} sync functions wait for one another", count),
         PoolRefusal::Threads(count) => {
-            format!(
-                "all {count} threads for sync tools are taken by abandoned calls and calls that wait for other tools"
+            message!(
+                "all {} threads for sync tools are taken by abandoned calls and calls that wait for other tools",
+                count
             )
         }
     };
-    let text = format!("Tool '{}' was not started: {reason}; try again later.", clip(tool));
+    let text = message!("Tool '{}' was not started: {}; try again later.", clip(tool), reason);
     HubError::new(ErrorKind::Overloaded, text)
 }
 
 /// The thread of a sync function ended before the function did.
 pub fn worker_lost(tool: &str) -> HubError {
-    let text = format!("Tool '{}' did not return: the thread of this call ended.", clip(tool));
+    let text = message!("Tool '{}' did not return: the thread of this call ended.", clip(tool));
     HubError::new(ErrorKind::ToolError, text).with_outcome(Outcome::Unknown)
 }
 

@@ -12,6 +12,8 @@ use toolhub_store::ledger::{
     RunRefusal, new_row_id,
 };
 use toolhub_store::tape::Tape;
+use toolhub_text::message;
+use toolhub_text::message::{Join, Message};
 use toolhub_text::near_names;
 use toolhub_text::secret::scrubbed_text;
 use toolhub_types::error::{ErrorKind, HubError, Outcome, clip};
@@ -230,10 +232,11 @@ impl Drop for EffectRecorder {
 
 /// The error of an attempt whose row cannot be written.
 pub(super) fn not_recorded(tool: &str, why: &str) -> HubError {
-    let text = format!(
-        "Tool '{}' was not called: it may have effects, and the ledger in the store cannot be written ({why}). Make the \
+    let text = message!(
+        "Tool '{}' was not called: it may have effects, and the ledger in the store cannot be written ({}). Make the \
          store writable, or allow calls without a row with ToolHub(ledger=\"optional\").",
-        clip(tool)
+        clip(tool),
+        why
     );
     HubError::new(ErrorKind::NotAllowed, text)
 }
@@ -241,58 +244,83 @@ pub(super) fn not_recorded(tool: &str, why: &str) -> HubError {
 /// The error of a call of a run that must not be made now; `None` if it may be.
 pub fn held_back(tool: &str, run: &str, memory: &RunMemory) -> Option<HubError> {
     let (tool, run) = (clip(tool), clip(run));
-    let paused = |text: String| Some(HubError::new(ErrorKind::Paused, text));
+    let paused = |text: Message| Some(HubError::new(ErrorKind::Paused, text));
     match memory {
         RunMemory::New(_) | RunMemory::Over(_) | RunMemory::Answered(..) | RunMemory::Settled(..) => None,
-        RunMemory::Unknown(row) => paused(format!(
-            "Tool '{tool}' was not called again: in run '{run}' an earlier attempt may have happened (row {row}). Check \
-             what happened, then call hub.settle('{row}', ...) with 'done', 'failed' or 'again'."
+        RunMemory::Unknown(row) => paused(message!(
+            "Tool '{}' was not called again: in run '{}' an earlier attempt may have happened (row {}). Check \
+             what happened, then call hub.settle('{}', ...) with 'done', 'failed' or 'again'.",
+            tool,
+            run,
+            row,
+            row
         )),
         RunMemory::Changed { row, before, now } => {
             let change = definition_change(before, now);
-            let settle = row.as_ref().map_or_else(String::new, |row| {
-                format!(", or call hub.settle('{row}', ...) with 'done', 'failed' or 'again'")
-            });
-            paused(format!(
-                "Tool '{tool}' was not called: in run '{run}' it was called with a different definition of the tool ({change}). \
-                 Use another run{settle}."
-            ))
+            paused(match row {
+                None => message!(
+                    "Tool '{}' was not called: in run '{}' it was called with a different definition of the tool ({}). Use \
+                     another run.",
+                    tool,
+                    run,
+                    change
+                ),
+                Some(row) => message!(
+                    "Tool '{}' was not called: in run '{}' it was called with a different definition of the tool ({}). Use \
+                     another run, or call hub.settle('{}', ...) with 'done', 'failed' or 'again'.",
+                    tool,
+                    run,
+                    change,
+                    row
+                ),
+            })
         }
         RunMemory::Refused(refusal) => {
-            let text = format!("Tool '{tool}' was not called: {}", run_refused(&run, refusal));
+            let text = message!("Tool '{}' was not called: {}", tool, run_refused(&run, refusal));
             Some(HubError::new(ErrorKind::NotAllowed, text))
         }
     }
 }
 
 /// Why a run cannot be worked on.
-pub fn run_refused(run: &str, refusal: &RunRefusal) -> String {
+pub fn run_refused(run: &str, refusal: &RunRefusal) -> Message {
     let name = clip(run);
     match refusal {
-        RunRefusal::Taken => format!(
-            "another hub, in this process or another one, is working on run '{name}'. Close it first, or use one hub."
+        RunRefusal::Taken => message!(
+            "another hub, in this process or another one, is working on run '{}'. Close it first, or use one hub.",
+            name
         ),
-        RunRefusal::Lost(store) => format!(
-            "the store of run '{name}' was lost, damaged or replaced by an older copy, so what the run has done is not known. \
-             Look at what has happened, accept the store with 'toolhub store accept --store {store}', and use another run."
+        RunRefusal::Lost(store) => message!(
+            "the store of run '{}' was lost, damaged or replaced by an older copy, so what the run has done is not known. \
+             Look at what has happened, accept the store with 'toolhub store accept --store {}', and use another run.",
+            name,
+            store
         ),
-        RunRefusal::Pruned => format!(
-            "the last call of run '{name}' was more than 30 days ago, so what the run has done is not kept any more. Use \
-             another run."
+        RunRefusal::Pruned => message!(
+            "the last call of run '{}' was more than 30 days ago, so what the run has done is not kept any more. Use \
+             another run.",
+            name
         ),
-        RunRefusal::Older(Some(copy)) => format!(
-            "run '{name}' was begun with an older version of toolhub. Finish it with that version and the copy of its store \
-             in '{copy}', or settle what is unknown in it and use another run."
+        RunRefusal::Older(Some(copy)) => message!(
+            "run '{}' was begun with an older version of toolhub. Finish it with that version and the copy of its store \
+             in '{}', or settle what is unknown in it and use another run.",
+            name,
+            copy
         ),
-        RunRefusal::Older(None) => format!(
-            "run '{name}' was begun with an older version of toolhub. Settle what is unknown in it, and use another run."
+        RunRefusal::Older(None) => message!(
+            "run '{}' was begun with an older version of toolhub. Settle what is unknown in it, and use another run.",
+            name
         ),
         RunRefusal::NeverBegun(names) => {
             match near_names(run, names.iter().map(|name| (name.as_str(), name)), MOST_NEAR).as_slice() {
-                [] => format!("run '{name}' was never begun."),
+                [] => message!("run '{}' was never begun.", name),
                 near => {
-                    let near: Vec<String> = near.iter().map(|name| format!("'{}'", clip(name))).collect();
-                    format!("run '{name}' was never begun; did you mean {}?", near.join(" or "))
+                    let near = near.iter().map(|name| format!("'{}'", clip(name)).into()).collect();
+                    message!(
+                        "run '{}' was never begun; did you mean {}?",
+                        name,
+                        Message::list(near, Join::Or)
+                    )
                 }
             }
         }
@@ -303,32 +331,36 @@ pub fn run_refused(run: &str, refusal: &RunRefusal) -> String {
 const MOST_NEAR: usize = 3;
 
 /// Why a question cannot be answered.
-pub fn answer_refused(id: &str, refusal: AnswerRefusal) -> String {
+pub fn answer_refused(id: &str, refusal: AnswerRefusal) -> Message {
     let id = clip(id);
     match refusal {
-        AnswerRefusal::Unknown => format!("No call waits for approval '{id}'."),
-        AnswerRefusal::Approved => format!("Approval '{id}' was already given; it waits for its call."),
-        AnswerRefusal::Denied => format!("Approval '{id}' was already denied."),
-        AnswerRefusal::Used => format!("Approval '{id}' was already used: its call was made."),
-        AnswerRefusal::Expired => format!("Approval '{id}' has expired; make the call again to ask again."),
+        AnswerRefusal::Unknown => message!("No call waits for approval '{}'.", id),
+        AnswerRefusal::Approved => message!("Approval '{}' was already given; it waits for its call.", id),
+        AnswerRefusal::Denied => message!("Approval '{}' was already denied.", id),
+        AnswerRefusal::Used => message!("Approval '{}' was already used: its call was made.", id),
+        AnswerRefusal::Expired => {
+            message!("Approval '{}' has expired; make the call again to ask again.", id)
+        }
         AnswerRefusal::Older => {
-            format!(
-                "Approval '{id}' was asked for by an older version of toolhub; make the call again to ask again."
+            message!(
+                "Approval '{}' was asked for by an older version of toolhub; make the call again to ask again.",
+                id
             )
         }
     }
 }
 
 /// Why a row cannot be settled.
-pub fn not_settled(id: &str) -> String {
+pub fn not_settled(id: &str) -> Message {
     let id = clip(id);
-    format!("The ledger has no row '{id}' with an unknown outcome; only such a row can be settled.")
+    message!("The ledger has no row '{}' with an unknown outcome; only such a row can be settled.", id)
 }
 
 /// The error of a call of a run whose ledger cannot be asked.
 pub fn not_recalled(tool: &str, run: &str, why: &str) -> HubError {
     let (tool, run) = (clip(tool), clip(run));
-    let text = format!("Tool '{tool}' was not called: what run '{run}' has done cannot be read ({why}).");
+    let text =
+        message!("Tool '{}' was not called: what run '{}' has done cannot be read ({}).", tool, run, why);
     HubError::new(ErrorKind::NotAllowed, text)
 }
 

@@ -1,13 +1,13 @@
 //! What would happen and why, in plain words.
 
 use super::PlannedRun;
-use super::result_texts::in_language;
-use std::fmt::Write;
 use std::sync::Arc;
 use std::time::Instant;
 use toolhub_registry::Candidate;
 use toolhub_registry::select::Rule;
 use toolhub_text::invisible::line;
+use toolhub_text::message;
+use toolhub_text::message::{Join, Message};
 use toolhub_types::error::{HubError, clip};
 use toolhub_types::model::{Lang, Shadow, Strategy};
 use toolhub_types::stats::BreakerState;
@@ -19,7 +19,7 @@ const UNCHECKED: usize = 5;
 pub struct Facts<'a> {
     pub name: &'a str,
     /// The rule that fired, as a sentence without its end.
-    pub rule: String,
+    pub rule: Message,
     pub plan: Result<&'a PlannedRun, &'a HubError>,
     /// Who approves the call, if anybody is to be asked.
     pub approvers: Option<Vec<String>>,
@@ -45,37 +45,39 @@ impl Facts<'_> {
     /// The explanation in a language.
     pub fn tell(&self, lang: Lang) -> String {
         // What models and servers have written must not add lines of its own, nor steer a terminal.
-        let clean = self.lines().into_iter().map(|text| line(&text).into_owned());
-        let lines: Vec<String> = clean.map(|line| in_language(line, lang)).collect();
+        let lines: Vec<String> = self.lines().iter().map(|one| line(&one.text(lang)).into_owned()).collect();
         lines.join("\n")
     }
 
-    fn lines(&self) -> Vec<String> {
-        let mut lines = vec![format!("'{}': {}.", clip(self.name), self.rule)];
+    fn lines(&self) -> Vec<Message> {
+        let mut lines = vec![message!("'{}': {}.", clip(self.name), self.rule)];
         match self.plan {
             Ok(plan) => self.tell_plan(plan, &mut lines),
             Err(error) if !self.never_listed.is_empty() => {
                 // Without them, "no such tool" would be all there is to say, and it would be wrong.
                 if !error.suggestions.is_empty() {
-                    lines.push(error.message.to_string());
+                    lines.push(error.message.clone());
                 }
                 let ids = self.never_listed.join(", ");
                 lines.push(match self.never_listed.len() {
-                    1 => format!("It is not listed yet: one server has not listed its tools ({ids})."),
-                    _ => format!("It is not listed yet: these servers have not listed their tools ({ids})."),
+                    1 => message!("It is not listed yet: one server has not listed its tools ({}).", ids),
+                    _ => {
+                        message!("It is not listed yet: these servers have not listed their tools ({}).", ids)
+                    }
                 });
             }
-            Err(error) => lines.push(error.message.to_string()),
+            Err(error) => lines.push(error.message.clone()),
         }
         if let Some((meant, others)) = &self.namesakes {
-            lines.push(format!(
-                "Different tools have this name. It means {meant}; also: {}.",
+            lines.push(message!(
+                "Different tools have this name. It means {}; also: {}.",
+                meant,
                 others.join(", ")
             ));
         }
         self.tell_shadows(&mut lines);
         if !self.to_ask.is_empty() {
-            lines.push(format!(
+            lines.push(message!(
                 "Before that is the answer, the servers whose list of tools is missing or old are asked: {}.",
                 self.to_ask.join(", ")
             ));
@@ -83,94 +85,114 @@ impl Facts<'_> {
         lines
     }
 
-    fn tell_plan(&self, plan: &PlannedRun, lines: &mut Vec<String>) {
-        lines.push("Candidates, in order:".into());
+    fn tell_plan(&self, plan: &PlannedRun, lines: &mut Vec<Message>) {
+        lines.push(message!("Candidates, in order:"));
         for (slot, candidate) in plan.candidates.iter().enumerate() {
-            lines.push(format!("  {}. {} ({})", slot + 1, candidate.label(), self.described(candidate)));
+            lines.push(message!("  {}. {} ({})", slot + 1, candidate.label(), self.described(candidate)));
             let unchecked = candidate.tool.unchecked();
-            lines.extend(unchecked.iter().take(UNCHECKED).map(|rule| format!("     {rule}")));
+            lines.extend(
+                unchecked
+                    .iter()
+                    .take(UNCHECKED)
+                    .map(|rule| message!("     #{} is not checked: {}", rule.place, rule.reason)),
+            );
             if unchecked.len() > UNCHECKED {
-                lines.push(format!("     and {} more rules are not checked", unchecked.len() - UNCHECKED));
+                lines.push(message!("     and {} more rules are not checked", unchecked.len() - UNCHECKED));
             }
         }
         lines.push(self.approval(plan));
         let how = match plan.strategy {
-            Strategy::Auto => "the hub decides",
-            Strategy::First => "they race, the first success wins",
-            Strategy::All => "they run side by side, the successes are merged",
-            Strategy::Fallback => "one after another, until one succeeds",
+            Strategy::Auto => message!("the hub decides"),
+            Strategy::First => message!("they race, the first success wins"),
+            Strategy::All => message!("they run side by side, the successes are merged"),
+            Strategy::Fallback => message!("one after another, until one succeeds"),
         };
-        let how = if plan.candidates.len() == 1 { String::new() } else { format!(" ({how})") };
-        lines.push(format!("Strategy: {}{how}, because {}.", plan.strategy.name(), plan.rule.sentence()));
+        let (strategy, why) = (plan.strategy.name(), plan.rule.sentence());
+        lines.push(match plan.candidates.len() {
+            1 => message!("Strategy: {}, because {}.", strategy, why),
+            _ => message!("Strategy: {} ({}), because {}.", strategy, how, why),
+        });
         if let ([_], Some((strategy, rule))) = (&*plan.candidates, &self.configured) {
             let (name, why) = (strategy.name(), rule.sentence());
-            lines.push(format!("With more candidates: {name}, because {why}."));
+            lines.push(message!("With more candidates: {}, because {}.", name, why));
         }
         let refused: Vec<_> = plan.candidates.iter().zip(&self.refusals).filter_map(refusal).collect();
         if refused.is_empty() && !self.refusals.is_empty() {
-            lines.push("The arguments fit.".into());
+            lines.push(message!("The arguments fit."));
         }
         for (label, error) in &refused {
-            lines.push(format!("{label} refuses the arguments and is skipped: {}", error.message));
+            lines.push(message!("{} refuses the arguments and is skipped: {}", label, error.message));
         }
         if !refused.is_empty() && refused.len() == plan.candidates.len() {
-            lines.push("Nothing is called.".into());
+            lines.push(message!("Nothing is called."));
         }
     }
 
-    fn approval(&self, plan: &PlannedRun) -> String {
+    fn approval(&self, plan: &PlannedRun) -> Message {
         let acting = plan.candidates.iter().find(|one| !one.spec().effects.are_harmless());
         match (acting, &self.approvers) {
-            (None, _) => "Approval: not needed; every candidate is known to be harmless.".to_owned(),
+            (None, _) => message!("Approval: not needed; every candidate is known to be harmless."),
             (Some(one), None) => {
                 let label = one.label();
-                format!("Approval: only if the call has `approve`; {label} is not known to be harmless.")
+                message!("Approval: only if the call has `approve`; {} is not known to be harmless.", label)
             }
             (Some(one), Some(asked)) => {
-                let (asked, label) = (asked.join(", then "), one.label());
-                format!("Approval: asks {asked}; {label} is not known to be harmless.")
+                let asked = asked.iter().map(|one| Message::from(one.clone()));
+                let asked = asked.reduce(|all, next| message!("{}, then {}", all, next));
+                let (asked, label) = (asked.unwrap_or_else(|| "".into()), one.label());
+                message!("Approval: asks {}; {} is not known to be harmless.", asked, label)
             }
         }
     }
 
-    fn described(&self, candidate: &Candidate) -> String {
-        let mut text = format!("priority {}", candidate.priority);
+    fn described(&self, candidate: &Candidate) -> Message {
         let view = candidate.stats.view(self.now);
-        // Writing to a String cannot fail.
         let (calls, successes) = (view.calls, view.successes);
-        let _ = match view.latency_ewma_ms {
-            _ if calls == 0 => write!(text, ", not called yet"),
-            Some(ms) => write!(text, ", {successes} of {calls} calls succeeded in about {ms:.1} ms"),
-            None => write!(text, ", {successes} of {calls} calls succeeded"),
-        };
+        let mut facts = vec![message!("priority {}", candidate.priority)];
+        facts.push(match view.latency_ewma_ms {
+            _ if calls == 0 => message!("not called yet"),
+            Some(ms) => {
+                message!("{} of {} calls succeeded in about {} ms", successes, calls, format_args!("{ms:.1}"))
+            }
+            None => message!("{} of {} calls succeeded", successes, calls),
+        });
         match view.breaker {
             BreakerState::Closed => {}
-            BreakerState::Resting => text.push_str(", rests after failures"),
-            BreakerState::HalfOpen => text.push_str(", has rested after failures, the next call is a probe"),
+            BreakerState::Resting => facts.push(message!("rests after failures")),
+            BreakerState::HalfOpen => {
+                facts.extend([message!("has rested after failures"), message!("the next call is a probe")])
+            }
         }
-        if let Some(state) = candidate.server.as_deref().and_then(self.state) {
-            let _ = match state {
-                "connected" => write!(text, ", server connected"),
-                "connecting" => write!(text, ", server connecting"),
-                state => write!(text, ", server {state}: the call connects it"),
-            };
-        }
-        let _ = write!(text, "; {}", candidate.spec().effects.message());
-        text
+        facts.extend(candidate.server.as_deref().and_then(self.state).map(|state| match state {
+            "connected" => message!("server connected"),
+            "connecting" => message!("server connecting"),
+            state => message!("server {}: the call connects it", state),
+        }));
+        message!("{}; {}", Message::list(facts, Join::Commas), candidate.spec().effects.message())
     }
 
-    fn tell_shadows(&self, lines: &mut Vec<String>) {
+    fn tell_shadows(&self, lines: &mut Vec<Message>) {
         if self.shadows.is_empty() {
             return;
         }
         let who: Vec<String> = self.shadows.iter().map(|candidate| candidate.label()).collect();
-        let (has, what) = match (self.shadow, who.len()) {
-            (Shadow::Report, 1) => ("has", "it is still a candidate"),
-            (Shadow::Report, _) => ("have", "they are still candidates"),
-            (Shadow::Deny, 1) => ("has", "it is never called (shadow=\"deny\")"),
-            (Shadow::Deny, _) => ("have", "they are never called (shadow=\"deny\")"),
-        };
-        lines.push(format!("Shadowing: {} {has} the name of a native tool; {what}.", who.join(", ")));
+        let who = who.join(", ");
+        lines.push(match (self.shadow, self.shadows.len()) {
+            (Shadow::Report, 1) => {
+                message!("Shadowing: {} has the name of a native tool; it is still a candidate.", who)
+            }
+            (Shadow::Report, _) => {
+                message!("Shadowing: {} have the name of a native tool; they are still candidates.", who)
+            }
+            (Shadow::Deny, 1) => message!(
+                "Shadowing: {} has the name of a native tool; it is never called (shadow=\"deny\").",
+                who
+            ),
+            (Shadow::Deny, _) => message!(
+                "Shadowing: {} have the name of a native tool; they are never called (shadow=\"deny\").",
+                who
+            ),
+        });
     }
 }
 

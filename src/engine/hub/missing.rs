@@ -1,15 +1,16 @@
 //! Why no candidate can be called, in words.
 
-use std::fmt::Write;
 use std::sync::Arc;
 use toolhub_registry::{Filter, NameEntry, Snapshot, nearest};
+use toolhub_text::message;
+use toolhub_text::message::{Join, Message};
 use toolhub_types::error::{ErrorKind, HubError, clip};
 
 pub fn hidden(name: &str) -> HubError {
     let name = clip(name);
     HubError::new(
         ErrorKind::NotAllowed,
-        format!("'{name}' is not for models; only the program calls it, by its name."),
+        message!("'{}' is not for models; only the program calls it, by its name.", name),
     )
 }
 
@@ -19,16 +20,17 @@ pub fn not_found(snapshot: &Snapshot, name: &str, filter: Filter<'_>) -> HubErro
         entry.is_some_and(|entry| entry.candidates.iter().any(|one| filter.matches(one)))
     };
     let suggestions: Vec<_> = nearest(snapshot, name, 50).into_iter().filter(offered).take(3).collect();
-    let mut message = format!("There is no tool named '{}'.", clip(name));
-    match suggestions.as_slice() {
-        [] if snapshot.is_empty() => message.push_str(" No tool is registered yet."),
-        [] => {}
-        near => {
-            let quoted: Vec<String> = near.iter().map(|n| format!("'{}'", clip(n))).collect();
-            // Writing to a String cannot fail.
-            let _ = write!(message, " Did you mean {}?", quoted.join(" or "));
+    let name = clip(name);
+    let message = match suggestions.as_slice() {
+        [] if snapshot.is_empty() => {
+            message!("There is no tool named '{}'. No tool is registered yet.", name)
         }
-    }
+        [] => message!("There is no tool named '{}'.", name),
+        near => {
+            let quoted = near.iter().map(|near| format!("'{}'", clip(near)).into()).collect();
+            message!("There is no tool named '{}'. Did you mean {}?", name, Message::list(quoted, Join::Or))
+        }
+    };
     HubError { suggestions, ..HubError::new(ErrorKind::NotFound, message) }
 }
 
@@ -36,20 +38,21 @@ pub fn not_found(snapshot: &Snapshot, name: &str, filter: Filter<'_>) -> HubErro
 pub fn no_provider(name: &str, entry: &NameEntry, filter: Filter<'_>) -> HubError {
     let name = clip(name);
     if let Some(denied) = entry.candidates.iter().find(|candidate| filter.matches(candidate)) {
-        let text = format!(
-            "Tool '{name}' of {} has the name of a native tool, and this hub forbids that (shadow=\"deny\").",
+        let text = message!(
+            "Tool '{}' of {} has the name of a native tool, and this hub forbids that (shadow=\"deny\").",
+            name,
             denied.label()
         );
         return HubError::new(ErrorKind::NotAllowed, text);
     }
     let wanted = match (filter.source, filter.server) {
-        (_, Some(server)) => format!("server '{}'", clip(server)),
-        (Some(source), None) => format!("source '{source}'"),
-        (None, None) => "any source".to_owned(),
+        (_, Some(server)) => message!("server '{}'", clip(server)),
+        (Some(source), None) => message!("source '{}'", source),
+        (None, None) => message!("any source"),
     };
     let there: Vec<String> = entry.candidates.iter().map(|candidate| candidate.label()).collect();
     HubError::new(
         ErrorKind::NotFound,
-        format!("Tool '{name}' is not offered by {wanted}; it is offered by: {}.", there.join(", ")),
+        message!("Tool '{}' is not offered by {}; it is offered by: {}.", name, wanted, there.join(", ")),
     )
 }

@@ -15,6 +15,8 @@ use toolhub_context::truncate::{Options, truncate};
 use toolhub_registry::NameEntry;
 use toolhub_registry::select::{Candidates, Rule};
 use toolhub_store::tape::{MissedCall, OpenCall};
+use toolhub_text::message;
+use toolhub_text::message::Message;
 use toolhub_types::error::{ErrorKind, HubError, Outcome, clip};
 use toolhub_types::model::{Lang, Part, Strategy, ToolOutput};
 use toolhub_types::stats::BreakerPolicy;
@@ -124,33 +126,36 @@ impl PlannedRun {
     pub fn silent_error(&self, slot: usize) -> Option<HubError> {
         let name = clip(&self.candidates[slot].spec().name);
         let server = self.candidates[slot].server.as_deref();
-        let place = server.map(|server| format!(" on server '{}'", clip(server))).unwrap_or_default();
+        let tool = match server {
+            Some(server) => message!("Tool '{}' on server '{}'", name, clip(server)),
+            None => message!("Tool '{}'", name),
+        };
         match self.run.fate(slot) {
             Fate::TimedOut if self.run.never_sent(slot) => {
                 let seconds = self.run.timeout(slot).as_secs_f64();
                 let missing = match server {
-                    _ if self.waits_for_lock() => "the store, which other processes keep locked",
-                    Some(_) => "a concurrency slot or connection",
-                    None => "a concurrency slot or thread",
+                    _ if self.waits_for_lock() => message!("the store, which other processes keep locked"),
+                    Some(_) => message!("a concurrency slot or connection"),
+                    None => message!("a concurrency slot or thread"),
                 };
-                let mut text = format!(
-                    "Tool '{name}'{place} timed out after {seconds} s waiting for {missing}; not started."
-                );
+                let mut text =
+                    message!("{} timed out after {} s waiting for {}; not started.", tool, seconds, missing);
                 if let Some(reason) = self.candidates[slot].tool.why_waiting() {
-                    text.push_str(&format!(" Its error stream says '{reason}'."));
+                    text = message!("{} Its error stream says '{}'.", text, reason);
                 }
                 let abandoned = self.candidates[slot].stats.abandoned();
                 if abandoned > 0 && self.candidates[slot].gate.is_some() {
-                    text.push_str(&format!(
-                        " {abandoned} of its abandoned calls still run and hold their slots."
-                    ));
+                    text = message!(
+                        "{} {} of its abandoned calls still run and hold their slots.",
+                        text,
+                        abandoned
+                    );
                 }
                 Some(HubError::new(ErrorKind::Timeout, text).with_outcome(Outcome::NotSent))
             }
             Fate::TimedOut => {
                 let seconds = self.run.timeout(slot).as_secs_f64();
-                let text =
-                    format!("Tool '{name}'{place} timed out after {seconds} s (it may still have run).");
+                let text = message!("{} timed out after {} s (it may still have run).", tool, seconds);
                 Some(HubError::new(ErrorKind::Timeout, text))
             }
             Fate::Stopped => Some(cancelled(&name).of_attempt(!self.run.never_sent(slot))),
@@ -172,7 +177,7 @@ impl PlannedRun {
             Some(Decision::Closed) => ended_by_close(&self.what, self.outcome()),
             Some(Decision::Cancelled) => HubError::new(
                 ErrorKind::Cancelled,
-                format!("The call of '{}' was cancelled.", clip(&self.what)),
+                message!("The call of '{}' was cancelled.", clip(&self.what)),
             )
             .with_outcome(self.outcome()),
             _ => {
@@ -182,7 +187,7 @@ impl PlannedRun {
                 let mut first = errors.first().map(|(_, error)| (*error).clone()).unwrap_or_else(|| {
                     HubError::new(
                         ErrorKind::ToolError,
-                        format!("No candidate of '{}' gave an answer.", clip(&self.what)),
+                        message!("No candidate of '{}' gave an answer.", clip(&self.what)),
                     )
                 });
                 // What one of them may have done, the call may have done.
@@ -258,32 +263,35 @@ pub fn answer_text(value: &Value) -> String {
 /// The error of a call whose deadline has passed.
 pub fn late(what: &str, deadline: Duration, outcome: Outcome) -> HubError {
     let (what, seconds, known) = (clip(what), deadline.as_secs_f64(), known(outcome));
-    let text = format!("'{what}' did not end within its deadline of {seconds} s ({known}).");
+    let text = message!("'{}' did not end within its deadline of {} s ({}).", what, seconds, known);
     HubError::new(ErrorKind::Timeout, text).with_outcome(outcome)
 }
 
 /// The error of a call whose deadline passed while another process had locked the store.
 pub fn late_beside_lock(what: &str, deadline: Duration) -> HubError {
     let (what, seconds) = (clip(what), deadline.as_secs_f64());
-    let text = format!(
-        "'{what}' did not end within its deadline of {seconds} s (it was not started: other processes keep the store locked)."
-    );
+    let why = message!("it was not started: other processes keep the store locked");
+    let text = message!("'{}' did not end within its deadline of {} s ({}).", what, seconds, why);
     HubError::new(ErrorKind::Timeout, text).with_outcome(Outcome::NotSent)
 }
 
 /// The error of a call that was in flight when the hub was closed.
 fn ended_by_close(what: &str, outcome: Outcome) -> HubError {
-    let text = format!("'{}' was ended because the hub was closed ({}).", clip(what), known(outcome));
+    let text = message!("'{}' was ended because the hub was closed ({}).", clip(what), known(outcome));
     HubError::new(ErrorKind::Closed, text).with_outcome(outcome)
 }
 
-fn known(outcome: Outcome) -> &'static str {
-    if outcome == Outcome::NotSent { "it was not started" } else { "it may still have run" }
+fn known(outcome: Outcome) -> Message {
+    if outcome == Outcome::NotSent {
+        message!("it was not started")
+    } else {
+        message!("it may still have run")
+    }
 }
 
 /// The error of a candidate that was stopped before it answered.
 pub fn cancelled(tool: &str) -> HubError {
-    HubError::new(ErrorKind::Cancelled, format!("Tool '{}' was cancelled.", clip(tool)))
+    HubError::new(ErrorKind::Cancelled, message!("Tool '{}' was cancelled.", clip(tool)))
 }
 
 /// One answer for merging, shown as far as its limit allows.

@@ -1,10 +1,11 @@
 //! The tool by which a model reads the rest of a result that was cut.
 
-use super::result_texts::{ResultTexts, in_language};
+use super::result_texts::ResultTexts;
 use serde_json::{Value, json};
 use std::sync::Arc;
 use toolhub_context::truncate::grouped;
 use toolhub_registry::schema::ArgumentSchema;
+use toolhub_text::message;
 use toolhub_types::error::HubError;
 use toolhub_types::model::{Arguments, CheckOptions, Effects, Evidence, Fitting, Lang, ToolOutput, ToolSpec};
 use toolhub_types::principal::Principal;
@@ -65,21 +66,20 @@ impl ReadMore {
         let number = |name: &str| args.get(name).and_then(Value::as_f64).map(|number| number as usize);
         let handle = args.get("handle").and_then(Value::as_str).unwrap_or_default();
         let limit = number("limit").unwrap_or(self.page).min(MAX_PAGE);
-        let page =
-            self.texts.page(handle, (number("offset").unwrap_or_default(), limit), reader, self.lang)?;
+        let page = self.texts.page(handle, (number("offset").unwrap_or_default(), limit), reader)?;
         let (name, end, left) = (&self.spec.name, page.end, page.total - page.end);
         if page.text.is_empty() && limit > 0 {
-            let note = format!(
+            let note = message!(
                 "[end: the text has {} characters, and there is nothing after them]",
                 grouped(page.total)
             );
-            return Ok(ToolOutput::new(in_language(note, self.lang)));
+            return Ok(ToolOutput::new(note.text(self.lang)));
         }
         if left == 0 {
             return Ok(ToolOutput::new(page.text));
         }
-        let note = format!("[more: {name}('{handle}', {end}), {} characters left]", grouped(left));
-        Ok(ToolOutput::new(format!("{}\n{}", page.text, in_language(note, self.lang))))
+        let note = message!("[more: {}('{}', {}), {} characters left]", name, handle, end, grouped(left));
+        Ok(ToolOutput::new(format!("{}\n{}", page.text, note.text(self.lang))))
     }
 }
 

@@ -15,6 +15,7 @@ use toolhub_registry::select::Candidates;
 use toolhub_store::ledger::Ledger;
 use toolhub_store::tape::{self, CallOnTape, MissedCall, Recording, ReplayTool, ReplayedCall, Tape};
 use toolhub_text::canonical::digest_of;
+use toolhub_text::message;
 use toolhub_text::secret::scrubbed_text;
 use toolhub_types::error::{ErrorKind, HubError, Outcome, clip};
 use toolhub_types::model::Strategy;
@@ -116,7 +117,7 @@ impl PlannedRun {
 
 /// The error of a call that was being prepared when a replay began.
 fn not_on_tape(tool: &str) -> HubError {
-    let text = format!(
+    let text = message!(
         "Tool '{}' was not called: a replay began while the call was prepared. Make the call again.",
         clip(tool)
     );

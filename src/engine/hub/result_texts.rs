@@ -8,9 +8,8 @@ use std::fmt::Write;
 use std::sync::{Arc, OnceLock};
 use toolhub_context::truncate::page;
 use toolhub_store::Store;
-use toolhub_text::wording::in_chinese;
+use toolhub_text::message;
 use toolhub_types::error::{ErrorKind, HubError, clip};
-use toolhub_types::model::Lang;
 use toolhub_types::principal::Principal;
 
 /// How many texts, and how many bytes of text, are kept in memory.
@@ -73,12 +72,11 @@ impl ResultTexts {
         handle: &str,
         (offset, limit): (usize, usize),
         reader: Option<&Principal>,
-        lang: Lang,
     ) -> Result<TextPage, HubError> {
         let key = key(handle, reader);
         let text = self.memory.lock().get(&key);
         let text = text.or_else(|| self.store.get()?.result(&key).map(Arc::from));
-        let Some(text) = text else { return Err(expired(handle, lang)) };
+        let Some(text) = text else { return Err(expired(handle)) };
         let total = text.chars().count();
         let (bytes, end) = page(&text, offset, limit);
         Ok(TextPage { text: text[bytes].to_owned(), end, total })
@@ -143,20 +141,12 @@ fn new_handle() -> String {
     })
 }
 
-fn expired(handle: &str, lang: Lang) -> HubError {
-    let sentence = format!(
+fn expired(handle: &str) -> HubError {
+    let sentence = message!(
         "There is no stored result '{}'; newer results may have replaced it. Call the tool again.",
         clip(handle)
     );
-    HubError::new(ErrorKind::NotFound, in_language(sentence, lang))
-}
-
-/// A sentence of the hub in its language.
-pub fn in_language(sentence: String, lang: Lang) -> String {
-    match lang {
-        Lang::En => sentence,
-        Lang::Zh => in_chinese(&sentence).into_owned(),
-    }
+    HubError::new(ErrorKind::NotFound, sentence)
 }
 
 #[cfg(test)]
@@ -167,9 +157,8 @@ mod tests {
     fn pages_count_characters_and_end_at_the_end() {
         let texts = ResultTexts::default();
         let handle = texts.keep("天气很好 today", None, None);
-        let page = |offset, limit| {
-            texts.page(&handle, (offset, limit), None, Lang::En).map(|page| (page.text, page.end))
-        };
+        let page =
+            |offset, limit| texts.page(&handle, (offset, limit), None).map(|page| (page.text, page.end));
         assert_eq!(page(0, 4), Ok(("天气很好".to_owned(), 4)));
         assert_eq!(page(4, 100), Ok((" today".to_owned(), 10)));
         assert_eq!(page(50, 5), Ok((String::new(), 10)));
@@ -182,11 +171,11 @@ mod tests {
         let first = texts.keep("first", None, None);
         let second = texts.keep("second", None, None);
         for _ in 0..MAX_TEXTS - 1 {
-            assert!(texts.page(&first, (0, 1), None, Lang::En).is_ok());
+            assert!(texts.page(&first, (0, 1), None).is_ok());
             texts.keep("x", None, None);
         }
-        assert!(texts.page(&first, (0, 1), None, Lang::En).is_ok());
-        let error = texts.page(&second, (0, 1), None, Lang::En).err();
+        assert!(texts.page(&first, (0, 1), None).is_ok());
+        let error = texts.page(&second, (0, 1), None).err();
         assert!(
             error.is_some_and(|error| error.kind == ErrorKind::NotFound && error.message.contains(&second))
         );

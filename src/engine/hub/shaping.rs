@@ -2,12 +2,13 @@
 
 use super::Hub;
 use super::read_more::{NAMES, ReadMore};
-use super::result_texts::{TextPage, in_language};
+use super::result_texts::TextPage;
 use std::any::Any;
 use std::sync::Arc;
 use toolhub_context::shape::skill::SkillBlock;
 use toolhub_context::truncate::{Options, Truncated, grouped, truncate};
 use toolhub_registry::{Candidate, NameEntry, Snapshot};
+use toolhub_text::message;
 use toolhub_types::error::HubError;
 use toolhub_types::kind::ToolKind;
 use toolhub_types::model::Source;
@@ -125,8 +126,8 @@ impl Hub {
     /// How to read on, from the first character that was not shown.
     fn hint(&self, handle: &str, next: usize, total: usize) -> String {
         let (name, total) = (self.offer_read_more(), grouped(total));
-        let hint = format!("[more: {name}('{handle}', {next}), {total} characters in all]");
-        format!("\n{}", in_language(hint, self.options.lang))
+        let hint = message!("[more: {}('{}', {}), {} characters in all]", name, handle, next, total);
+        format!("\n{}", hint.text(self.options.lang))
     }
 
     fn cut(&self, text: &str, limit: usize, hits: Option<usize>) -> Truncated {
@@ -140,7 +141,7 @@ impl Hub {
         part: (usize, usize),
         reader: Option<&Principal>,
     ) -> Result<TextPage, HubError> {
-        self.texts.page(handle, part, reader, self.options.lang)
+        self.texts.page(handle, part, reader)
     }
 
     /// The name of the tool that reads cut results, once it is offered.

@@ -2,6 +2,7 @@
 
 use serde_json::{Map, Value, json};
 use toolhub_context::shape::content::is_block;
+use toolhub_text::message;
 use toolhub_types::error::{ErrorKind, HubError, clip};
 
 /// The most values that an answer to `completion/complete` may have.
@@ -97,7 +98,7 @@ fn message(name: &str, value: Value) -> Result<Value, HubError> {
     let text = |text: String| json!({"type": "text", "text": text});
     let of_user = |content: Value| Ok(json!({"role": "user", "content": content}));
     let wrong = || {
-        let text = format!(
+        let text = message!(
             "Prompt '{}' must return texts, content blocks, or messages with the role 'user' or 'assistant'.",
             clip(name)
         );
@@ -133,7 +134,7 @@ pub fn completion(values: Vec<String>) -> Map<String, Value> {
 /// The suggestions that a function returned: a list of texts, or nothing.
 pub fn suggestions(name: &str, value: Value) -> Result<Vec<String>, HubError> {
     let wrong = || {
-        let text = format!("The completion of '{}' must return a list of texts.", clip(name));
+        let text = message!("The completion of '{}' must return a list of texts.", clip(name));
         HubError::new(ErrorKind::ToolError, text)
     };
     match value {

@@ -2,11 +2,13 @@
 
 use serde_json::{Map, Value, json};
 use std::sync::Arc;
+use toolhub_text::message;
+use toolhub_text::message::Message;
 use toolhub_types::error::{ErrorKind, HubError, Outcome, clip};
 use toolhub_types::tool::Tool;
 
 /// The error for something that was asked for in a wrong way.
-pub fn refused(text: String) -> HubError {
+pub fn refused(text: Message) -> HubError {
     HubError::new(ErrorKind::InvalidArguments, text).with_outcome(Outcome::NotSent)
 }
 
@@ -31,7 +33,7 @@ pub fn check_texts(name: &str, arguments: &Map<String, Value>) -> Result<(), Hub
     match arguments.iter().find(|(_, value)| !value.is_string()) {
         None => Ok(()),
         Some((key, _)) => {
-            Err(refused(format!("The argument '{}' of '{}' must be a text.", clip(key), clip(name))))
+            Err(refused(message!("The argument '{}' of '{}' must be a text.", clip(key), clip(name))))
         }
     }
 }
@@ -44,7 +46,7 @@ pub fn check_required(name: &str, prompt: &Value, arguments: &Map<String, Value>
     match names.find(|required| !arguments.contains_key(*required)) {
         None => Ok(()),
         Some(missing) => {
-            Err(refused(format!("The prompt '{}' needs the argument '{}'.", clip(name), clip(missing))))
+            Err(refused(message!("The prompt '{}' needs the argument '{}'.", clip(name), clip(missing))))
         }
     }
 }

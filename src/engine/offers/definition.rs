@@ -4,6 +4,7 @@ use super::arguments::{self, refused};
 use super::template::UriTemplate;
 use serde_json::{Map, Value, json};
 use std::sync::Arc;
+use toolhub_text::message;
 use toolhub_types::error::{HubError, clip};
 use toolhub_types::model::OfferKind;
 use toolhub_types::tool::Tool;
@@ -60,20 +61,23 @@ pub fn checked(definition: OfferDefinition) -> Result<NativeOffer, HubError> {
     let OfferDefinition { kind, key, entry, function, completions, .. } = definition;
     let what = noun(kind);
     if key.trim().is_empty() || key.chars().any(char::is_control) || key.chars().count() > LONGEST_KEY {
-        let text = format!(
-            "'{}' cannot name a {what}: it must have 1 to {LONGEST_KEY} characters, and no control characters.",
-            clip(&key)
+        let text = message!(
+            "'{}' cannot name a {}: it must have 1 to {} characters, and no control characters.",
+            clip(&key),
+            what,
+            LONGEST_KEY
         );
         return Err(refused(text));
     }
     let template = match kind {
         OfferKind::Prompts => None,
         _ if !has_scheme(&key) => {
-            let text = format!("'{}' is not a URI: it needs a scheme, such as note://today.", clip(&key));
+            let text = message!("'{}' is not a URI: it needs a scheme, such as note://today.", clip(&key));
             return Err(refused(text));
         }
-        _ => UriTemplate::parse(&key)
-            .map_err(|reason| refused(format!("The template '{}' cannot be used: {reason}.", clip(&key))))?,
+        _ => UriTemplate::parse(&key).map_err(|reason| {
+            refused(message!("The template '{}' cannot be used: {}.", clip(&key), reason))
+        })?,
     };
     check_parameters(kind, &key, template.as_ref(), &function)?;
     let kind = match (kind, &template) {
@@ -114,7 +118,8 @@ fn check_parameters(
     let takes_any = schema.get("additionalProperties").is_some_and(|more| *more != json!(false));
     let variables: Vec<&str> = template.into_iter().flat_map(UriTemplate::variables).collect();
     if let Some(unknown) = variables.iter().find(|name| !takes(name) && !takes_any) {
-        let text = format!("The function for '{}' has no parameter for the variable '{unknown}'.", clip(key));
+        let text =
+            message!("The function for '{}' has no parameter for the variable '{}'.", clip(key), unknown);
         return Err(refused(text));
     }
     let given: Vec<&str> = template.into_iter().flat_map(UriTemplate::required).collect();
@@ -123,8 +128,9 @@ fn check_parameters(
     match lacking {
         None => Ok(()),
         Some(name) => {
-            let text = format!(
-                "The parameter '{name}' of the function for '{}' needs a default, or a variable in the URI.",
+            let text = message!(
+                "The parameter '{}' of the function for '{}' needs a default, or a variable in the URI.",
+                name,
                 clip(key)
             );
             Err(refused(text))
@@ -146,9 +152,11 @@ fn check_completions(
     };
     match completions.iter().find(|(name, _)| !is_known(name)) {
         None => Ok(()),
-        Some((name, _)) => {
-            Err(refused(format!("'{}' has no argument '{}' that could be completed.", clip(key), clip(name))))
-        }
+        Some((name, _)) => Err(refused(message!(
+            "'{}' has no argument '{}' that could be completed.",
+            clip(key),
+            clip(name)
+        ))),
     }
 }
 

@@ -29,6 +29,7 @@ use std::sync::Arc;
 use std::time::Duration;
 use tokio::time::{Instant, timeout_at};
 use tokio_util::sync::CancellationToken;
+use toolhub_text::message;
 use toolhub_text::pattern::NATIVE;
 use toolhub_types::error::{ErrorKind, HubError, Outcome, clip, shown_seconds};
 use toolhub_types::model::{Arguments, ChangedOffer, OfferKind};
@@ -64,7 +65,7 @@ impl NativeOffers {
         let replaced = match all.iter().position(|known| known.kind == kind && known.key == offer.key) {
             Some(at) if replace || is_same(&all[at], &offer) => Some(std::mem::replace(&mut all[at], offer)),
             Some(_) => {
-                let text = format!(
+                let text = message!(
                     "A {} '{}' already exists; remove it first, or pass replace=True.",
                     noun(kind),
                     clip(&offer.key)
@@ -72,7 +73,8 @@ impl NativeOffers {
                 return Err(refused(text));
             }
             None if all.len() >= MOST_OFFERS => {
-                let text = format!("A hub can have at most {MOST_OFFERS} resources and prompts of its own.");
+                let text =
+                    message!("A hub can have at most {} resources and prompts of its own.", MOST_OFFERS);
                 return Err(HubError::new(ErrorKind::Limit, text).with_outcome(Outcome::NotSent));
             }
             None => {
@@ -220,7 +222,7 @@ async fn called(
     // Dropped with this future: the function is cancelled when the caller has gone.
     let _guard = cancel.drop_guard();
     let answer = timeout_at(until, function.call(&arguments, &context)).await.unwrap_or_else(|_| {
-        let text = format!(
+        let text = message!(
             "The {} '{}' did not answer within {} s.",
             noun(kind),
             clip(key),
@@ -232,7 +234,7 @@ async fn called(
 }
 
 fn missing(kind: OfferKind, key: &str) -> HubError {
-    let text = format!("The hub has no {} '{}' of its own.", noun(kind), clip(key));
+    let text = message!("The hub has no {} '{}' of its own.", noun(kind), clip(key));
     HubError::new(ErrorKind::NotFound, text).with_outcome(Outcome::NotSent)
 }
 

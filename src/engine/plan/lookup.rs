@@ -7,6 +7,8 @@ use crate::hub::{Hub, PlannedRun};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 use toolhub_registry::identity::CallTarget;
+use toolhub_text::message;
+use toolhub_text::message::{Join, Message};
 use toolhub_types::error::{ErrorKind, HubError, Outcome, clip};
 use toolhub_types::model::CallOptions;
 use toolhub_types::tool::Freshness;
@@ -118,17 +120,17 @@ impl CallPlan {
         if let Some(deadline) = self.limiting_deadline(hub)
             && unreachable.iter().any(|(_, error)| error.kind == ErrorKind::Timeout)
         {
-            let text = format!(
+            let text = message!(
                 "'{}' was not found within the deadline of {} s (nothing was started).",
                 clip(self.request.target.name()),
                 deadline.as_secs_f64()
             );
             return HubError::new(ErrorKind::Timeout, text).with_outcome(Outcome::NotSent);
         }
-        let reasons: Vec<&str> =
-            unreachable.iter().map(|(_, error)| error.message.trim_end_matches('.')).collect();
-        let message = format!("{} Some servers could not be asked: {}.", miss.message, reasons.join("; "));
-        HubError { message: message.into(), ..miss }
+        let reasons = unreachable.iter().map(|(_, error)| error.message.clause()).collect();
+        let reasons = Message::list(reasons, Join::Semicolons);
+        let message = message!("{} Some servers could not be asked: {}.", miss, reasons);
+        HubError { message, ..miss }
     }
 
     /// The deadline, when it was the shortest of the limits of the look-up.

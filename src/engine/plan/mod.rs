@@ -76,6 +76,7 @@ use state::RouteState;
 use std::time::Instant;
 use toolhub_registry::identity::CallKey;
 use toolhub_registry::route::Route;
+use toolhub_text::message;
 use toolhub_types::error::{ErrorKind, HubError, Outcome};
 use toolhub_types::model::{CallOptions, Prefer};
 use toolhub_types::tool::Freshness;
@@ -295,5 +296,6 @@ pub fn select_by_name(
 
 /// The answer of a hub that was closed.
 pub fn closed() -> HubError {
-    HubError::new(ErrorKind::Closed, "The hub is closed; make a new ToolHub.").with_outcome(Outcome::NotSent)
+    HubError::new(ErrorKind::Closed, message!("The hub is closed; make a new ToolHub."))
+        .with_outcome(Outcome::NotSent)
 }

@@ -12,6 +12,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use tokio_util::sync::CancellationToken;
 use toolhub_registry::identity::CallContent;
+use toolhub_text::message;
 use toolhub_types::error::{ErrorKind, HubError, Outcome, clip};
 use toolhub_types::kind::ToolKind;
 use toolhub_types::model::{Arguments, ToolOutput};
@@ -54,7 +55,7 @@ impl CallResult {
 
     /// A call that is given up while its tool runs on.
     pub fn given_up(tool: &str, provider: Option<String>) -> Self {
-        let text = format!("Tool '{}' was cancelled, and has not ended.", clip(tool));
+        let text = message!("Tool '{}' was cancelled, and has not ended.", clip(tool));
         let error = HubError::new(ErrorKind::Cancelled, text).with_outcome(Outcome::Unknown);
         CallResult { provider, ..CallResult::refused(error) }
     }
@@ -104,7 +105,7 @@ pub async fn until_cancelled<S: CallServices<Result = CallResult>>(
         biased;
         result = drive(plan, services) => result,
         () = cancelled => {
-            let text = format!("The call of '{}' was cancelled.", clip(&name));
+            let text = message!("The call of '{}' was cancelled.", clip(&name));
             CallResult::refused(HubError::new(ErrorKind::Cancelled, text))
         }
     }

@@ -6,6 +6,7 @@
 
 use parking_lot::Mutex;
 use std::sync::Arc;
+use toolhub_text::message;
 use toolhub_types::error::{ErrorKind, HubError, Outcome, clip};
 
 /// The calls of one message, by their places in it.
@@ -193,13 +194,16 @@ impl Drop for MessageTurn {
 fn not_made(tool: &str, stop: &Stop) -> HubError {
     let (tool, before) = (clip(tool), clip(&stop.tool));
     let why = match stop.why {
-        CallVerdict::Paused => "waits for a decision",
-        CallVerdict::Refused => "was refused",
-        CallVerdict::Unknown | CallVerdict::Over => "may have run (outcome unknown)",
+        CallVerdict::Paused => message!("waits for a decision"),
+        CallVerdict::Refused => message!("was refused"),
+        CallVerdict::Unknown | CallVerdict::Over => message!("may have run (outcome unknown)"),
     };
-    let text = format!(
-        "Tool '{tool}' was not called: '{before}', called earlier in the same message, {why}. Make the call again if it is \
-         still wanted."
+    let text = message!(
+        "Tool '{}' was not called: '{}', called earlier in the same message, {}. Make the call again if it is \
+         still wanted.",
+        tool,
+        before,
+        why
     );
     HubError::new(ErrorKind::NotSent, text)
 }

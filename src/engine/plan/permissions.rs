@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 use toolhub_registry::select::Candidates;
+use toolhub_text::message;
 use toolhub_text::pattern::PatternList;
 use toolhub_types::error::{ErrorKind, HubError, clip};
 
@@ -88,7 +89,7 @@ impl ApprovalRequest {
 
 /// The error of a call that may not have been meant, and that nobody is asked about.
 pub fn only_proposed(name: &str) -> HubError {
-    let text = format!(
+    let text = message!(
         "Tool '{}' was not called: the call is inside other text or lacks its marker, so it may not be intended. To make it, say \
          the call alone, in the format for tool calls, with nothing after it.",
         clip(name)
@@ -98,6 +99,6 @@ pub fn only_proposed(name: &str) -> HubError {
 
 /// The error of a candidate that must not run, with the reason as the rest of a sentence.
 pub fn not_approved(name: &str, reason: &str) -> HubError {
-    let text = format!("Tool '{}' was not called: {reason}.", clip(name));
+    let text = message!("Tool '{}' was not called: {}.", clip(name), reason);
     HubError::new(ErrorKind::NotAllowed, text)
 }

@@ -14,6 +14,7 @@ use toolhub_store::ledger::{ApprovalAnswer, ApprovalQuestion, Ledger};
 use toolhub_store::real_place;
 use toolhub_text::canonical::{digest_of, json_digest};
 use toolhub_text::invisible::{error_line, visible_json};
+use toolhub_text::message;
 use toolhub_text::secret::{scrubbed, scrubbed_text};
 use toolhub_types::aside::is_heavy;
 use toolhub_types::error::{ErrorKind, HubError, clip};
@@ -34,7 +35,7 @@ impl CallPlan {
     ) -> Result<(HeavyWork<ApprovalQuestion>, bool), HubError> {
         if let Some(unlisted) = request.candidates.iter().find(|one| !one.tool.is_defined()) {
             let server = unlisted.server.as_deref().unwrap_or_default();
-            let reason = format!(
+            let reason = message!(
                 "server '{}' has not listed it, and an approval is bound to what it lists",
                 clip(server)
             );
@@ -44,7 +45,7 @@ impl CallPlan {
             if why.too_many {
                 return why.refusal(&request.name);
             }
-            let text = format!(
+            let text = message!(
                 "Tool '{}' was not called: an approval is bound to arguments, and these are not JSON: {}.",
                 clip(&request.name),
                 why.sentence

@@ -11,6 +11,7 @@ use std::sync::Arc;
 use std::time::Instant;
 use toolhub_registry::identity::NotJson;
 use toolhub_store::ledger::{CallsBefore, Ledger, OccurrenceTicket, RunCall, RunMemory};
+use toolhub_text::message;
 use toolhub_types::error::{ErrorKind, HubError, clip};
 
 /// Asks the ledger what a run knows of a call; report it with [`CallPlan::recalled`].
@@ -141,7 +142,7 @@ impl CallPlan {
         let is_told = self.is_told();
         let Some(NumberedCall { ledger, call, .. }) = self.number.take().filter(|_| is_told) else { return };
         let cancelled = || {
-            let text = format!("The call of '{}' was cancelled.", clip(&call.tool));
+            let text = message!("The call of '{}' was cancelled.", clip(&call.tool));
             kept_result(&Err(HubError::new(ErrorKind::Cancelled, text)))
         };
         let answer = without_secrets(answer.unwrap_or_else(cancelled));
@@ -154,7 +155,7 @@ fn not_json(tool: &str, run: &str, why: &NotJson) -> HubError {
     if why.too_many {
         return why.refusal(tool);
     }
-    let text = format!(
+    let text = message!(
         "Tool '{}' was not called: a call of run '{}' is recognised by its arguments, and these are not JSON: {}.",
         clip(tool),
         clip(run),

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 use toolhub_registry::route::Directory;
 use toolhub_registry::{Candidate, NameEntry, Snapshot};
+use toolhub_text::message;
 use toolhub_text::near_names;
 use toolhub_types::error::{ErrorKind, HubError, clip};
 
@@ -63,19 +64,19 @@ pub fn unknown_to(snapshot: &Arc<Snapshot>, servers: Option<&dyn ServerSet>, id:
 /// The same error, with the providers that do offer the tool.
 pub fn offered_elsewhere(error: HubError, tool: &str, entry: &NameEntry) -> HubError {
     let labels: Vec<String> = entry.candidates.iter().map(|candidate| candidate.label()).collect();
-    let message = format!("{} Tool '{}' is offered by: {}.", error.message, clip(tool), labels.join(", "));
-    HubError { message: message.into(), ..error }
+    let message = message!("{} Tool '{}' is offered by: {}.", error, clip(tool), labels.join(", "));
+    HubError { message, ..error }
 }
 
 /// The error of a call that names a server that is not there.
 pub fn unknown_server(id: &str, known: Vec<Arc<str>>) -> HubError {
     let quoted: Vec<String> = known.iter().map(|id| format!("'{}'", clip(id))).collect();
-    let listed = if quoted.is_empty() { "none".to_owned() } else { quoted.join(", ") };
-    let mut message = format!("There is no server '{}'. Known servers: {listed}.", clip(id));
+    let listed = if quoted.is_empty() { message!("none") } else { quoted.join(", ").into() };
+    let mut message = message!("There is no server '{}'. Known servers: {}.", clip(id), listed);
     let near = near_names(id, known.iter().map(|id| (&**id, id)), 3);
     let suggestions: Vec<Arc<str>> = near.into_iter().cloned().collect();
     if let Some(near) = suggestions.first() {
-        message.push_str(&format!(" Did you mean '{}'?", clip(near)));
+        message = message!("{} Did you mean '{}'?", message, clip(near));
     }
     HubError { suggestions, ..HubError::new(ErrorKind::NotFound, message) }
 }

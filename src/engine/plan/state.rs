@@ -13,6 +13,8 @@ use toolhub_registry::Candidate;
 use toolhub_registry::identity::{CallContent, CallIdentity, CallKey, CallTarget, NotJson};
 use toolhub_registry::route::RouteRule;
 use toolhub_store::ledger::{Ledger, OccurrenceTicket, RunCall};
+use toolhub_text::message;
+use toolhub_text::message::Message;
 use toolhub_types::error::{ErrorKind, HubError, Outcome, clip};
 use toolhub_types::model::CallOptions;
 
@@ -172,9 +174,9 @@ impl CallPlan {
     }
 
     /// How long a model may take to make one answer of several; the reason, if it is not asked.
-    pub fn may_synthesize(&self, now: Instant) -> Result<Duration, &'static str> {
+    pub fn may_synthesize(&self, now: Instant) -> Result<Duration, Message> {
         let left = self.time_left(now).map_or(TIMEOUT, |left| left.min(TIMEOUT));
-        if left.is_zero() { Err("the deadline left no time to ask the model") } else { Ok(left) }
+        if left.is_zero() { Err(message!("the deadline left no time to ask the model")) } else { Ok(left) }
     }
 
     /// What is left of the deadline.
@@ -214,7 +216,7 @@ impl CallPlan {
     /// The error of a call that waited for an identical one as long as its own candidates may take.
     pub fn followed_too_long(&self, time: &TimeAllowed) -> HubError {
         let (what, seconds) = (clip(self.request.target.name()), time.timeouts.as_secs_f64());
-        let text = format!("Tool '{what}' timed out after {seconds} s (it may still have run).");
+        let text = message!("Tool '{}' timed out after {} s (it may still have run).", what, seconds);
         HubError::new(ErrorKind::Timeout, text)
     }
 

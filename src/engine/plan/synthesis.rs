@@ -4,6 +4,7 @@ use crate::hub::{PlannedRun, part};
 use serde_json::Value;
 use toolhub_context::synthesize;
 use toolhub_text::invisible::visible;
+use toolhub_text::message::Message;
 use toolhub_types::kind::ToolKind;
 use toolhub_types::model::Part;
 
@@ -33,7 +34,7 @@ pub fn synthesis_prompt(
     question: &str,
     answers: impl IntoIterator<Item = (String, String)>,
     kind: ToolKind,
-) -> Result<String, &'static str> {
+) -> Result<String, Message> {
     let answers: Vec<(String, String)> =
         answers.into_iter().map(|(label, text)| (label, visible(&text).into_owned())).collect();
     let limit = synthesize::limit(kind, answers.len());

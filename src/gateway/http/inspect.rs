@@ -11,14 +11,13 @@ use http::request::Parts;
 use http::{HeaderName, HeaderValue, Method, StatusCode, header};
 use serde::Deserialize;
 use serde_json::{Value, json};
-use std::borrow::Cow;
 use std::sync::Arc;
 use std::time::{Instant, SystemTime};
 use tokio::sync::oneshot;
 use toolhub_engine::hub::answer_refused;
-use toolhub_text::wording::in_chinese;
+use toolhub_text::message;
+use toolhub_text::message::Message;
 use toolhub_types::error::{ErrorKind, HubError};
-use toolhub_types::model::Lang;
 
 /// Who decides about calls on the page, in the audit log. Callers have a prefix and a colon.
 const OPERATOR: &str = "operator";
@@ -66,8 +65,9 @@ pub fn check(gateway: &Gateway, route: InspectRoute, parts: &Parts) -> Result<()
     if is_free || gateway.identity.inspector.shows_key(&parts.headers) {
         return Ok(());
     }
-    let text = "This needs the inspector's key: open the address that was shown when the server started";
-    Err(refused(gateway, StatusCode::FORBIDDEN, text))
+    let text =
+        message!("This needs the inspector's key: open the address that was shown when the server started");
+    Err(refused(gateway, StatusCode::FORBIDDEN, &text))
 }
 
 pub async fn serve(gateway: &Arc<Gateway>, route: InspectRoute, parts: &Parts, body: &Bytes) -> HttpReply {
@@ -130,8 +130,8 @@ async fn pending(gateway: &Gateway) -> HttpReply {
 
 async fn decide(gateway: &Gateway, body: &Bytes) -> HttpReply {
     let Ok(decision) = serde_json::from_slice::<ApprovalDecision>(body) else {
-        let text = "Expected a JSON object with `id` (text) and `approve` (true or false)";
-        return refused(gateway, StatusCode::BAD_REQUEST, text);
+        let text = message!("Expected a JSON object with `id` (text) and `approve` (true or false)");
+        return refused(gateway, StatusCode::BAD_REQUEST, &text);
     };
     let (sender, receiver) = oneshot::channel();
     let done = Box::new(move |decided| drop(sender.send(decided)));
@@ -172,15 +172,12 @@ async fn write_down(
 }
 
 fn unusable(gateway: &Gateway, why: &str) -> HttpReply {
-    let text = format!("The ledger in the store cannot be used ({why})");
+    let text = message!("The ledger in the store cannot be used ({})", why);
     refused(gateway, StatusCode::SERVICE_UNAVAILABLE, &text)
 }
 
 /// A person reads it, so it is in the language of the hub.
-fn refused(gateway: &Gateway, status: StatusCode, text: &str) -> HttpReply {
-    let text = match gateway.hub.options.lang {
-        Lang::En => Cow::Borrowed(text),
-        Lang::Zh => in_chinese(text),
-    };
+fn refused(gateway: &Gateway, status: StatusCode, message: &Message) -> HttpReply {
+    let text = message.text(gateway.hub.options.lang);
     HttpReply::refused(status, &RpcError::invalid_request(text.into_owned()))
 }

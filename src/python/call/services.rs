@@ -7,10 +7,9 @@ use crate::bridge;
 use crate::execution::{Execution, Extras, arguments, kept};
 use crate::hub::PyHub;
 use crate::json::{self, NotJson};
-use crate::localized::localize;
 use crate::loop_bridge::{self, LoopBridge};
 use crate::once::intern;
-use crate::result::{copy_result, refused, succeeded};
+use crate::result::{copy_result, mark_language, refused, succeeded};
 use crate::result_size::size_of_result;
 use crate::user_code;
 use parking_lot::Mutex;
@@ -137,7 +136,7 @@ impl LoopCall {
     pub(super) async fn finish(&self, plan: &CallPlan, result: Py<PyDict>) -> Py<PyDict> {
         let finished = Python::attach(|py| {
             let result = result.bind(py);
-            localize(result, self.hub.get().core().options.lang)?;
+            mark_language(result, self.hub().options.lang)?;
             if let Some(route) = plan.route_name() {
                 let meta = meta_of(result)?;
                 meta.set_item(intern!(py, "call_id"), self.callbacks.call_id.as_deref())?;
@@ -278,7 +277,7 @@ impl CallServices for LoopCall {
         let result = Python::attach(|py| {
             let result = match outcome {
                 Ok(value) => succeeded(py, name, json::to_python(py, &value)?.unbind())?,
-                Err(error) => refused(py, Some(name), &error)?,
+                Err(error) => refused(py, Some(name), &error.in_language(self.hub().options.lang))?,
             };
             let meta = meta_of(&result)?;
             match is_replayed {

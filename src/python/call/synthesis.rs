@@ -15,7 +15,9 @@ use pyo3::types::{PyDict, PyList};
 use std::time::{Duration, Instant};
 use toolhub::error::shown_seconds;
 use toolhub::kind::ToolKind;
-use toolhub::plan::{CallPlan, question, synthesis_prompt};
+use toolhub::message;
+use toolhub::message::Message;
+use toolhub::plan::{CallPlan, CallServices, question, synthesis_prompt};
 use toolhub::shape::content::ImageNotes;
 
 impl LoopCall {
@@ -37,7 +39,7 @@ impl LoopCall {
             Err(reason) => Err(reason),
         };
         let failure = match asked {
-            Err(reason) => Some(reason.to_owned()),
+            Err(reason) => Some(reason),
             Ok((prompt, limit)) => {
                 let answer = self.awaited(|py| {
                     let question = ASK.get(py)?.call1((llm, prompt, limit.as_secs_f64()))?;
@@ -51,7 +53,7 @@ impl LoopCall {
             let (result, took) = (result.bind(py), begun.elapsed().as_secs_f64() * 1e3);
             let meta = meta_of(result)?;
             if let Some(reason) = failure {
-                meta.set_item(intern!(py, "synthesis_reason"), reason)?;
+                meta.set_item(intern!(py, "synthesis_reason"), reason.text(self.hub().options.lang))?;
             }
             let before: f64 =
                 meta.get_item(intern!(py, "duration_ms"))?.map_or(Ok(0.0), |ms| ms.extract())?;
@@ -60,7 +62,7 @@ impl LoopCall {
         })
     }
 
-    fn prompt(&self, result: &Bound<'_, PyDict>) -> PyResult<Result<String, &'static str>> {
+    fn prompt(&self, result: &Bound<'_, PyDict>) -> PyResult<Result<String, Message>> {
         let py = result.py();
         let mut answers = Vec::new();
         for row in result.getattr(intern!(py, "_full"))?.cast_into::<PyList>()? {
@@ -87,7 +89,7 @@ impl LoopCall {
         result: &Bound<'_, PyDict>,
         ended: PyResult<Py<PyAny>>,
         limit: Duration,
-    ) -> PyResult<Option<String>> {
+    ) -> PyResult<Option<Message>> {
         let py = result.py();
         Ok(match ended {
             Ok(answer) if answer.bind(py).is_truthy()? => {
@@ -98,16 +100,16 @@ impl LoopCall {
                 meta.set_item(intern!(py, "truncated"), false)?;
                 None
             }
-            Ok(_) => Some("the model gave an empty answer".to_owned()),
+            Ok(_) => Some(message!("the model gave an empty answer")),
             Err(error) if self.hub.get().core().is_closed() && error.is_instance_of::<PyException>(py) => {
-                Some("the hub was closed".to_owned())
+                Some(message!("the hub was closed"))
             }
             Err(error) if error.is_instance_of::<PyTimeoutError>(py) => {
-                Some(format!("the model did not answer within {} s", shown_seconds(limit.as_secs_f64())))
+                Some(message!("the model did not answer within {} s", shown_seconds(limit.as_secs_f64())))
             }
             Err(error) if error.is_instance_of::<PyException>(py) => {
                 let class = class_of(error.value(py));
-                Some(format!("the model failed: {class}: {}", exception_text(py, &error)))
+                Some(message!("the model failed: {}: {}", class, exception_text(py, &error)))
             }
             Err(error) => return Err(error),
         })

@@ -7,7 +7,6 @@ use crate::classes::options::{
 use crate::classes::prompt::VendorForms;
 use crate::classes::stats_rows::{self, CountedCalls};
 use crate::classes::views::{PyCandidate, ToolInfo, kept};
-use crate::localized::localized;
 use crate::runtime::bridge::{self, BridgeFuture};
 use crate::runtime::process::{self, OpenHub};
 use crate::runtime::tool_loops::ServedLoops;
@@ -294,7 +293,7 @@ impl PyHub {
         let servers = self.servers();
         let servers = servers.as_deref().map(|servers| servers as &dyn ServerSet);
         match unknown_to(&self.core.registry.snapshot(), servers, id) {
-            Some(error) => Err(tool_error(py, &localized(error, self.core.options.lang))),
+            Some(error) => Err(tool_error(py, &error.in_language(self.core.options.lang))),
             None => Ok(()),
         }
     }
@@ -302,7 +301,7 @@ impl PyHub {
     /// The sentence that no server of this id is configured, with the ids that are.
     fn unknown_server(&self, id: &str) -> String {
         let known = self.servers().map(|servers| servers.ids()).unwrap_or_default();
-        localized(unknown_server(id, known), self.core.options.lang).message.into_owned()
+        unknown_server(id, known).in_language(self.core.options.lang).message.into_owned()
     }
 
     fn get(slf: &Bound<'_, Self>, name: &Bound<'_, PyAny>) -> PyResult<Option<ToolInfo>> {

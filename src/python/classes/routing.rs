@@ -12,6 +12,7 @@ use std::sync::Arc;
 use std::time::Instant;
 use toolhub::error::{ErrorKind, HubError};
 use toolhub::hub::explain::Facts;
+use toolhub::message;
 use toolhub::model::Prefer;
 use toolhub::plan::{KnownServers, ServerSet, UNKNOWN_SOURCE};
 use toolhub::registry::Candidate;
@@ -56,8 +57,8 @@ pub fn explain(
     let route = routed.then(|| find_route(this, source.as_deref())).transpose();
     let mut wanted = given.options.clone();
     let (rule, sentence) = match &route {
-        Err(_) => (UNKNOWN_SOURCE, "its source is unknown".to_owned()),
-        Ok(None) => ("name", "it is called by its name".to_owned()),
+        Err(_) => (UNKNOWN_SOURCE, message!("its source is unknown")),
+        Ok(None) => ("name", message!("it is called by its name")),
         Ok(Some(route)) => {
             (wanted.source, wanted.server) = (route.source, route.server.clone());
             wanted.is_routed = true;

@@ -12,6 +12,8 @@ use pyo3::prelude::*;
 use pyo3::types::PyDict;
 use serde_json::Value;
 use toolhub::error::{ErrorKind, HubError};
+use toolhub::message;
+use toolhub::message::Message;
 use toolhub::model::Arguments;
 use toolhub::registry::Candidate;
 use toolhub::schema;
@@ -110,10 +112,10 @@ fn native_arguments(
     } else if as_mapping(given).is_some() {
         json::arguments(&spec.name, given)?
     } else {
-        let bare = || invalid_arguments(&spec.name, "expected named arguments, got a bare value.");
+        let bare = || invalid_arguments(&spec.name, message!("expected named arguments, got a bare value."));
         let single = spec.single_argument().ok_or_else(bare)?;
         let named = PyDict::new(py);
-        named.set_item(single, given).map_err(|error| invalid_arguments(&spec.name, error))?;
+        named.set_item(single, given).map_err(|error| invalid_arguments(&spec.name, error.to_string()))?;
         json::arguments(&spec.name, named.as_any())?
     };
     if !pass.checks.validate {
@@ -129,7 +131,7 @@ fn native_arguments(
 }
 
 /// What is odd about arguments that fit. A signature forbids what it does not know; a schema may not.
-pub fn warnings(py: Python<'_>, candidate: &Candidate, prepared: &PreparedArguments) -> Vec<String> {
+pub fn warnings(py: Python<'_>, candidate: &Candidate, prepared: &PreparedArguments) -> Vec<Message> {
     let schema = &candidate.spec().parameters;
     match prepared {
         PreparedArguments::Native(args) => {

@@ -17,6 +17,7 @@ use toolhub::error::HubError;
 use toolhub::execute::Fate;
 use toolhub::hub::PlannedRun;
 use toolhub::limit::{PassageWait, Permits};
+use toolhub::message::Message;
 use toolhub::model::Unchecked;
 use toolhub::registry::Candidate;
 use toolhub::tape::Taping;
@@ -95,7 +96,7 @@ pub struct Attempt {
     pub is_own_result: bool,
     pub error: Option<Box<HubError>>,
     /// Sentences about what was not wrong enough to be refused.
-    pub warnings: Vec<String>,
+    pub warnings: Vec<Message>,
     /// Rules of the schema that were not checked.
     pub unchecked: Vec<Unchecked>,
     pub exception: Option<Box<PyErr>>,

@@ -6,6 +6,8 @@ use pyo3::exceptions::PyBaseException;
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 use toolhub::error::{ErrorKind, HubError, clip};
+use toolhub::message;
+use toolhub::message::Message;
 
 /// The `ToolError` for a failure, with its kind and details.
 pub fn tool_error(py: Python<'_>, error: &HubError) -> PyErr {
@@ -34,8 +36,8 @@ impl<'py> IntoPyObject<'py> for ErrorValue {
 }
 
 /// The refusal of a call whose arguments cannot be used.
-pub fn invalid_arguments(tool: &str, reason: impl std::fmt::Display) -> HubError {
-    let text = format!("Invalid arguments for '{}': {reason}", clip(tool));
+pub fn invalid_arguments(tool: &str, reason: impl Into<Message>) -> HubError {
+    let text = message!("Invalid arguments for '{}': {}", clip(tool), reason.into());
     HubError::new(ErrorKind::InvalidArguments, text)
 }
 

@@ -16,11 +16,12 @@ use pyo3::types::{
     PyBool, PyBytes, PyDict, PyFloat, PyFrozenSet, PyInt, PyList, PyRange, PySet, PyString, PyTuple,
 };
 use serde_json::{Map, Number, Value};
-use std::borrow::Cow;
 use std::hash::{BuildHasher, Hasher, RandomState};
 use toolhub::canonical::canonical;
 use toolhub::error::HubError;
 pub use toolhub::identity::NotJson;
+use toolhub::message;
+use toolhub::message::Message;
 use toolhub::model::Arguments;
 use toolhub::schema::Opaque;
 use toolhub::stack;
@@ -44,7 +45,7 @@ pub fn from_arguments(object: &Bound<'_, PyAny>) -> Result<Value, NotJson> {
 
 /// A Python object as JSON; the error is a sentence that names the place.
 pub fn from_python(object: &Bound<'_, PyAny>) -> Result<Value, String> {
-    Conversion::new(false).convert(object, 0).map_err(|trouble| trouble.sentence())
+    Conversion::new(false).convert(object, 0).map_err(|trouble| trouble.sentence().into_owned())
 }
 
 /// The same for a value that users gave under this name.
@@ -98,8 +99,8 @@ impl Marks {
         Marks { prefix: format!("\u{fffe}{random:016x}:"), reasons: Vec::new(), too_deep: false }
     }
 
-    fn mark(&mut self, reason: String) -> Value {
-        self.reasons.push(reason);
+    fn mark(&mut self, reason: &str) -> Value {
+        self.reasons.push(reason.to_owned());
         Value::String(format!("{}{}", self.prefix, self.reasons.len() - 1))
     }
 
@@ -138,7 +139,7 @@ impl Marks {
 /// error is for a value that is too large.
 pub fn marked(object: &Bound<'_, PyAny>) -> Result<(Value, Marks), String> {
     let mut conversion = Conversion { marks: Some(Marks::new()), ..Conversion::new(false) };
-    let value = conversion.convert(object, 0).map_err(|trouble| trouble.sentence())?;
+    let value = conversion.convert(object, 0).map_err(|trouble| trouble.sentence().into_owned())?;
     Ok((value, conversion.marks.unwrap_or_else(Marks::new)))
 }
 
@@ -171,14 +172,14 @@ pub fn not_finite(object: &Bound<'_, PyAny>) -> Option<String> {
 pub fn arguments(tool: &str, object: &Bound<'_, PyAny>) -> Result<Arguments, HubError> {
     match from_arguments(object).map_err(|reason| reason.refusal(tool))? {
         Value::Object(map) => Ok(Arguments::new(map)),
-        _ => Err(NotJson { sentence: "expected named arguments".into(), too_many: false }.refusal(tool)),
+        _ => Err(NotJson { sentence: message!("expected named arguments"), too_many: false }.refusal(tool)),
     }
 }
 
 struct Trouble {
     /// Innermost first.
     path: Vec<String>,
-    reason: String,
+    reason: Message,
     /// Too large or too deep, rather than not JSON.
     is_limit: bool,
     /// Too many values.
@@ -186,16 +187,16 @@ struct Trouble {
 }
 
 impl Trouble {
-    fn new(reason: impl Into<String>) -> Self {
+    fn new(reason: impl Into<Message>) -> Self {
         Trouble { path: Vec::new(), reason: reason.into(), is_limit: false, too_many: false }
     }
 
-    fn limit(reason: String) -> Self {
+    fn limit(reason: Message) -> Self {
         Trouble { is_limit: true, ..Trouble::new(reason) }
     }
 
     fn too_many(most: usize) -> Self {
-        Trouble { too_many: true, ..Trouble::limit(format!("more than {most} values")) }
+        Trouble { too_many: true, ..Trouble::limit(message!("more than {} values", most)) }
     }
 
     fn into_reason(self) -> NotJson {
@@ -208,14 +209,14 @@ impl Trouble {
         self
     }
 
-    fn sentence(mut self) -> String {
+    fn sentence(mut self) -> Message {
         self.path.reverse();
         // The head of the path says enough; a deep one would be longer than the sentence.
         self.path.truncate(12);
         let path = self.path.concat();
         match path.strip_prefix('.').unwrap_or(&path) {
             "" => self.reason,
-            path => format!("{path}: {}", self.reason),
+            path => message!("{}: {}", path, self.reason),
         }
     }
 }
@@ -255,11 +256,11 @@ impl Conversion {
             return Err(Trouble::too_many(self.most));
         }
         if depth > MAX_DEPTH || (depth > 8 && stack::remaining() < LEVEL) {
-            let reason = format!("nested more than {MAX_DEPTH} levels deep, or cyclic");
+            let reason = message!("nested more than {} levels deep, or cyclic", MAX_DEPTH);
             return match &mut self.marks {
                 Some(marks) => {
                     marks.too_deep = true;
-                    Ok(marks.mark(reason))
+                    Ok(marks.mark(&reason))
                 }
                 None => Err(Trouble::limit(reason)),
             };
@@ -279,7 +280,7 @@ impl Conversion {
     /// What stands for a part that has no JSON form.
     fn without_form(&mut self, object: &Bound<'_, PyAny>, trouble: Trouble) -> Result<Value, Trouble> {
         match &mut self.marks {
-            Some(marks) => Ok(marks.mark(trouble.sentence())),
+            Some(marks) => Ok(marks.mark(&trouble.sentence())),
             None if self.writes_texts => Ok(text_form(object)),
             None => Err(trouble),
         }
@@ -289,7 +290,7 @@ impl Conversion {
         if let Ok(text) = object.cast::<PyString>() {
             return unicode::owned(text)
                 .map(Value::String)
-                .ok_or_else(|| Trouble::new("text with lone surrogates is not valid Unicode"));
+                .ok_or_else(|| Trouble::new(message!("text with lone surrogates is not valid Unicode")));
         }
         if object.is_none() {
             return Ok(Value::Null);
@@ -303,7 +304,7 @@ impl Conversion {
         if let Ok(float) = object.cast::<PyFloat>() {
             return Number::from_f64(float.value())
                 .map(Value::Number)
-                .ok_or_else(|| Trouble::new(format!("{} is not a JSON number", float.value())));
+                .ok_or_else(|| Trouble::new(message!("{} is not a JSON number", float.value())));
         }
         if let Ok(dict) = object.cast::<PyDict>() {
             return self.mapping(dict, depth);
@@ -318,7 +319,11 @@ impl Conversion {
             // What builds a list from it would write it out.
             let is_long = object.is_instance_of::<PyRange>()
                 && object.len().map_or(true, |len| len > self.most - self.values);
-            return Err(if is_long { Trouble::too_many(self.most) } else { Trouble::new("not JSON") });
+            return Err(if is_long {
+                Trouble::too_many(self.most)
+            } else {
+                Trouble::new(message!("not JSON"))
+            });
         }
         self.plain_form(object, depth)
     }
@@ -356,7 +361,7 @@ impl Conversion {
         for entry in Entries::of(dict) {
             let (key, value) = entry.map_err(|error| Trouble::new(exception_text(dict.py(), &error)))?;
             let Some(name) = key.cast::<PyString>().ok().and_then(unicode::owned) else {
-                return Err(Trouble::new("names must be text"));
+                return Err(Trouble::new(message!("names must be text")));
             };
             let value = self
                 .member(&name, &value, depth + 1)
@@ -405,21 +410,21 @@ fn integer(object: &Bound<'_, PyAny>) -> Result<Value, Trouble> {
     let number = large.and_then(|large| large.to_string().parse::<Number>().ok());
     number
         .map(Value::Number)
-        .ok_or_else(|| Trouble::new(format!("the integer has more than {MAX_DIGITS} digits")))
+        .ok_or_else(|| Trouble::new(message!("the integer has more than {} digits", MAX_DIGITS)))
 }
 
 /// How an object without a JSON form is named in an error.
-fn shown(object: &Bound<'_, PyAny>) -> Cow<'static, str> {
+fn shown(object: &Bound<'_, PyAny>) -> Message {
     if object.is_instance_of::<PyInt>() {
-        return "a very large integer".into();
+        return message!("a very large integer");
     }
     if let Ok(float) = object.cast::<PyFloat>() {
-        return format!("{} (number)", float.value()).into();
+        return message!("{} (number)", float.value());
     }
     if object.is_instance_of::<PyString>() {
-        return "text that is not valid Unicode".into();
+        return message!("text that is not valid Unicode");
     }
-    format!("a Python object of type {}", class_of(object)).into()
+    message!("a Python object of type {}", class_of(object))
 }
 
 /// Dates, enums, models, sets …: Python knows their plain form. `None` if it has more than `most` values: they are counted

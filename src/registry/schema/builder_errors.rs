@@ -6,6 +6,8 @@ use super::values_in_words::{self, cut};
 use super::violations::{Explainer, NAMES, joined};
 use jsonschema::paths::Location;
 use serde_json::Value;
+use toolhub_text::message;
+use toolhub_text::message::Message;
 
 /// One refusal of the builder.
 pub struct Objection {
@@ -21,11 +23,11 @@ pub enum PathStep {
 
 pub enum Reason {
     /// The value has the wrong type. The text is for a schema that names none.
-    WrongType(String),
+    WrongType(Message),
     /// The text is not in the format that the schema names. The text is for a schema that names none.
-    WrongFormat(String),
+    WrongFormat(Message),
     /// What the builder expected.
-    Expected(String),
+    Expected(Message),
     /// The whole sentence, from a validator of the user's own.
     Sentence(String),
     Missing,
@@ -46,7 +48,7 @@ struct Located<'a> {
 }
 
 /// All objections, in one line.
-pub fn explain(explainer: &Explainer<'_>, objections: &[Objection]) -> String {
+pub fn explain(explainer: &Explainer<'_>, objections: &[Objection]) -> Message {
     let located: Vec<Located<'_>> = objections.iter().map(|objection| locate(explainer, objection)).collect();
     // A union is refused once for each branch. A branch that was refused for something inside has the right type.
     let is_outer = |one: &Located<'_>| {
@@ -132,51 +134,49 @@ fn part<'a>(root: &'a Value, schema: &'a Value, step: &PathStep) -> Option<&'a V
     None
 }
 
-fn line(explainer: &Explainer<'_>, group: &[&Located<'_>]) -> String {
+fn line(explainer: &Explainer<'_>, group: &[&Located<'_>]) -> Message {
     let first = group[0];
-    let path = match values_in_words::path(&first.place) {
-        path if path.is_empty() => path,
-        path => path + ": ",
-    };
     let write_only = first.schema.is_some_and(|schema| schema.get("writeOnly") == Some(&Value::Bool(true)));
-    let mut words: Vec<String> = Vec::new();
+    let mut words: Vec<Message> = Vec::new();
     for one in group {
         let expected = expected(explainer, one);
         if !words.contains(&expected) {
             words.push(expected);
         }
     }
-    let expected = cut(&words.join(" or "), NAMES);
+    let expected = values_in_words::alternatives(words, NAMES);
     let given = match first.place.iter().last() {
         Some(key) if first.is_key => values_in_words::given(&Value::String(key.to_string()), write_only),
         _ => explainer.shown_at(&first.place, first.value, write_only),
     };
-    match first.reason {
-        Reason::Missing => format!("{path}required {} is missing, expected {expected}", explainer.part),
-        Reason::Unknown => format!("{path}unknown {}", explainer.part),
+    let part = Message::from(explainer.part);
+    let sentence = match first.reason {
+        Reason::Missing => message!("required {} is missing, expected {}", part, expected),
+        Reason::Unknown => message!("unknown {}", part),
         Reason::Sentence(text) => {
-            format!("{path}{}, got {given}", cut(&values_in_words::on_one_line(text), NAMES))
+            message!("{}, got {}", cut(&values_in_words::on_one_line(text), NAMES), given)
         }
-        _ if first.is_key => format!("{path}expected {expected} as a key, got {given}"),
-        _ => format!("{path}expected {expected}, got {given}"),
-    }
+        _ if first.is_key => message!("expected {} as a key, got {}", expected, given),
+        _ => message!("expected {}, got {}", expected, given),
+    };
+    values_in_words::at(values_in_words::path(&first.place), sentence)
 }
 
-fn expected(explainer: &Explainer<'_>, one: &Located<'_>) -> String {
+fn expected(explainer: &Explainer<'_>, one: &Located<'_>) -> Message {
     // The schema describes the value under a key, not the key.
     let schema = one.schema.filter(|_| !one.is_key);
     let (words, otherwise) = match one.reason {
         Reason::WrongType(text) => {
-            (schema.map(|schema| values_in_words::expected(explainer.root, schema)), text.as_str())
+            (schema.map(|schema| values_in_words::expected(explainer.root, schema)), text.clone())
         }
         Reason::WrongFormat(text) => {
-            (schema.map(|schema| values_in_words::expected_format(explainer.root, schema)), text.as_str())
+            (schema.map(|schema| values_in_words::expected_format(explainer.root, schema)), text.clone())
         }
         Reason::Missing => {
-            (schema.map(|schema| values_in_words::expected(explainer.root, schema)), "a value")
+            (schema.map(|schema| values_in_words::expected(explainer.root, schema)), message!("a value"))
         }
-        Reason::Expected(text) => (None, text.as_str()),
-        Reason::Sentence(_) | Reason::Unknown => (None, ""),
+        Reason::Expected(text) => (None, text.clone()),
+        Reason::Sentence(_) | Reason::Unknown => (None, "".into()),
     };
-    words.filter(|words| !words.is_empty()).unwrap_or_else(|| values_in_words::on_one_line(otherwise))
+    words.filter(|words| !words.is_empty()).unwrap_or_else(|| otherwise.map(&values_in_words::on_one_line))
 }

@@ -9,6 +9,8 @@ use super::violations::Explainer;
 use serde_json::Value;
 use std::borrow::Cow;
 use std::sync::{Arc, OnceLock};
+use toolhub_text::message;
+use toolhub_text::message::Message;
 use toolhub_types::model::{CheckOptions, Fitting, Unchecked};
 use toolhub_types::stack;
 
@@ -28,7 +30,7 @@ pub struct Task<'a> {
 }
 
 /// What fits, or what is wrong.
-pub type Judgement = Result<Fitting<Value>, String>;
+pub type Judgement = Result<Fitting<Value>, Message>;
 
 /// A schema that is compiled at its first use.
 pub struct Schema {
@@ -163,7 +165,7 @@ impl Compiled {
         let cheap = self.cheap().map(Lists::new);
         let violations = cheap.as_ref().and_then(|cheap| cheap.violations(&coerced)).unwrap_or_default();
         Err(match violations.is_empty() {
-            true => "the arguments do not fit, and finding out where would take too long".into(),
+            true => message!("the arguments do not fit, and finding out where would take too long"),
             false => explainer.explain(violations),
         })
     }

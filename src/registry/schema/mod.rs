@@ -37,6 +37,8 @@ pub use opaque::Opaque;
 use check::{Schema, Task};
 use serde_json::Value;
 use std::sync::Arc;
+use toolhub_text::message;
+use toolhub_text::message::Message;
 use toolhub_types::error::{ErrorKind, HubError, clip};
 use toolhub_types::model::{Arguments, CheckOptions, Fitting, Unchecked};
 use violations::Explainer;
@@ -61,7 +63,7 @@ impl ArgumentSchema {
         let replacement = match replacement {
             None => None,
             Some(Value::Object(fitting)) => Some(Arguments::new(fitting)),
-            Some(_) => return Err(invalid(tool, "the schema does not describe named arguments")),
+            Some(_) => return Err(invalid(tool, message!("the schema does not describe named arguments"))),
         };
         Ok(Fitting { replacement, unchecked })
     }
@@ -76,7 +78,7 @@ impl ArgumentSchema {
         options: &CheckOptions<'_>,
     ) -> Result<Fitting<Value>, HubError> {
         let task = Task { given, opaque, coerce: options.coerce, part: "argument" };
-        self.0.check(&task, options).map_err(|violations| invalid(tool, &violations))
+        self.0.check(&task, options).map_err(|violations| invalid(tool, violations))
     }
 
     /// The rules that are not checked for any arguments.
@@ -95,18 +97,20 @@ impl ArgumentSchema {
         objections: &[Objection],
     ) -> HubError {
         let explainer = Explainer { root: self.0.root(), given, value, opaque, part: "argument" };
-        invalid(tool, &builder_errors::explain(&explainer, objections))
+        invalid(tool, builder_errors::explain(&explainer, objections))
     }
 }
 
-fn invalid(tool: &str, violations: &str) -> HubError {
-    let text = format!("Invalid arguments for '{}': {violations}.", clip(tool));
-    HubError::new(ErrorKind::InvalidArguments, text)
+fn invalid(tool: &str, violations: Message) -> HubError {
+    HubError::new(
+        ErrorKind::InvalidArguments,
+        message!("Invalid arguments for '{}': {}.", clip(tool), violations),
+    )
 }
 
 /// A warning for each argument that the schema neither lists nor forbids. Servers may accept more than they list, so these
 /// are passed on, but a misspelt name should not go unnoticed.
-pub fn unknown_arguments<'a>(schema: &Value, given: impl Iterator<Item = &'a str>) -> Vec<String> {
+pub fn unknown_arguments<'a>(schema: &Value, given: impl Iterator<Item = &'a str>) -> Vec<Message> {
     // These keywords may allow further names, so `properties` is not the whole list.
     const NAMING: [&str; 12] = [
         "additionalProperties",
@@ -140,7 +144,7 @@ impl ResultSchema {
     }
 
     /// What is wrong with a value.
-    pub fn violations(&self, value: &Value) -> Option<String> {
+    pub fn violations(&self, value: &Value) -> Option<Message> {
         let task = Task { given: value, opaque: &[], coerce: false, part: "key" };
         self.0.check(&task, &CheckOptions::here(false)).err()
     }

@@ -5,7 +5,7 @@
 
 use jsonschema::ValidationError;
 use jsonschema::error::ValidationErrorKind as Violation;
-use std::borrow::Cow;
+use toolhub_text::message::Message;
 
 /// A place that holds an object without a JSON form.
 #[derive(Clone, Debug)]
@@ -13,7 +13,7 @@ pub struct Opaque {
     /// A JSON pointer.
     pub place: String,
     /// How the object is named in an error.
-    pub shown: Cow<'static, str>,
+    pub shown: Message,
 }
 
 /// Whether a violation depends on what stands in for an opaque object.

@@ -9,6 +9,8 @@ use jsonschema::paths::{Location, LocationSegment};
 use serde_json::{Map, Value};
 use std::fmt::Write;
 use toolhub_text::invisible::is_invisible;
+use toolhub_text::message;
+use toolhub_text::message::{Join, Message};
 
 const LONGEST_EXPECTED: usize = 200;
 const LONGEST_NAME: usize = 60;
@@ -70,18 +72,18 @@ fn is_word(name: &str) -> bool {
 }
 
 /// What a schema expects, in a few words; empty when it expects nothing in particular.
-pub fn expected(root: &Value, schema: &Value) -> String {
+pub fn expected(root: &Value, schema: &Value) -> Message {
     gathered(root, schema, one)
 }
 
 /// The formats that a schema names; empty when it names none.
-pub fn expected_format(root: &Value, schema: &Value) -> String {
-    gathered(root, schema, |map| map.get("format")?.as_str().and_then(by_format).map(Into::into))
+pub fn expected_format(root: &Value, schema: &Value) -> Message {
+    gathered(root, schema, |map| map.get("format")?.as_str().and_then(by_format))
 }
 
 /// The words of a schema, or of the branches of its unions.
-fn gathered(root: &Value, schema: &Value, words: fn(&Map<String, Value>) -> Option<String>) -> String {
-    let mut found: Vec<String> = Vec::new();
+fn gathered(root: &Value, schema: &Value, words: fn(&Map<String, Value>) -> Option<Message>) -> Message {
+    let mut found: Vec<Message> = Vec::new();
     let (mut todo, mut seen) = (vec![schema], 0);
     while let Some(schema) = todo.pop() {
         seen += 1;
@@ -97,21 +99,21 @@ fn gathered(root: &Value, schema: &Value, words: fn(&Map<String, Value>) -> Opti
             references::target(root, map).into_iter().chain(branches.flatten().take(SCHEMAS)).collect();
         todo.extend(next.into_iter().rev());
     }
-    cut(&found.join(" or "), LONGEST_EXPECTED)
+    alternatives(found, LONGEST_EXPECTED)
 }
 
-fn one(schema: &Map<String, Value>) -> Option<String> {
+fn one(schema: &Map<String, Value>) -> Option<Message> {
     if let Some(options) = schema.get("enum").and_then(Value::as_array) {
         return Some(options_in_words(options));
     }
     if let Some(constant) = schema.get("const") {
-        return Some(literal(constant));
+        return Some(literal(constant).into());
     }
     if let Some(words) = schema.get("format").and_then(Value::as_str).and_then(by_format) {
-        return Some(words.into());
+        return Some(words);
     }
     match schema.get("type")? {
-        Value::String(name) => by_type(name).map(Into::into),
+        Value::String(name) => by_type(name),
         Value::Array(names) => {
             Some(types(names.iter().filter_map(Value::as_str))).filter(|words| !words.is_empty())
         }
@@ -119,11 +121,11 @@ fn one(schema: &Map<String, Value>) -> Option<String> {
     }
 }
 
-pub fn options_in_words(options: &[Value]) -> String {
+pub fn options_in_words(options: &[Value]) -> Message {
     match options {
-        [] => "nothing".into(),
+        [] => message!("nothing"),
         several => {
-            let mut words = String::from("one of ");
+            let mut words = String::new();
             for (at, option) in several.iter().enumerate() {
                 words.push_str(if at == 0 { "" } else { ", " });
                 words.push_str(&literal(option));
@@ -131,37 +133,37 @@ pub fn options_in_words(options: &[Value]) -> String {
                     break;
                 }
             }
-            cut(&words, LONGEST_EXPECTED)
+            message!("one of {}", cut(&words, LONGEST_EXPECTED - "one of ".len()))
         }
     }
 }
 
-pub fn types<'a>(names: impl Iterator<Item = &'a str>) -> String {
-    names.filter_map(by_type).collect::<Vec<_>>().join(" or ")
+pub fn types<'a>(names: impl Iterator<Item = &'a str>) -> Message {
+    alternatives(names.filter_map(by_type).collect(), usize::MAX)
 }
 
-fn by_type(name: &str) -> Option<&'static str> {
+fn by_type(name: &str) -> Option<Message> {
     Some(match name {
-        "integer" => "an integer",
-        "number" => "a number",
-        "string" => "a string",
-        "boolean" => "true or false",
-        "array" => "an array",
-        "object" => "an object",
-        "null" => "null",
+        "integer" => message!("an integer"),
+        "number" => message!("a number"),
+        "string" => message!("a string"),
+        "boolean" => message!("true or false"),
+        "array" => message!("an array"),
+        "object" => message!("an object"),
+        "null" => "null".into(),
         _ => return None,
     })
 }
 
-pub fn by_format(name: &str) -> Option<&'static str> {
+pub fn by_format(name: &str) -> Option<Message> {
     Some(match name {
-        "date-time" => "a date and time such as '2025-01-31T12:00:00Z'",
-        "date" => "a date such as '2025-01-31'",
-        "time" => "a time such as '12:00:00'",
-        "duration" => "a duration such as 'PT1H30M'",
-        "uuid" => "a UUID",
-        "path" => "a path",
-        "uri" => "a URL",
+        "date-time" => message!("a date and time such as '{}'", "2025-01-31T12:00:00Z"),
+        "date" => message!("a date such as '{}'", "2025-01-31"),
+        "time" => message!("a time such as '{}'", "12:00:00"),
+        "duration" => message!("a duration such as '{}'", "PT1H30M"),
+        "uuid" => message!("a UUID"),
+        "path" => message!("a path"),
+        "uri" => message!("a URL"),
         _ => return None,
     })
 }
@@ -176,33 +178,48 @@ pub fn literal(value: &Value) -> String {
 }
 
 /// A given value with its JSON type, without the content of anything large or secret.
-pub fn given(value: &Value, hidden: bool) -> String {
+pub fn given(value: &Value, hidden: bool) -> Message {
     match value {
-        Value::String(_) if hidden => "a string (hidden)".into(),
-        Value::Number(_) if hidden => "a number (hidden)".into(),
+        Value::String(_) if hidden => message!("a string (hidden)"),
+        Value::Number(_) if hidden => message!("a number (hidden)"),
         Value::String(text) => {
             let start: String = text.chars().take(40).collect();
             let shown = quoted(&start);
             if start.len() < text.len() || shown.chars().count() > 45 {
-                format!("{} (string of {} characters)", cut(&shown, 30), text.chars().count())
+                message!("{} (string of {} characters)", cut(&shown, 30), text.chars().count())
             } else {
-                format!("{shown} (string)")
+                message!("{} (string)", shown)
             }
         }
         Value::Null => "null".into(),
-        Value::Bool(flag) => format!("{flag} (boolean)"),
+        Value::Bool(flag) => message!("{} (boolean)", flag),
         Value::Number(number) => match (number.as_str(), is_integer(number)) {
-            (digits, true) if digits.len() > 40 => format!("an integer of {} digits", digits.len()),
-            (digits, true) => format!("{digits} (integer)"),
-            (text, false) => format!("{} (number)", cut(text, 40)),
+            (digits, true) if digits.len() > 40 => message!("an integer of {} digits", digits.len()),
+            (digits, true) => message!("{} (integer)", digits),
+            (text, false) => message!("{} (number)", cut(text, 40)),
         },
-        Value::Array(items) => format!("an array of {}", counted(items.len(), "item")),
-        Value::Object(map) => format!("an object with {}", counted(map.len(), "key")),
+        Value::Array(items) => message!("an array of {}", items_in_words(items.len())),
+        Value::Object(map) => message!("an object with {}", keys_in_words(map.len())),
     }
 }
 
-pub fn counted(count: usize, of: &str) -> String {
-    format!("{count} {of}{}", if count == 1 { "" } else { "s" })
+pub fn items_in_words(count: usize) -> Message {
+    if count == 1 { message!("{} item", 1) } else { message!("{} items", count) }
+}
+
+pub fn keys_in_words(count: usize) -> Message {
+    if count == 1 { message!("{} key", 1) } else { message!("{} keys", count) }
+}
+
+/// What is wrong at a place.
+pub fn at(path: String, sentence: Message) -> Message {
+    if path.is_empty() { sentence } else { message!("{}: {}", path, sentence) }
+}
+
+/// Words of which each may be right, cut off if they are too long.
+pub fn alternatives(words: Vec<Message>, limit: usize) -> Message {
+    let all = Message::list(words, Join::Or);
+    if all.chars().nth(limit).is_none() { all } else { cut(&all, limit).into() }
 }
 
 /// In quotes, on one line.

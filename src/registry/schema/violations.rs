@@ -2,11 +2,13 @@
 
 use super::opaque::{self, Opaque};
 use super::references;
-use super::values_in_words::{self, counted, cut, quoted};
+use super::values_in_words::{self, at, cut, items_in_words, keys_in_words, quoted};
 use jsonschema::ValidationError;
 use jsonschema::error::{TypeKind, ValidationErrorKind as Violation};
 use jsonschema::paths::{Location, LocationSegment};
 use serde_json::{Map, Value, json};
+use toolhub_text::message;
+use toolhub_text::message::{Join, Message};
 use toolhub_text::nearest;
 use toolhub_text::secret::is_secret_name;
 
@@ -29,12 +31,12 @@ pub struct Explainer<'a> {
 
 impl Explainer<'_> {
     /// All violations, in one line.
-    pub fn explain(&self, errors: Vec<ValidationError<'_>>) -> String {
+    pub fn explain(&self, errors: Vec<ValidationError<'_>>) -> Message {
         let judged = errors.into_iter().filter(|error| !opaque::depends_on(error, self.opaque));
         joined(judged.take(COUNTED), |error| self.lines(&error))
     }
 
-    fn lines(&self, error: &ValidationError<'_>) -> Vec<String> {
+    fn lines(&self, error: &ValidationError<'_>) -> Vec<Message> {
         match error.kind() {
             Violation::AnyOf { context } | Violation::OneOfNotValid { context } => self.union(error, context),
             Violation::Required { property } => vec![self.missing(error, property)],
@@ -50,27 +52,25 @@ impl Explainer<'_> {
                 names.take(LISTED + 1).map(|name| self.unknown(error, name)).collect()
             }
             Violation::PropertyNames { error: inner } => {
-                vec![format!(
-                    "{}expected {} as a key, got {}",
-                    place(error),
-                    self.expected(inner),
-                    values_in_words::given(inner.instance(), false)
-                )]
+                let given = values_in_words::given(inner.instance(), false);
+                vec![place(error, message!("expected {} as a key, got {}", self.expected(inner), given))]
             }
-            Violation::OneOfMultipleValid { .. } => vec![format!(
-                "{}expected a value that fits only one of the choices ({}), got {}, which fits several",
-                place(error),
-                self.choices(error),
-                self.shown(error)
+            Violation::OneOfMultipleValid { .. } => vec![place(
+                error,
+                message!(
+                    "expected a value that fits only one of the choices ({}), got {}, which fits several",
+                    self.choices(error),
+                    self.shown(error)
+                ),
             )],
             _ => {
-                vec![format!("{}expected {}, got {}", place(error), self.expected(error), self.shown(error))]
+                vec![place(error, message!("expected {}, got {}", self.expected(error), self.shown(error)))]
             }
         }
     }
 
     /// A branch of the right type is explained alone, as if there were no other. Otherwise all types are listed.
-    fn union(&self, error: &ValidationError<'_>, context: &[Vec<ValidationError<'static>>]) -> Vec<String> {
+    fn union(&self, error: &ValidationError<'_>, context: &[Vec<ValidationError<'static>>]) -> Vec<Message> {
         let here = error.instance_path().as_str().len();
         let goes_inside = |one: &ValidationError<'static>| {
             one.instance_path().as_str().len() > here
@@ -88,22 +88,18 @@ impl Explainer<'_> {
         if let Some(nearest) = context.iter().filter(is_of_type).min_by_key(|branch| distance(branch)) {
             return nearest.iter().flat_map(|one| self.lines(one)).collect();
         }
-        let mut words: Vec<String> = Vec::new();
+        let mut words: Vec<Message> = Vec::new();
         for one in context.iter().flatten() {
             let expected = self.expected(one);
             if !words.contains(&expected) {
                 words.push(expected);
             }
         }
-        vec![format!(
-            "{}expected {}, got {}",
-            place(error),
-            cut(&words.join(" or "), NAMES),
-            self.shown(error)
-        )]
+        let expected = values_in_words::alternatives(words, NAMES);
+        vec![place(error, message!("expected {}, got {}", expected, self.shown(error)))]
     }
 
-    fn missing(&self, error: &ValidationError<'_>, property: &Value) -> String {
+    fn missing(&self, error: &ValidationError<'_>, property: &Value) -> Message {
         let name = property.as_str().unwrap_or_default();
         let holder = self.holder(error);
         let schema = holder.and_then(|holder| holder.get("properties")?.get(name));
@@ -111,10 +107,15 @@ impl Explainer<'_> {
             .map(|schema| values_in_words::expected(self.root, schema))
             .filter(|words| !words.is_empty());
         let path = values_in_words::path_of(error.instance_path(), name);
-        let expected = expected.as_deref().unwrap_or("a value");
-        let hint =
-            holder.and_then(|holder| self.misspelt(holder, error.instance(), name)).unwrap_or_default();
-        format!("{path}: required {} is missing, expected {expected}{hint}", self.part)
+        let (part, expected) = (self.part(), expected.unwrap_or_else(|| message!("a value")));
+        let meant = holder.and_then(|holder| self.misspelt(holder, error.instance(), name));
+        let sentence = match meant {
+            None => message!("required {} is missing, expected {}", part, expected),
+            Some(near) => {
+                message!("required {} is missing, expected {} (was {} meant for it?)", part, expected, near)
+            }
+        };
+        at(path, sentence)
     }
 
     /// The unknown name that was given instead. Where unknown names are forbidden, each has a sentence of its own.
@@ -125,21 +126,29 @@ impl Explainer<'_> {
             return None;
         }
         let unknown = given.as_object()?.keys().map(String::as_str).filter(|key| !known.contains(key));
-        nearest(name, unknown).map(|near| format!(" (was {} meant for it?)", cut(&quoted(near), 60)))
+        nearest(name, unknown).map(|near| cut(&quoted(near), 60))
     }
 
-    fn unknown(&self, error: &ValidationError<'_>, name: &str) -> String {
+    fn unknown(&self, error: &ValidationError<'_>, name: &str) -> Message {
         let known = self.holder(error).map(|holder| known_names(self.root, holder)).unwrap_or_default();
         let path = values_in_words::path_of(error.instance_path(), name);
         let all = match known.is_empty() {
-            true => format!("no {}s", self.part),
-            false => format!("only {}", cut(&known.join(", "), NAMES)),
+            true => message!("expected no {}s", self.part()),
+            false => message!("expected only {}", cut(&known.join(", "), NAMES)),
         };
-        format!("{path}: unknown {} ({}expected {all})", self.part, did_you_mean(name, &known))
+        let sentence = match near(name, &known) {
+            None => message!("unknown {} ({})", self.part(), all),
+            Some(near) => message!("unknown {} (did you mean {}? {})", self.part(), near, all),
+        };
+        at(path, sentence)
+    }
+
+    fn part(&self) -> Message {
+        self.part.into()
     }
 
     /// What one keyword expects.
-    fn expected(&self, error: &ValidationError<'_>) -> String {
+    fn expected(&self, error: &ValidationError<'_>) -> Message {
         match error.kind() {
             Violation::Type { .. } if error.instance_path().is_empty() => self.whole(error),
             Violation::Type { kind: TypeKind::Single(one) } => {
@@ -153,63 +162,67 @@ impl Explainer<'_> {
             Violation::Enum { options } => {
                 values_in_words::options_in_words(options.as_array().map_or(&[], Vec::as_slice))
             }
-            Violation::Constant { expected_value } => values_in_words::literal(expected_value),
-            Violation::Minimum { limit } => format!("a value of at least {limit}"),
-            Violation::Maximum { limit } => format!("a value of at most {limit}"),
-            Violation::ExclusiveMinimum { limit } => format!("a value greater than {limit}"),
-            Violation::ExclusiveMaximum { limit } => format!("a value less than {limit}"),
-            Violation::MultipleOf { multiple_of } => format!("a multiple of {multiple_of}"),
-            Violation::MinLength { limit } => format!("a string of at least {}", count(*limit, "character")),
-            Violation::MaxLength { limit } => format!("a string of at most {}", count(*limit, "character")),
+            Violation::Constant { expected_value } => values_in_words::literal(expected_value).into(),
+            Violation::Minimum { limit } => message!("a value of at least {}", limit),
+            Violation::Maximum { limit } => message!("a value of at most {}", limit),
+            Violation::ExclusiveMinimum { limit } => message!("a value greater than {}", limit),
+            Violation::ExclusiveMaximum { limit } => message!("a value less than {}", limit),
+            Violation::MultipleOf { multiple_of } => message!("a multiple of {}", multiple_of),
+            Violation::MinLength { limit } => message!("a string of at least {}", characters(*limit)),
+            Violation::MaxLength { limit } => message!("a string of at most {}", characters(*limit)),
             Violation::Pattern { pattern } => {
-                format!("a string that matches {}", cut(&quoted(pattern), NAMES))
+                message!("a string that matches {}", cut(&quoted(pattern), NAMES))
             }
-            Violation::MinItems { limit } => format!("at least {}", count(*limit, "item")),
-            Violation::MaxItems { limit } => format!("at most {}", count(*limit, "item")),
-            Violation::AdditionalItems { limit } => format!("at most {}", counted(*limit, "item")),
+            Violation::MinItems { limit } => message!("at least {}", items_in_words(count(*limit))),
+            Violation::MaxItems { limit } => message!("at most {}", items_in_words(count(*limit))),
+            Violation::AdditionalItems { limit } => message!("at most {}", items_in_words(*limit)),
             Violation::UnevaluatedItems { unexpected } => {
                 let more = error.instance().as_array().map_or(0, Vec::len).saturating_sub(unexpected.len());
-                format!("at most {}", counted(more, "item"))
+                message!("at most {}", items_in_words(more))
             }
-            Violation::MinProperties { limit } => format!("an object with at least {}", count(*limit, "key")),
-            Violation::MaxProperties { limit } => format!("an object with at most {}", count(*limit, "key")),
-            Violation::UniqueItems => "items that all differ".into(),
-            Violation::Contains => self.about("contains", error, "an array that holds", "other items"),
-            Violation::Not { schema } => match values_in_words::expected(self.root, schema).as_str() {
-                "" => "another value".into(),
-                words => format!("anything but {words}"),
+            Violation::MinProperties { limit } => {
+                message!("an object with at least {}", keys_in_words(count(*limit)))
+            }
+            Violation::MaxProperties { limit } => {
+                message!("an object with at most {}", keys_in_words(count(*limit)))
+            }
+            Violation::UniqueItems => message!("items that all differ"),
+            Violation::Contains => message!("an array that holds {}", self.contained(error)),
+            Violation::Not { schema } => match values_in_words::expected(self.root, schema) {
+                words if words.is_empty() => message!("another value"),
+                words => message!("anything but {}", words),
             },
-            Violation::FalseSchema => "nothing".into(),
+            Violation::FalseSchema => message!("nothing"),
             Violation::Format { format } => values_in_words::by_format(format)
-                .map_or_else(|| format!("a string in the format {}", quoted(format)), Into::into),
+                .unwrap_or_else(|| message!("a string in the format {}", quoted(format))),
             Violation::ContentEncoding { content_encoding } => {
-                format!("a string in the encoding {}", quoted(content_encoding))
+                message!("a string in the encoding {}", quoted(content_encoding))
             }
             Violation::ContentMediaType { content_media_type } => {
-                format!("a string that holds {}", quoted(content_media_type))
+                message!("a string that holds {}", quoted(content_media_type))
             }
-            Violation::FromUtf8 { .. } => "a string that holds text in UTF-8".into(),
+            Violation::FromUtf8 { .. } => message!("a string that holds text in UTF-8"),
             Violation::Required { property } => {
-                format!("an object with {}", values_in_words::literal(property))
+                message!("an object with {}", values_in_words::literal(property))
             }
             Violation::AdditionalProperties { .. } | Violation::UnevaluatedProperties { .. } => {
-                "an object without unknown keys".into()
+                message!("an object without unknown keys")
             }
-            Violation::PropertyNames { .. } => "an object with other keys".into(),
+            Violation::PropertyNames { .. } => message!("an object with other keys"),
             Violation::AnyOf { .. }
             | Violation::OneOfNotValid { .. }
             | Violation::OneOfMultipleValid { .. } => {
-                format!("one of these: {}", self.choices(error))
+                message!("one of these: {}", self.choices(error))
             }
             Violation::BacktrackLimitExceeded { .. } | Violation::RegexEngineFailure { .. } => {
-                "a string that can be compared with the pattern".into()
+                message!("a string that can be compared with the pattern")
             }
-            Violation::Custom { message, .. } => cut(message, NAMES),
-            Violation::Referencing(_) => "a value that the schema describes".into(),
+            Violation::Custom { message, .. } => cut(message, NAMES).into(),
+            Violation::Referencing(_) => message!("a value that the schema describes"),
         }
     }
 
-    fn whole(&self, error: &ValidationError<'_>) -> String {
+    fn whole(&self, error: &ValidationError<'_>) -> Message {
         let names = self.holder(error).map(|holder| known_names(self.root, holder)).unwrap_or_default();
         let wanted = match error.kind() {
             Violation::Type { kind: TypeKind::Single(one) } => one.as_str(),
@@ -217,27 +230,30 @@ impl Explainer<'_> {
         };
         match (wanted, names.is_empty()) {
             ("object", false) => {
-                format!("an object with the {}s {}", self.part, cut(&names.join(", "), NAMES))
+                message!("an object with the {}s {}", self.part(), cut(&names.join(", "), NAMES))
             }
             (wanted, _) => values_in_words::types([wanted].into_iter()),
         }
     }
 
-    fn about(&self, keyword: &str, error: &ValidationError<'_>, start: &str, otherwise: &str) -> String {
-        let schema = self.holder(error).and_then(|holder| holder.get(keyword));
-        let words = schema.map(|schema| values_in_words::expected(self.root, schema)).unwrap_or_default();
-        format!("{start} {}", if words.is_empty() { otherwise } else { &words })
+    fn contained(&self, error: &ValidationError<'_>) -> Message {
+        let schema = self.holder(error).and_then(|holder| holder.get("contains"));
+        let words = schema.map(|schema| values_in_words::expected(self.root, schema));
+        words.filter(|words| !words.is_empty()).unwrap_or_else(|| message!("other items"))
     }
 
-    fn choices(&self, error: &ValidationError<'_>) -> String {
+    fn choices(&self, error: &ValidationError<'_>) -> Message {
         let union = self.root.pointer(error.schema_path().as_str()).and_then(Value::as_array);
         let words = union.into_iter().flatten().map(|schema| values_in_words::expected(self.root, schema));
-        let words: Vec<String> = words.take(LISTED).filter(|words| !words.is_empty()).collect();
-        if words.is_empty() { "the schema has several".into() } else { cut(&words.join(" or "), NAMES) }
+        let words: Vec<Message> = words.take(LISTED).filter(|words| !words.is_empty()).collect();
+        match words.is_empty() {
+            true => message!("the schema has several"),
+            false => values_in_words::alternatives(words, NAMES),
+        }
     }
 
     /// What was given at the place of a violation.
-    fn shown(&self, error: &ValidationError<'_>) -> String {
+    fn shown(&self, error: &ValidationError<'_>) -> Message {
         let write_only =
             self.holder(error).is_some_and(|holder| holder.get("writeOnly") == Some(&Value::Bool(true)));
         self.shown_at(error.instance_path(), error.instance(), write_only)
@@ -245,9 +261,9 @@ impl Explainer<'_> {
 
     /// What was given at a place, hidden if its name or the schema says that it is a secret. `current` is shown where text
     /// was parsed, so that the place did not exist before.
-    pub fn shown_at(&self, place: &Location, current: &Value, write_only: bool) -> String {
+    pub fn shown_at(&self, place: &Location, current: &Value, write_only: bool) -> Message {
         if let Some(opaque) = self.opaque.iter().find(|opaque| opaque.place == place.as_str()) {
-            return opaque.shown.clone().into_owned();
+            return opaque.shown.clone();
         }
         let is_secret = place.iter().any(|segment| match segment {
             LocationSegment::Property(name) => is_secret_name(&name),
@@ -265,15 +281,21 @@ impl Explainer<'_> {
 }
 
 /// An unknown argument that is not forbidden.
-pub fn passed_on(name: &str, known: &[&str]) -> String {
+pub fn passed_on(name: &str, known: &[&str]) -> Message {
     let path = values_in_words::path_of(&Location::new(), name);
     let all = cut(&known.join(", "), NAMES);
-    format!("{path}: unknown argument, passed on unchanged ({}known: {all})", did_you_mean(name, known))
+    let sentence = match near(name, known) {
+        None => message!("unknown argument, passed on unchanged (known: {})", all),
+        Some(near) => {
+            message!("unknown argument, passed on unchanged (did you mean {}? known: {})", near, all)
+        }
+    };
+    at(path, sentence)
 }
 
 /// Up to [`LISTED`] lines, each once, and a count of the other violations.
-pub fn joined<V>(violations: impl Iterator<Item = V>, describe: impl Fn(V) -> Vec<String>) -> String {
-    let (mut lines, mut more): (Vec<String>, usize) = (Vec::new(), 0);
+pub fn joined<V>(violations: impl Iterator<Item = V>, describe: impl Fn(V) -> Vec<Message>) -> Message {
+    let (mut lines, mut more): (Vec<Message>, usize) = (Vec::new(), 0);
     for violation in violations {
         if lines.len() > LISTED {
             more += 1;
@@ -288,25 +310,25 @@ pub fn joined<V>(violations: impl Iterator<Item = V>, describe: impl Fn(V) -> Ve
     more += lines.len().saturating_sub(LISTED);
     lines.truncate(LISTED);
     if more > 0 {
-        lines.push(format!("and {more} more"));
+        lines.push(message!("and {} more", more));
     }
-    lines.join("; ")
+    Message::list(lines, Join::Semicolons)
 }
 
-fn did_you_mean(name: &str, known: &[&str]) -> String {
-    let near = nearest(name, known.iter().copied());
-    near.map(|name| format!("did you mean {}? ", cut(&quoted(name), 60))).unwrap_or_default()
+fn near(name: &str, known: &[&str]) -> Option<String> {
+    nearest(name, known.iter().copied()).map(|name| cut(&quoted(name), 60))
 }
 
-fn place(error: &ValidationError<'_>) -> String {
-    match values_in_words::path(error.instance_path()) {
-        path if path.is_empty() => path,
-        path => path + ": ",
-    }
+fn place(error: &ValidationError<'_>, sentence: Message) -> Message {
+    at(values_in_words::path(error.instance_path()), sentence)
 }
 
-fn count(limit: u64, of: &str) -> String {
-    counted(usize::try_from(limit).unwrap_or(usize::MAX), of)
+fn count(limit: u64) -> usize {
+    usize::try_from(limit).unwrap_or(usize::MAX)
+}
+
+fn characters(limit: u64) -> Message {
+    if limit == 1 { message!("{} character", 1) } else { message!("{} characters", limit) }
 }
 
 /// How far a value is from a branch: whether a constant differs, then the number of violations, then of missing keys.

@@ -1,7 +1,8 @@
 //! The reasons for a strategy, in words.
 
-use std::borrow::Cow;
 use std::sync::Arc;
+use toolhub_text::message;
+use toolhub_text::message::Message;
 use toolhub_types::error::clip;
 
 /// The reason for a strategy.
@@ -33,26 +34,26 @@ pub enum Rule {
 }
 
 impl Rule {
-    pub fn sentence(&self) -> Cow<'static, str> {
-        Cow::Borrowed(match self {
-            Rule::OneCandidate => "there is one candidate",
-            Rule::Effects => "the tool has effects, so its candidates never run at once",
-            Rule::UnknownEffects => {
+    pub fn sentence(&self) -> Message {
+        match self {
+            Rule::OneCandidate => message!("there is one candidate"),
+            Rule::Effects => message!("the tool has effects, so its candidates never run at once"),
+            Rule::UnknownEffects => message!(
                 "the effects of a server's tool are unknown, so its candidates never run at once unless its server has \
                  assume_read_only"
+            ),
+            Rule::Untrusted => message!("a candidate's server is not trusted, so it never races"),
+            Rule::FastestIsBest => message!("calculation and time tools agree, so the fastest answer wins"),
+            Rule::AnswersComplement => message!("search and extraction tools complement each other"),
+            Rule::TwoCandidates => message!("there are two candidates"),
+            Rule::ManyCandidates => message!("there are several candidates of one kind"),
+            Rule::Preferred => message!("MCP servers are preferred to native tools and skills"),
+            Rule::Routed => {
+                message!("the first match answers a model's call, and the others are its fallback")
             }
-            Rule::Untrusted => "a candidate's server is not trusted, so it never races",
-            Rule::FastestIsBest => "calculation and time tools agree, so the fastest answer wins",
-            Rule::AnswersComplement => "search and extraction tools complement each other",
-            Rule::TwoCandidates => "there are two candidates",
-            Rule::ManyCandidates => "there are several candidates of one kind",
-            Rule::Preferred => "MCP servers are preferred to native tools and skills",
-            Rule::Routed => "the first match answers a model's call, and the others are its fallback",
-            Rule::Tool => "the tool was registered with this strategy",
-            Rule::Pattern(pattern) => {
-                return Cow::Owned(format!("the hub has this strategy for '{}'", clip(pattern)));
-            }
-            Rule::Asked => "the caller asked for it",
-        })
+            Rule::Tool => message!("the tool was registered with this strategy"),
+            Rule::Pattern(pattern) => message!("the hub has this strategy for '{}'", clip(pattern)),
+            Rule::Asked => message!("the caller asked for it"),
+        }
     }
 }

@@ -208,7 +208,10 @@ async fn fitting_content(answer: Value, form: Option<Value>) -> Result<Value, St
             }
             let form = Arc::new(ResultSchema::new(Arc::new(form)));
             let (content, violations) = convert::violations(&form, content).await;
-            violations.map_or_else(|| Ok(json!({"action": "accept", "content": content})), Err)
+            violations.map_or_else(
+                || Ok(json!({"action": "accept", "content": content})),
+                |why| Err(why.into_owned()),
+            )
         }
         _ => Err("'action' must be 'accept', 'decline' or 'cancel'".to_owned()),
     }

@@ -1,8 +1,8 @@
 //! L0, the hub's own sentences in other languages.
 //!
 //! Code writes every sentence in English. [`in_chinese`] looks a finished sentence up in one table of templates and writes it
-//! in Chinese; texts that are not in the table, such as a tool's own error, stay as they are. [`notice_in_chinese`] does the
-//! same for notices about configurations, folders and the store. Tests hold that the English side of the table occurs in the
+//! in Chinese; texts that are not in the table, such as a tool's own error, stay as they are. Notices for
+//! operators are English only. Tests hold that the English side of the table occurs in the
 //! code, and that the sentences of the code are in the table.
 
 mod zh;
@@ -14,30 +14,16 @@ const MAX_DEPTH: usize = 6;
 
 /// A sentence of the hub in Chinese.
 pub fn in_chinese(sentence: &str) -> Cow<'_, str> {
-    translated(sentence, false, MAX_DEPTH)
+    translated(sentence, MAX_DEPTH)
 }
 
-/// The Chinese for a template.
-pub(crate) fn chinese_of(template: &str) -> Option<&'static str> {
+/// The row of a template, English and Chinese.
+pub(crate) fn row_of(template: &str) -> Option<(&'static str, &'static str)> {
     let kinds = ['~', ';', ',', '|'].map(|kind| format!("{{{kind}}}"));
     let is_same = |row: &str| {
         row == template || kinds.iter().fold(row.to_owned(), |row, kind| row.replace(kind, "{}")) == template
     };
-    zh::templates().find(|(english, _)| is_same(english)).map(|(_, chinese)| *chinese)
-}
-
-/// A notice in Chinese: a sentence, or the place it is about, a colon and the sentence.
-pub fn notice_in_chinese(notice: &str) -> Cow<'_, str> {
-    let whole = translated(notice, true, MAX_DEPTH);
-    if whole != notice {
-        return whole;
-    }
-    let after_place = notice.match_indices(": ").find_map(|(at, colon)| {
-        let sentence = &notice[at + colon.len()..];
-        let chinese = translated(sentence, true, MAX_DEPTH);
-        (chinese != sentence).then(|| format!("{}：{chinese}", &notice[..at]))
-    });
-    after_place.map_or(whole, Cow::Owned)
+    zh::by_id().chain(zh::templates()).find(|(english, _)| is_same(english)).copied()
 }
 
 /// The words of the inspector's page, English and Chinese. `{}` stands for a value, in Chinese with its number.
@@ -45,13 +31,11 @@ pub fn page_in_chinese() -> impl Iterator<Item = (&'static str, &'static str)> {
     zh::page().copied()
 }
 
-fn translated(sentence: &str, is_notice: bool, depth: usize) -> Cow<'_, str> {
+fn translated(sentence: &str, depth: usize) -> Cow<'_, str> {
     if depth == 0 {
         return sentence.into();
     }
-    let templates = zh::templates().chain(zh::notices().filter(|_| is_notice));
-    let found =
-        templates.into_iter().find_map(|(english, chinese)| Some((captures(english, sentence)?, chinese)));
+    let found = zh::templates().find_map(|(english, chinese)| Some((captures(english, sentence)?, chinese)));
     let Some((captures, chinese)) = found else { return sentence.into() };
     let mut text = String::with_capacity(sentence.len());
     let mut rest = *chinese;
@@ -60,7 +44,7 @@ fn translated(sentence: &str, is_notice: bool, depth: usize) -> Cow<'_, str> {
         text.push_str(before);
         let (kind, capture) =
             number.parse().ok().and_then(|at: usize| captures.get(at)).copied().unwrap_or_default();
-        text.push_str(&within(kind, capture, is_notice, depth - 1));
+        text.push_str(&within(kind, capture, depth - 1));
         rest = after;
     }
     text.push_str(rest);
@@ -69,17 +53,12 @@ fn translated(sentence: &str, is_notice: bool, depth: usize) -> Cow<'_, str> {
 
 /// What a placeholder holds: `{}` text that stays as it is, `{~}` a sentence, `{;}`, `{,}` and `{|}` sentences joined by
 /// semicolons, by commas or by "or".
-fn within<'a>(kind: &str, capture: &'a str, is_notice: bool, depth: usize) -> Cow<'a, str> {
+fn within<'a>(kind: &str, capture: &'a str, depth: usize) -> Cow<'a, str> {
     let several = |separator: &str, joined: &str| {
-        capture
-            .split(separator)
-            .map(|one| translated(one, is_notice, depth))
-            .collect::<Vec<_>>()
-            .join(joined)
-            .into()
+        capture.split(separator).map(|one| translated(one, depth)).collect::<Vec<_>>().join(joined).into()
     };
     match kind {
-        "~" => translated(capture, is_notice, depth),
+        "~" => translated(capture, depth),
         ";" => several("; ", "；"),
         "," => several(", ", "，"),
         "|" => several(" or ", " 或 "),
@@ -186,7 +165,6 @@ mod tests {
             part.len() < 7 || code.contains(&part) || forms.any(|form| code.contains(&form))
         };
         let missing: Vec<&str> = zh::templates()
-            .chain(zh::notices())
             .chain(zh::page())
             .flat_map(|(english, _)| english.split(['{', '}']).step_by(2))
             .flat_map(|literal| literal.split(['.', '(', ')', '?', ',', ';']))
@@ -231,77 +209,8 @@ mod tests {
     }
 
     #[test]
-    fn every_notice_about_a_configuration_is_translated() {
-        let folder = Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/../..")).join("src/sources/mcp/config");
-        let mut untranslated = Vec::new();
-        for entry in std::fs::read_dir(folder).unwrap() {
-            let path = entry.unwrap().path();
-            if path.extension().is_none_or(|kind| kind != "rs") {
-                continue;
-            }
-            let begins = [
-                "must ",
-                "is ",
-                "has ",
-                "needs ",
-                "names ",
-                "duplicates ",
-                "belongs ",
-                "holds ",
-                "asks ",
-                "does ",
-                "contradicts ",
-            ];
-            let texts = texts_of(&std::fs::read_to_string(&path).unwrap());
-            let sentences = texts.into_iter().filter(|text| {
-                begins.iter().any(|begin| text.starts_with(begin)) && text.ends_with(['.', '?'])
-            });
-            untranslated.extend(sentences.filter(|text| notice_in_chinese(text) == *text));
-        }
-        assert_eq!(untranslated, Vec::<String>::new());
-    }
-
-    #[test]
-    fn every_sentence_about_the_store_and_about_model_endpoints_is_translated() {
-        let root = Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/../..")).join("src");
-        let files = [
-            "store/file.rs",
-            "store/lib.rs",
-            "store/shared.rs",
-            "sources/llm/client.rs",
-            "sources/llm/refusal.rs",
-            "sources/llm/stream.rs",
-        ];
-        let mut sentences = 0;
-        for file in files {
-            for text in texts_of(&std::fs::read_to_string(root.join(file)).unwrap()) {
-                if text.starts_with("The ") && text.ends_with('.') {
-                    sentences += 1;
-                    assert_ne!(notice_in_chinese(&text), text);
-                }
-            }
-        }
-        assert!(sentences > 10, "{sentences}");
-    }
-
-    #[test]
-    fn notices_begin_with_their_place() {
-        for (english, chinese) in [
-            ("/a/pdf: it has no description; say when to use it", "/a/pdf：它没有描述；请说明何时使用"),
-            (
-                "C:\\tools: it does not exist; give a folder of tools",
-                "C:\\tools：它不存在；请给出 tools 的文件夹",
-            ),
-            ("/a/b.py: ImportError: no module named x", "/a/b.py: ImportError: no module named x"),
-        ] {
-            assert_eq!(notice_in_chinese(english), chinese);
-        }
-        assert_eq!(in_chinese("a list: must not be empty."), "a list: must not be empty.");
-    }
-
-    #[test]
     fn both_sides_have_the_same_placeholders() {
-        for (english, chinese) in zh::templates().chain(zh::notices()).chain(zh::page()) {
+        for (english, chinese) in zh::templates().chain(zh::by_id()).chain(zh::page()) {
             let count = english.matches('{').count();
             assert!((0..count).all(|at| chinese.contains(&format!("{{{at}}}"))), "{english}");
             assert_eq!(chinese.matches('{').count(), count, "{english}");
@@ -314,8 +223,6 @@ mod tests {
             let _ = in_chinese(&text);
             let filled = zh::templates().nth(at).unwrap().0.split(['{', '}']).step_by(2).collect::<Vec<_>>().join(&text);
             let _ = in_chinese(&filled);
-            let _ = notice_in_chinese(&filled);
-            let _ = notice_in_chinese(&text);
         }
     }
 }

@@ -2,12 +2,9 @@
 //! comes before the shorter one. In the Chinese template the placeholders are numbered.
 
 mod agents;
+mod arguments;
 mod cassettes;
-mod command_line;
-mod configuration;
-mod displays;
 mod explanations;
-mod folders;
 mod gateway;
 mod inspector;
 mod ledger;
@@ -37,16 +34,9 @@ pub(super) fn templates() -> impl Iterator<Item = &'static (&'static str, &'stat
     own.into_iter().flatten()
 }
 
-/// Templates for notices, which begin with the place they are about. They are too general for other texts.
-pub(super) fn notices() -> impl Iterator<Item = &'static (&'static str, &'static str)> {
-    let own = [
-        command_line::COMMAND_LINE,
-        configuration::CONFIGURATION,
-        folders::FOLDERS,
-        displays::DISPLAYS,
-        command_line::PLACES,
-    ];
-    own.into_iter().flatten()
+/// Templates that only messages have: they are too general to be looked for in a text.
+pub(super) fn by_id() -> impl Iterator<Item = &'static (&'static str, &'static str)> {
+    arguments::ARGUMENTS.iter().chain(arguments::CALLS)
 }
 
 /// The words of the inspector's page.

@@ -217,15 +217,6 @@ def test_long_texts_and_tables_are_cut_and_say_so() -> None:
     )
 
 
-def test_a_chinese_hub_has_chinese_headings() -> None:
-    made = ToolHub(lang="zh")
-    made.register(len, name="length")
-    assert "1 个工具，0 个服务器" in body(made)
-    assert "<th>安全性</th>" in body(made.tools())
-    assert "<th>得分</th>" in body(made.search("length"))
-    assert "<th>成功率</th>" in body(made.stats())
-
-
 def hostile_things(text: str) -> list[Any]:
     made = ToolHub()
     schema = {

@@ -109,7 +109,7 @@ pub fn settle_row(
     let settled = id.clone();
     let decided = (settlement, value);
     let is_settled = wait(py, |done| core.ledger().settle(settled, principal, decided, done))?;
-    Ok((!is_settled).then(|| not_settled(&id)))
+    Ok((!is_settled).then(|| not_settled(&id).into_owned()))
 }
 
 /// The questions that wait for an answer, oldest first.
@@ -139,7 +139,7 @@ pub fn decide_approval(
     let (core, principal) = (hub.get().core(), seen_by(py, None)?);
     let asked = id.clone();
     let decided = wait(py, |done| core.ledger().decide(asked, principal, (approves, reason), done))?;
-    Ok(decided.err().map(|refusal| answer_refused(&id, refusal)))
+    Ok(decided.err().map(|refusal| answer_refused(&id, refusal).into_owned()))
 }
 
 /// Whether anything was asked of the ledger so far.

@@ -1,7 +1,6 @@
 //! The store of a hub, for Python. Everything that touches the file runs without the GIL.
 
 use crate::classes::hub::PyHub;
-use crate::localized::localized_notice;
 use crate::runtime::process;
 use parking_lot::Mutex;
 use pyo3::exceptions::PyRuntimeError;
@@ -9,7 +8,6 @@ use pyo3::prelude::*;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
-use toolhub::model::Lang;
 use toolhub::store::{Store as Core, fork, ledger};
 
 #[pyclass(frozen, module = "toolhub._core", name = "Store")]
@@ -18,7 +16,6 @@ pub struct PyStore {
     core: Option<Arc<Core>>,
     /// Warnings for the user.
     notices: Mutex<Vec<String>>,
-    lang: Lang,
     generation: u64,
 }
 
@@ -28,7 +25,6 @@ impl PyStore {
     #[new]
     fn new(py: Python<'_>, hub: &Bound<'_, PyHub>, path: PathBuf, room: u64) -> Self {
         let hub = hub.get().shared_core();
-        let lang = hub.options.lang;
         let (core, notices) = py.detach(|| {
             let (store, notices) = Core::open(&path, room);
             match &store {
@@ -37,14 +33,14 @@ impl PyStore {
             }
             (store, notices)
         });
-        PyStore { core, notices: Mutex::new(notices), lang, generation: process::generation() }
+        PyStore { core, notices: Mutex::new(notices), generation: process::generation() }
     }
 
     /// The problems since the last call.
     fn notices(&self) -> Vec<String> {
         let mut notices = std::mem::take(&mut *self.notices.lock());
         notices.extend(self.of_this_process().into_iter().flat_map(|core| core.notices()));
-        notices.into_iter().map(|notice| localized_notice(notice, self.lang)).collect()
+        notices
     }
 
     /// Writes everything now. False if that failed or took longer than `seconds`, or if there is no file.

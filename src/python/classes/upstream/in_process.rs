@@ -35,13 +35,12 @@ pub fn add_in_process(
     process::check_generation(servers.generation)?;
     let entry = crate::values::json::as_json("the configuration", entry)?;
     let (link, queue) = hosted();
-    let lang = servers.core.lang();
     let (config, warnings) =
-        server_in_process(id, &entry, link, &environment).map_err(|errors| refused(&errors, lang))?;
+        server_in_process(id, &entry, link, &environment).map_err(|errors| refused(&errors))?;
     py.detach(|| servers.put(config)).map_err(|error| PyValueError::new_err(error.message.into_owned()))?;
     let server = servers.core.get(id).as_ref().map(Arc::downgrade).unwrap_or_default();
     let host = InProcessHost { queue: Arc::new(queue), server, generation: servers.generation };
-    Ok((host, texts(&warnings, lang)))
+    Ok((host, texts(&warnings)))
 }
 
 #[pymethods]

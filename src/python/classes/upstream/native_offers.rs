@@ -3,7 +3,6 @@
 use crate::classes::hub::PyHub;
 use crate::classes::options::seconds;
 use crate::classes::upstream::offers::{PyOfferQuery, offer_kind};
-use crate::localized::localized;
 use crate::runtime::bridge::{self, BridgeFuture};
 use crate::runtime::loop_bridge;
 use crate::runtime::tool_loops::{ServedLoop, for_caller};
@@ -72,7 +71,7 @@ fn function(
 
 /// A mistake of the program is a `ValueError`.
 fn refused(hub: &Bound<'_, PyHub>, error: HubError) -> PyErr {
-    PyValueError::new_err(localized(error, lang(hub)).message.into_owned())
+    PyValueError::new_err(error.in_language(lang(hub)).message.into_owned())
 }
 
 fn lang(hub: &Bound<'_, PyHub>) -> Lang {
@@ -91,7 +90,7 @@ pub fn remove_offer(hub: &Bound<'_, PyHub>, kind: &str, key: &str) -> PyResult<b
 pub fn resource_updated(hub: &Bound<'_, PyHub>, uri: &str) -> PyResult<()> {
     hub.get().check_process()?;
     let updated = hub.get().core().own_offers.updated(uri);
-    updated.map_err(|error| tool_error(hub.py(), &localized(error, lang(hub))))
+    updated.map_err(|error| tool_error(hub.py(), &error.in_language(lang(hub))))
 }
 
 /// What the hub itself offers of a kind, as `(server, entry)`.
@@ -135,7 +134,7 @@ pub fn ask_own<'py>(
             let (own, extras) = (&core.own_offers, CallContextExtras::default());
             let ctx = OfferCallContext { limit, extras: &extras };
             let answer = own.answer(&query, &ctx).await;
-            let answer = answer.map_err(|error| localized(error, lang))?;
+            let answer = answer.map_err(|error| error.in_language(lang))?;
             Ok((NATIVE, JsonValue(Value::Object(answer))))
         }),
     )

@@ -1,6 +1,5 @@
 //! Resources and prompts of servers, on their way to Python.
 
-use crate::localized::localized;
 use crate::runtime::call_scope;
 use crate::values::errors::ErrorValue;
 use crate::values::json::{self, JsonValue};
@@ -75,7 +74,7 @@ pub fn listed(lists: Vec<OfferedBy>, lang: Lang) -> (Vec<(String, JsonValue)>, B
         match listed {
             Ok(offers) => entries.extend(offers.into_iter().map(|offer| (id.to_string(), JsonValue(offer)))),
             Err(error) => {
-                failed.insert(id.to_string(), ErrorValue(localized(error, lang)));
+                failed.insert(id.to_string(), ErrorValue(error.in_language(lang)));
             }
         }
     }

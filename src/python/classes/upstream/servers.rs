@@ -5,7 +5,6 @@ use crate::classes::upstream::callbacks::CallbackQueue;
 use crate::classes::upstream::credentials;
 use crate::classes::upstream::offers::{self, OFFER_TIMEOUT, PyOfferQuery, offer_kind};
 use crate::classes::upstream::server_files::{ConfigFiles, ReadConfig};
-use crate::localized::localized;
 use crate::runtime::bridge::{self, BridgeFuture, BridgeStream};
 use crate::runtime::process;
 use crate::values::errors::{ErrorValue, tool_error};
@@ -54,12 +53,12 @@ pub fn environment(name: &str) -> Option<String> {
     std::env::var(name).ok()
 }
 
-pub fn refused(notices: &[Notice], lang: Lang) -> PyErr {
-    PyValueError::new_err(texts(notices, lang).join("\n"))
+pub fn refused(notices: &[Notice]) -> PyErr {
+    PyValueError::new_err(texts(notices).join("\n"))
 }
 
-pub fn texts(notices: &[Notice], lang: Lang) -> Vec<String> {
-    notices.iter().map(|notice| notice.text(lang)).collect()
+pub fn texts(notices: &[Notice]) -> Vec<String> {
+    notices.iter().map(|notice| notice.to_string()).collect()
 }
 
 #[pymethods]
@@ -163,8 +162,8 @@ impl PyServers {
     ) -> PyResult<Vec<String>> {
         process::check_generation(self.generation)?;
         let entry = json::as_json("the configuration", entry)?;
-        let (mut config, warnings) = server_from(id, &entry, None, &environment)
-            .map_err(|errors| refused(&errors, self.core.lang()))?;
+        let (mut config, warnings) =
+            server_from(id, &entry, None, &environment).map_err(|errors| refused(&errors))?;
         match asks_for {
             Some("headers") if !matches!(config.endpoint, Endpoint::Http(_)) => {
                 return Err(PyValueError::new_err("headers are for a server with a url"));
@@ -174,7 +173,7 @@ impl PyServers {
             None => {}
         }
         py.detach(|| self.put(config)).map_err(|error| PyValueError::new_err(error.message.into_owned()))?;
-        Ok(texts(&warnings, self.core.lang()))
+        Ok(texts(&warnings))
     }
 
     /// False when there is no such server. It ends in the background.
@@ -374,14 +373,13 @@ impl PyServers {
         errors: &[Notice],
         warnings: &[Notice],
     ) -> JsonValue {
-        let lang = self.core.lang();
         let names = |ids: &[Arc<str>]| ids.iter().map(|id| id.to_string()).collect::<Vec<_>>();
         JsonValue(json!({
             "loaded": names(loaded),
             "removed": names(removed),
             "skipped": [],
-            "warnings": texts(warnings, lang),
-            "errors": texts(errors, lang),
+            "warnings": texts(warnings),
+            "errors": texts(errors),
         }))
     }
 }
@@ -412,7 +410,7 @@ fn reported(report: ServerReport, lang: Lang) -> (Vec<String>, BTreeMap<String, 
 
 /// `(id, error or None)`.
 fn shown((id, outcome): ServerOutcome, lang: Lang) -> (String, Option<ErrorValue>) {
-    (id.to_string(), outcome.err().map(|error| ErrorValue(localized(error, lang))))
+    (id.to_string(), outcome.err().map(|error| ErrorValue(error.in_language(lang))))
 }
 
 /// An error as data.
@@ -438,7 +436,7 @@ fn described(servers: &Servers, server: &Server) -> Value {
     info.notices.extend(servers.refused(server));
     json!({
         "id": &**server.id(), "state": info.state, "era": info.era, "version": info.version, "transport": info.transport,
-        "tools": info.tools, "age": info.age.map(|age| age.as_secs_f64()), "error": info.error.map(|error| error_value(&localized(error, servers.lang()))), "pid": info.pid,
+        "tools": info.tools, "age": info.age.map(|age| age.as_secs_f64()), "error": info.error.map(|error| error_value(&error.in_language(servers.lang()))), "pid": info.pid,
         "notices": info.notices, "instructions": info.instructions, "stray_output": info.stray_output,
     })
 }

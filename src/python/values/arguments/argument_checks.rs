@@ -27,6 +27,8 @@ use std::borrow::Cow;
 use std::collections::HashSet;
 use std::sync::{Arc, LazyLock};
 use toolhub::error::HubError;
+use toolhub::message;
+use toolhub::message::Message;
 use toolhub::model::{Arguments, CheckOptions, Fitting, Unchecked};
 use toolhub::schema::{ArgumentSchema, Opaque};
 
@@ -153,12 +155,12 @@ impl ArgumentChecks {
 
     fn copied<'py>(&self, given: &Bound<'py, PyAny>) -> Result<Bound<'py, PyAny>, HubError> {
         copying::copy(given).map_err(|refusal| match refusal {
-            CopyError::TooDeep => self.refusal("the arguments are nested too deeply, or cyclic"),
+            CopyError::TooDeep => self.refusal(message!("the arguments are nested too deeply, or cyclic")),
             CopyError::TooMany => {
-                let sentence = format!("more than {MAX_ARGUMENTS} values");
+                let sentence = message!("more than {} values", MAX_ARGUMENTS);
                 NotJson { sentence, too_many: true }.refusal(&self.tool)
             }
-            CopyError::Raised(error) => self.refusal(&exception_text(given.py(), &error)),
+            CopyError::Raised(error) => self.refusal(exception_text(given.py(), &error)),
         })
     }
 
@@ -190,7 +192,7 @@ impl ArgumentChecks {
             Some((dict, key, value)) if self.build.is_some() => {
                 let fitting = self.fitted(&value, property.as_deref(), pass)?.value;
                 dict.set_item(key, fitting)
-                    .map_err(|error| self.refusal(&exception_text(args.py(), &error)))?;
+                    .map_err(|error| self.refusal(exception_text(args.py(), &error)))?;
                 Ok(args)
             }
             _ if args.is_none() => Ok(args),
@@ -215,7 +217,7 @@ impl ArgumentChecks {
         fitting
             .cast_into()
             .map(|fitting| PreparedArguments::Keywords(fitting.unbind()))
-            .map_err(|error| self.refusal(&format!("its validator returned no mapping ({error})")))
+            .map_err(|error| self.refusal(message!("its validator returned no mapping ({})", error)))
     }
 
     /// No arguments for a tool that needs a value: an empty mapping if that fits. In older hubs it was None.
@@ -335,7 +337,7 @@ impl ArgumentChecks {
             (Some(json), None) => patched(value, &shown, json),
             (Some(json), Some(name)) => patched(value, &shown[name], &json[name]),
         };
-        let refused = |error| self.refusal(&exception_text(py, &error));
+        let refused = |error| self.refusal(exception_text(py, &error));
         value.map(|value| Fitted { value, json, image: None }).map_err(refused)
     }
 
@@ -375,7 +377,7 @@ impl ArgumentChecks {
     }
 
     fn unbuilt(&self, py: Python<'_>, error: &PyErr) -> HubError {
-        self.refusal(&exception_text(py, error))
+        self.refusal(exception_text(py, error))
     }
 
     /// The arguments by name: nothing, a mapping, or a bare value for the one argument it can be for.
@@ -394,15 +396,15 @@ impl ArgumentChecks {
             (Some(single), _) => named.set_item(single, &args),
             (None, _) => {
                 let given = class_of(&args);
-                return Err(self
-                    .refusal(&format!("expected named arguments ({}), got {given}", self.names.join(", "))));
+                let names = self.names.join(", ");
+                return Err(self.refusal(message!("expected named arguments ({}), got {}", names, given)));
             }
         };
-        filled.map_err(|error| self.refusal(&exception_text(py, &error)))?;
+        filled.map_err(|error| self.refusal(exception_text(py, &error)))?;
         Ok(named)
     }
 
-    fn refusal(&self, reason: &str) -> HubError {
+    fn refusal(&self, reason: impl Into<Message>) -> HubError {
         invalid_arguments(&self.tool, reason)
     }
 }

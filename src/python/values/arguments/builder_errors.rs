@@ -4,6 +4,7 @@ use crate::runtime::fork_safe_once::intern;
 use crate::runtime::lazy_import::Imported;
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyTuple};
+use toolhub::message::Message;
 use toolhub::schema::{Objection, PathStep, Reason};
 
 /// More errors than this are not read.
@@ -52,14 +53,14 @@ fn reason(kind: &str, message: &str) -> Reason {
             Reason::WrongType(first_clause(expected))
         }
         Some(expected) if kind.ends_with("_parsing") => Reason::WrongFormat(first_clause(expected)),
-        Some(expected) => Reason::Expected(expected.to_owned()),
+        Some(expected) => Reason::Expected(expected.to_owned().into()),
         None => Reason::Sentence(lowered(message)),
     }
 }
 
 /// "a valid date, input is too short" → "a valid date"
-fn first_clause(text: &str) -> String {
-    text.split(", ").next().unwrap_or(text).to_owned()
+fn first_clause(text: &str) -> Message {
+    text.split(", ").next().unwrap_or(text).to_owned().into()
 }
 
 /// A sentence as part of another one.

@@ -131,7 +131,7 @@ pub fn read_more(
     let page = hub.py().detach(|| core.read_more(&handle, (offset, limit), reader.as_deref()));
     Ok(match page {
         Ok(page) => (Some(page.text), None),
-        Err(error) => (None, Some(error.message.into_owned())),
+        Err(error) => (None, Some(error.message.text(core.options.lang).into_owned())),
     })
 }
 

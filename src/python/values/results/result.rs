@@ -1,7 +1,6 @@
 //! Every `ToolResult`: of a call that ran, of one that was refused, and copies of a result.
 
 use crate::execution::{Attempt, FinishedExecution, replayed_time};
-use crate::localized::localize;
 use crate::runtime::fork_safe_once::intern;
 use crate::runtime::gil::{Entries, released};
 use crate::runtime::lazy_import::Imported;
@@ -28,6 +27,9 @@ use toolhub::execute::Fate;
 use toolhub::hub::{PlannedRun, part};
 use toolhub::invisible::error_line;
 use toolhub::merge::{self, MergedText};
+use toolhub::message;
+use toolhub::message::Message;
+use toolhub::model::Lang;
 use toolhub::plan::answer_kind;
 use toolhub::registry::Candidate;
 use toolhub::select::Rule;
@@ -43,12 +45,20 @@ fn new_result(py: Python<'_>) -> PyResult<Bound<'_, PyDict>> {
 /// The result of an execution, in the language of its hub.
 pub fn build(py: Python<'_>, mut finished: FinishedExecution, now: Instant) -> PyResult<Bound<'_, PyDict>> {
     let Some(plan) = finished.plan.take() else {
-        return refused(py, None, &HubError::new(ErrorKind::Cancelled, "Cancelled."));
+        return refused(py, None, &HubError::new(ErrorKind::Cancelled, message!("Cancelled.")));
     };
     let result = of_run(py, &plan, &mut finished.attempts, now);
-    let result = result.or_else(|error| unreadable(py, &plan.what, error))?;
-    localize(&result, plan.lang)?;
+    let result = result.or_else(|error| unreadable(py, &plan, error))?;
+    mark_language(&result, plan.lang)?;
     Ok(result)
+}
+
+/// Frames around the result, which Python writes, follow the language of its hub.
+pub fn mark_language(result: &Bound<'_, PyDict>, lang: Lang) -> PyResult<()> {
+    match lang {
+        Lang::En => Ok(()),
+        lang => result.setattr(intern!(result.py(), "_lang"), lang.name()),
+    }
 }
 
 fn of_run<'py>(
@@ -62,7 +72,7 @@ fn of_run<'py>(
     let winners = plan.merged_slots(has_value);
     let best = winners.iter().min().map(|slot| &*plan.candidates[*slot]);
     let meta = match best {
-        Some(candidate) => meta_of(py, candidate)?,
+        Some(candidate) => meta_of(py, candidate, plan.lang)?,
         None => blank_meta(py)?,
     };
     let took = replayed_time(plan).unwrap_or_else(|| now.saturating_duration_since(plan.run.begun()));
@@ -76,7 +86,8 @@ fn of_run<'py>(
     let errors = describe_attempts(py, &meta, plan, attempts, best.is_some(), now)?;
     match winners.as_slice() {
         [] => {
-            let final_error = plan.final_error(errors.iter().map(|(slot, error)| (*slot, error)));
+            let final_error =
+                plan.final_error(errors.iter().map(|(slot, error)| (*slot, error))).in_language(plan.lang);
             let retryable = final_error.is_retryable(plan.is_repeatable());
             let same = || errors.iter().filter(|(_, error)| error.message == final_error.message);
             let sent = same().map(|(slot, _)| *slot).find(|slot| attempts[*slot].blocks.is_some());
@@ -124,8 +135,9 @@ fn put_blocks(result: &Bound<'_, PyDict>, meta: &Bound<'_, PyDict>, blocks: Bloc
 }
 
 /// The result of a call whose answer raises when it is read.
-fn unreadable<'py>(py: Python<'py>, tool: &str, error: PyErr) -> PyResult<Bound<'py, PyDict>> {
-    let failed = raised(py, tool, &error).with_outcome(Outcome::Unknown);
+fn unreadable<'py>(py: Python<'py>, plan: &PlannedRun, error: PyErr) -> PyResult<Bound<'py, PyDict>> {
+    let tool = &plan.what;
+    let failed = raised(py, tool, &error).with_outcome(Outcome::Unknown).in_language(plan.lang);
     failure(
         new_result(py)?,
         empty_meta(py, Some(&PyString::new(py, tool)))?,
@@ -300,14 +312,18 @@ fn error_details<'py>(py: Python<'py>, error: &HubError, retryable: bool) -> PyR
     Ok(details)
 }
 
-fn templates_of<'a>(py: Python<'_>, candidate: &'a Candidate) -> PyResult<Option<&'a CandidateTemplates>> {
+fn templates_of<'a>(
+    py: Python<'_>,
+    candidate: &'a Candidate,
+    lang: Lang,
+) -> PyResult<Option<&'a CandidateTemplates>> {
     let Some(tool) = python_tool(candidate) else { return Ok(None) };
-    let make = || CandidateTemplates::new(tool.name.bind(py), candidate);
+    let make = || CandidateTemplates::new(tool.name.bind(py), candidate, lang);
     tool.templates.get_or_try_init(py, make).map(Some)
 }
 
-fn meta_of<'py>(py: Python<'py>, candidate: &Candidate) -> PyResult<Bound<'py, PyDict>> {
-    if let Some(templates) = templates_of(py, candidate)? {
+fn meta_of<'py>(py: Python<'py>, candidate: &Candidate, lang: Lang) -> PyResult<Bound<'py, PyDict>> {
+    if let Some(templates) = templates_of(py, candidate, lang)? {
         return templates.meta(py);
     }
     let meta = blank_meta(py)?;
@@ -329,8 +345,9 @@ fn usual_attempt<'py>(
     candidate: &Candidate,
     fate: Fate,
     answered: bool,
+    lang: Lang,
 ) -> PyResult<Option<Bound<'py, PyDict>>> {
-    let Some(templates) = templates_of(py, candidate)? else { return Ok(None) };
+    let Some(templates) = templates_of(py, candidate, lang)? else { return Ok(None) };
     match fate {
         Fate::Succeeded => templates.won(py).map(Some),
         Fate::Stopped if answered => templates.lost(py).map(Some),
@@ -348,7 +365,7 @@ fn describe_attempts(
     now: Instant,
 ) -> PyResult<Vec<(usize, HubError)>> {
     let mut tried: SmallVec<[Bound<'_, PyDict>; 4]> = SmallVec::new();
-    let mut warnings: Vec<String> = Vec::new();
+    let mut warnings: Vec<Message> = Vec::new();
     let mut unchecked: Vec<String> = Vec::new();
     let mut skipped = Vec::new();
     let mut failed = Vec::new();
@@ -361,7 +378,7 @@ fn describe_attempts(
         }
         warnings.append(&mut attempt.warnings);
         unchecked.extend(attempt.unchecked.drain(..).map(|rule| rule.to_string()));
-        let usual = usual_attempt(py, candidate, fate, answered)?;
+        let usual = usual_attempt(py, candidate, fate, answered, plan.lang)?;
         let ran = match recording_of(candidate) {
             Some(recording) => recording.ms,
             None => plan.run.duration(slot, now).unwrap_or_default().as_secs_f64() * 1e3,
@@ -376,6 +393,7 @@ fn describe_attempts(
         row.set_item(intern!(py, "duration_ms"), ran)?;
         let reported = attempt.error.take().map(|error| *error);
         if let Some(error) = reported.or_else(|| plan.silent_error(slot)) {
+            let error = error.in_language(plan.lang);
             describe_error(&row, &error)?;
             // Losing a race is not an error.
             if fate != Fate::Stopped {
@@ -388,6 +406,7 @@ fn describe_attempts(
     meta.set_item(intern!(py, "attempts"), PyList::new(py, tried)?)?;
     if !warnings.is_empty() {
         warnings.dedup();
+        let warnings: Vec<_> = warnings.iter().map(|warning| warning.text(plan.lang)).collect();
         meta.set_item(intern!(py, "warnings"), warnings)?;
     }
     if !unchecked.is_empty() {

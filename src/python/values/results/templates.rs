@@ -9,7 +9,7 @@ use pyo3::types::{PyDict, PyList, PyString};
 use std::time::Duration;
 use toolhub::error::HubError;
 use toolhub::hub::cancelled;
-use toolhub::model::{Source, Strategy};
+use toolhub::model::{Lang, Source, Strategy};
 use toolhub::registry::Candidate;
 
 /// The shapes that all results share.
@@ -62,7 +62,7 @@ pub struct CandidateTemplates {
 
 impl CandidateTemplates {
     /// `name` is the tool's name as the one string object that all its results share.
-    pub fn new(name: &Bound<'_, PyString>, candidate: &Candidate) -> PyResult<Self> {
+    pub fn new(name: &Bound<'_, PyString>, candidate: &Candidate, lang: Lang) -> PyResult<Self> {
         let py = name.py();
         let meta = ResultTemplates::get(py)?.meta.bind(py).copy()?;
         fill_meta(&meta, name, candidate)?;
@@ -70,7 +70,7 @@ impl CandidateTemplates {
         won.set_item(intern!(py, "ok"), true)?;
         let lost = new_attempt(name, candidate)?;
         lost.set_item(intern!(py, "ok"), false)?;
-        describe_error(&lost, &cancelled(&candidate.spec().name))?;
+        describe_error(&lost, &cancelled(&candidate.spec().name).in_language(lang))?;
         Ok(CandidateTemplates { meta: meta.unbind(), won: won.unbind(), lost: lost.unbind() })
     }
 

@@ -127,7 +127,7 @@ fn the_tables_of_names() {
             for declaration in [SERVER, USER] {
                 let effects = of(name, json!({}), declaration);
                 if effects.safety != expected {
-                    wrong.push(format!("{name}: {effects:?}"));
+                    wrong.push(format!("{name}: {}", effects.message()));
                 }
             }
             count += 1;
@@ -280,7 +280,7 @@ fn descriptions_and_parameters_only_raise_the_level() {
         "Del\u{ad}ete x",
     ] {
         let effects = described(description, json!({}), SERVER);
-        assert!(matches!(effects.evidence, Evidence::Description(_)), "{description}: {effects:?}");
+        assert!(matches!(effects.evidence, Evidence::Description(_)), "{description}: {}", effects.message());
         assert_eq!(effects.safety, Safety::Unknown, "{description}");
         assert!(described(description, json!({}), tool(false)).are_harmless(), "{description}");
         assert!(described(description, json!({}), ASSUMED).are_harmless(), "{description}");

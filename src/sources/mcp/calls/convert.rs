@@ -8,6 +8,7 @@ use serde_json::{Map, Value};
 use std::sync::Arc;
 use toolhub_registry::schema::ResultSchema;
 use toolhub_text::invisible::error_line;
+use toolhub_text::message::Message;
 use toolhub_types::aside;
 use toolhub_types::error::{ErrorContent, ErrorKind, HubError, Outcome, clip};
 use toolhub_types::model::ToolOutput;
@@ -164,7 +165,7 @@ pub fn protocol(what: String) -> HubError {
 
 /// What is wrong with a value that a server sent, by a schema of the server, and the value itself. The check must not delay other
 /// servers: one that takes more than about a millisecond runs on another thread.
-pub async fn violations(schema: &Arc<ResultSchema>, value: Value) -> (Value, Option<String>) {
+pub async fn violations(schema: &Arc<ResultSchema>, value: Value) -> (Value, Option<Message>) {
     if !schema.takes_long(&value) {
         let violations = schema.violations(&value);
         return (value, violations);

@@ -5,9 +5,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use toolhub_text::invisible::line;
-use toolhub_text::wording::notice_in_chinese;
 use toolhub_types::error::clip;
-use toolhub_types::model::Lang;
 
 /// A warning or an error. `Display` makes the sentence: *where*, *server*, *key*, *message*.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -18,20 +16,6 @@ pub struct Notice {
     pub key: Option<String>,
     /// A sentence about the key (or the server, or the file), without its subject.
     pub message: String,
-}
-
-impl Notice {
-    /// The sentence in a language.
-    pub fn text(&self, lang: Lang) -> String {
-        if lang == Lang::En {
-            return self.to_string();
-        }
-        let place = self.file.as_ref().map_or_else(|| "MCP 配置".into(), |file| file.display().to_string());
-        let server = self.server.as_ref().map(|server| format!("服务器 '{}'", shown(server)));
-        let key = self.key.as_ref().map(|key| format!("`{}`", shown(key)));
-        let parts: Vec<String> = [Some(place), server, key].into_iter().flatten().collect();
-        format!("{}：{}", parts.join("："), notice_in_chinese(&self.message))
-    }
 }
 
 impl fmt::Display for Notice {
