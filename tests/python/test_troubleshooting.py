@@ -16,6 +16,13 @@ WORDING = ROOT / "src" / "text" / "wording" / "zh"
 LITERAL = re.compile(r'"((?:[^"\\]|\\.)*)"')
 
 
+def shown(part: ast.expr) -> str:
+    """A part of a text with values in it; `!r` puts a value in quotes."""
+    if isinstance(part, ast.Constant):
+        return str(part.value)
+    return "'…'" if isinstance(part, ast.FormattedValue) and part.conversion == ord("r") else "…"
+
+
 def templates() -> list[str]:
     """The texts of the code, `…` for each placeholder."""
     texts: list[str] = []
@@ -28,7 +35,7 @@ def templates() -> list[str]:
             if isinstance(node, ast.Constant) and isinstance(node.value, str):
                 texts.append(node.value)
             elif isinstance(node, ast.JoinedStr):
-                parts = [str(part.value) if isinstance(part, ast.Constant) else "…" for part in node.values]
+                parts = [shown(part) for part in node.values]
                 texts.append("".join(parts))
     return texts
 
