@@ -717,17 +717,14 @@ class Servers:
         """
         Adds one server; gives back what is odd about it. `asks_for`: a function gives its `token`, or its `headers`.
         """
-    def are_behind(self, /, ids: Sequence[str]) -> bool:
-        """
-        Whether one of these servers has announced a change that is not in its list yet.
-        """
     def ask(self, /, query: OfferQuery, server: str | None, timeout: float | None) -> BridgeFuture:
         """
         Awaits `(server, answer)`; without a server, of the only one that offers it.
         """
     def catch_up(self, /, ids: Sequence[str]) -> BridgeFuture:
         """
-        Waits until announced changes of these servers are in their lists, for at most the hub's `lookup_timeout`.
+        Waits until announced changes of these servers are in their lists, for at most the hub's `lookup_timeout`; without a
+        change it does not wait.
         """
     def close(self, /, seconds: float) -> None:
         """
@@ -742,20 +739,20 @@ class Servers:
         """
         Iterates over `(id, error or None)`, each as soon as it is known.
         """
-    def load_file(self, /, path: str | PathLike[str]) -> Incomplete:
+    def load_file(self, /, path: str | PathLike[str]) -> Any:
         """
         Loads a file: adds what is new, replaces what has changed, removes what is gone, and reports what is wrong.
         """
-    def load_value(self, /, value: Any) -> Incomplete: ...
+    def load_value(self, /, value: Any) -> Any: ...
     def offers(self, /, kind: str, ids: Sequence[str] | None, timeout: float | None) -> BridgeFuture:
         """
         Awaits `(entries, failed)`: what servers offer of one kind, and why some could not list it.
         """
-    def pins(self, /) -> Incomplete:
+    def pins(self, /) -> Any:
         """
         The tools of pinned servers: what was accepted, and what has changed.
         """
-    def reload_files(self, /, only_changed: bool, first: Any | None = None) -> list[tuple[Path, Incomplete]]:
+    def reload_files(self, /, only_changed: bool, first: Any | None = None) -> list[tuple[Path, Any]]:
         """
         Loads the files again, or those that have changed; a report for each. An error in one of them changes nothing. `first` is
         called when they have none, before any server changes, and nothing does if it raises.
@@ -764,7 +761,7 @@ class Servers:
         """
         False when there is no such server. It ends in the background.
         """
-    def rows(self, /) -> list[Incomplete]: ...
+    def rows(self, /) -> list[Any]: ...
     def take_never_listed(self, /) -> list[str]:
         """
         The servers that have never listed their tools; each is returned once.
@@ -776,7 +773,7 @@ class SkillFolder:
     A folder of skills, and which of them are in the hub.
     """
     def __new__(cls, /, root: str | PathLike[str]) -> SkillFolder: ...
-    def load(self, /, hub: Hub) -> Incomplete:
+    def load(self, /, hub: Hub) -> Any:
         """
         Reads the folder: adds new skills, replaces changed ones and removes missing ones. A skill that cannot be read any
         more stays listed as it was.
@@ -1390,12 +1387,12 @@ def question_on_tape(model: str, request: Any) -> "TapedQuestion | None":
     A question to a model that is recorded or replayed; `None` if there is no tape.
     """
 
-def read_documents(text: str, reasoning: str = "auto") -> list[tuple[Incomplete, list[str], str | None]]:
+def read_documents(text: str, reasoning: str = "auto") -> list[tuple[Any, list[str], str | None]]:
     """
     Reads all JSON objects and lists in a model's text, without what it only thought.
     """
 
-def read_json(text: str) -> tuple[Incomplete, list[str], str | None]:
+def read_json(text: str) -> tuple[Any, list[str], str | None]:
     """
     Reads the JSON value at the start of a model's text: the value, the repairs, and why the rest of a list was left out.
     """
@@ -1415,7 +1412,7 @@ def read_request(hub: Hub, request: Any) -> tuple[str, Any, str | None, str | No
     A request as `(name, arguments, source, error)`, with the name and the arguments of the tool.
     """
 
-def read_yaml(text: str) -> Incomplete:
+def read_yaml(text: str) -> Any:
     """
     Reads a YAML mapping as plain data.
     """
