@@ -100,7 +100,7 @@ class ServerManager:
 
     def infos(self) -> list[ServerInfo]:
         """See `ToolHub.servers`."""
-        rows = [] if self._servers is None else cast("list[Any]", self._servers.rows())
+        rows = [] if self._servers is None else self._servers.rows()
         return [as_info(row) for row in rows]
 
     async def connect(

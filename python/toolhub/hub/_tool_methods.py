@@ -188,7 +188,9 @@ class ToolMethods:
         if caller is not None:
             check_text("caller", caller)
         by_tool = self._core.stats(name, caller)
-        return self._shown(StatsList(flat(by_tool)) if rows else StatsByTool(by_tool))
+        if rows:
+            return self._shown(StatsList(flat(by_tool)))
+        return self._shown(StatsByTool(by_tool))
 
     def search(self, query: str, k: int = 10) -> list[Hit]:
         """The `k` tools that match a query best, best first.

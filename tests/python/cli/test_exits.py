@@ -154,16 +154,6 @@ TABLE: list[tuple[tuple[str, ...], int]] = [
     (("demo",), 0),
     (("nonsense",), 2),
 ]
-# The words of argparse are its own.
-OF_ARGPARSE = {
-    ("list", "--nonsense"),
-    ("show",),
-    ("login",),
-    ("completion", "tcsh"),
-    ("export", "--format", "cobol"),
-}
-# A value that the Python interface refuses, and a problem that is logged.
-OF_PYTHON = {("prompt", "--limit", "-1"), ("serve", "--http", "--port", "70000"), ("serve", *NO_FILE)}
 
 
 class Ended(NamedTuple):
@@ -267,18 +257,3 @@ def test_json_is_one_object_for_failures_too(user: User) -> None:
         if "exit" in printed and words[0] not in ("record", "replay"):
             assert printed["exit"] == code, words
             assert printed["error"]["message"], words
-
-
-def test_problems_are_told_in_chinese(user: User) -> None:
-    english = OF_ARGPARSE | OF_PYTHON
-    lines = [words for words, code in TABLE if code and words not in english]
-    for words, one in zip(lines, run_all(user, lines, TOOLHUB_LANG="zh"), strict=True):
-        told = one.err + one.out
-        if words[0] in ("parse", "eval") and one.code == 1:
-            continue  # what is printed there is about the text of a model, or the name of a case
-        # The words of a server are its own.
-        said = {"shop.refuse": "refused: x", "empty.nothing_like_it": "Unknown tool: nothing_like_it"}
-        if words[0] == "call" and words[1] in said:
-            assert said[words[1]] in told
-            continue
-        assert any("\u4e00" <= letter <= "\u9fff" for letter in told), (words, told)
