@@ -108,6 +108,5 @@ pub(super) const LEDGER: &[(&str, &str)] = &[
     ("it gave no answer", "它没有给出回答"),
     ("its thread cannot be started", "无法启动它的线程"),
     ("'{}' cannot be written: {}", "无法写入 '{0}'：{1}"),
-    ("There is nothing to approve.", "没有需要批准的内容。"),
     ("It was settled as failed.", "已被裁定为失败。"),
 ];

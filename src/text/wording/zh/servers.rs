@@ -39,8 +39,6 @@ pub(super) const SERVERS: &[(&str, &str)] = &[
         "the answer ends in the middle of the JSON; the server may have cut it off",
         "回答在 JSON 中间结束；服务器可能把它截断了",
     ),
-    ("the list did not end after {} pages", "列表在 {0} 页之后仍未结束"),
-    ("the list did not end: its cursor came again", "列表没有结束：它的游标再次出现"),
     ("it is a name of server '{}'", "这是服务器 '{0}' 的名称"),
     ("a second tool named '{}'", "第二个名为 '{0}' 的工具"),
     ("the inputSchema of '{}', which is missing or not an object", "'{0}' 的 inputSchema：缺失或不是对象"),
