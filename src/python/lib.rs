@@ -8,36 +8,17 @@
 //! ```
 
 mod classes;
+mod drivers;
 mod runtime;
 mod values;
 
-mod awaiting;
-mod call;
-mod child;
-mod execution;
-mod job;
-mod localized;
-mod served_call;
-mod threaded;
-mod waiting;
-
-// The drivers know these modules by their names alone.
 use classes::proof::*;
 use classes::serving::*;
-use classes::telemetry as span_context;
 use classes::upstream::*;
 use classes::*;
+use drivers::*;
 use runtime::*;
-use runtime::{
-    call_context as slots, cpython_switch as internals, fork_safe_once as once, lazy_import as imported,
-    mail_handler as addressee, tool_loops as served_loops,
-};
-use values::arguments::argument_checks as unchecked;
-use values::arguments::*;
-use values::json_to_python as large_json;
-use values::results::result as result_size;
 use values::results::*;
-use values::value as mappings;
 use values::*;
 
 use pyo3::prelude::*;
@@ -124,15 +105,15 @@ mod _core {
                 pool::forget_workers,
             ],
         });
-        use_safe_bridge(py, internals::safe_is_wanted());
+        use_safe_bridge(py, cpython_switch::safe_is_wanted());
         Ok(())
     }
 
     /// Chooses the way across the bridge: fast, or over documented interfaces only. Returns what was chosen before.
     #[pyfunction]
     fn use_safe_bridge(py: Python<'_>, safe: bool) -> bool {
-        let before = internals::is_safe();
-        internals::set_safe(safe);
+        let before = cpython_switch::is_safe();
+        cpython_switch::set_safe(safe);
         awaiting::install_am_send::<execution::Execution>(py);
         awaiting::install_am_send::<bridge::BridgeFuture>(py);
         awaiting::install_am_send::<call::CallDriver>(py);

@@ -3,7 +3,7 @@
 use crate::classes::hub::PyHub;
 use crate::classes::options::PyCallOptions;
 use crate::classes::views::PyCandidate;
-use crate::execution::prepare;
+use crate::drivers::execution::prepare;
 use crate::values::arguments::argument_checks::CheckPass;
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;

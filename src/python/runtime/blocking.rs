@@ -4,7 +4,7 @@
 //! first Ctrl-C cancels the call and waits until it has cleaned up; the second one returns at once. A wait for an answer of
 //! the caller of a tool is cancelled as well when that caller has gone ([`super::giving_up`]).
 
-use crate::awaiting::{
+use crate::drivers::awaiting::{
     Awaitable, Awaited, Step, cancelled_error, close, is_cancelled_error, new_awaitable, send, throw_value,
 };
 use crate::runtime::call_scope::CallScope;

@@ -10,8 +10,8 @@
 //! held (a connection, a process) is released when `CancelledError` arrives; a second cancellation returns at once.
 //! An awaitable that is closed or collected drops its future too.
 
-use crate::awaiting::{Awaitable, Awaited, Step, new_awaitable};
-use crate::job::{self, CoreJob};
+use crate::drivers::awaiting::{Awaitable, Awaited, Step, new_awaitable};
+use crate::drivers::job::{self, CoreJob};
 use crate::runtime::loop_bridge::{self, LoopBridge, LoopMailbox, Mail};
 use crate::runtime::mail_handler::{Addressee, Message};
 use crate::runtime::process;

@@ -1,6 +1,6 @@
 //! What a value that a Python tool returned means.
 
-use crate::awaiting::is_coroutine;
+use crate::drivers::awaiting::is_coroutine;
 use crate::runtime::fork_safe_once::intern;
 use crate::runtime::gil::released;
 use crate::runtime::lazy_import::Imported;

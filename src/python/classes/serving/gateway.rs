@@ -6,12 +6,12 @@ use crate::classes::serving::gateway_options::PythonGatewayOptions;
 use crate::classes::serving::gateway_principal::{
     AuthenticateFunction, PythonPrincipalFunction, ServedPlace,
 };
+use crate::drivers::waiting;
 use crate::runtime::bridge::{self, BridgeFuture, BridgeStream};
 use crate::runtime::loop_bridge::{self, LoopBridge};
 use crate::runtime::process;
 use crate::runtime::tool_loops::ServedLoop;
 use crate::values::errors::tool_error;
-use crate::waiting;
 use bytes::Bytes;
 use futures_util::StreamExt;
 use futures_util::stream::BoxStream;

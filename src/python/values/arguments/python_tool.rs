@@ -1,6 +1,6 @@
 //! A Python callable as a tool.
 
-use crate::served_call;
+use crate::drivers::served_call;
 use crate::values::arguments::callable::Callable;
 use pyo3::gc::{PyTraverseError, PyVisit};
 use std::any::Any;
@@ -46,7 +46,7 @@ impl Tool for PythonTool {
         true
     }
 
-    /// Callers in Python have drivers of their own ([`crate::execution`]). A driver on tokio sends the call to the loop of the
+    /// Callers in Python have drivers of their own ([`crate::drivers::execution`]). A driver on tokio sends the call to the loop of the
     /// program that serves the hub; without one it gets an error at once.
     fn call<'a>(
         &'a self,

@@ -1,6 +1,6 @@
 //! Every `ToolResult`: of a call that ran, of one that was refused, and copies of a result.
 
-use crate::execution::{Attempt, FinishedExecution, replayed_time};
+use crate::drivers::execution::{Attempt, FinishedExecution, replayed_time};
 use crate::runtime::fork_safe_once::intern;
 use crate::runtime::gil::{Entries, released};
 use crate::runtime::lazy_import::Imported;

@@ -4,25 +4,25 @@
 //! loop the call is a task of its own: an async function is stepped in it, a sync function runs in the pool. The task has
 //! a copy of the context of the program that serves, so contextvars that were set before `serve` are seen.
 
-use super::addressee::{Addressee, Message};
-use super::argument_checks::{CheckPass, Checks, PreparedArguments};
-use super::awaiting::{
+use crate::classes::telemetry;
+use crate::drivers::awaiting::{
     Awaitable, Awaited, Step, cancellations, close, is_cancelled_error, is_coroutine, iterator_of,
     new_awaitable, send, throw_value,
 };
-use super::call_scope::CallScope;
-use super::callable::{Callable, CallableKind};
-use super::errors::{invalid_arguments, show_unraisable};
-use super::json;
-use super::large_json::LargeJson;
-use super::loop_bridge::{self, LoopBridge, Mail};
-use super::offered_value;
-use super::once::intern;
-use super::pool::{self, FunctionCall, Leftover, NotQueued, PoolKind, Reply};
-use super::served_loops::ServedLoop;
-use super::slots::{self, CallsAround};
-use super::span_context;
-use super::value;
+use crate::runtime::call_context::{self, CallsAround};
+use crate::runtime::call_scope::CallScope;
+use crate::runtime::fork_safe_once::intern;
+use crate::runtime::loop_bridge::{self, LoopBridge, Mail};
+use crate::runtime::mail_handler::{Addressee, Message};
+use crate::runtime::pool::{self, FunctionCall, Leftover, NotQueued, PoolKind, Reply};
+use crate::runtime::tool_loops::ServedLoop;
+use crate::values::arguments::argument_checks::{CheckPass, Checks, PreparedArguments};
+use crate::values::arguments::callable::{Callable, CallableKind};
+use crate::values::errors::{invalid_arguments, show_unraisable};
+use crate::values::json;
+use crate::values::json_to_python::LargeJson;
+use crate::values::offered_value;
+use crate::values::value;
 use parking_lot::Mutex;
 use pyo3::exceptions::{PyBaseException, PyRuntimeError};
 use pyo3::gc::{PyTraverseError, PyVisit};
@@ -162,9 +162,9 @@ fn start(bridge: &Bound<'_, LoopBridge>, place: &ServedLoop, order: CallOrder) {
         let context = place.context(py)?;
         let outer = ctx.on_tape.as_ref().and_then(|outer| outer.downcast_ref::<OuterCall>()).cloned();
         let around = CallsAround::default().lending(lender).recorded_in(outer);
-        slots::enter(&context, slots::hold(py, around)?)?;
+        call_context::enter(&context, call_context::hold(py, around)?)?;
         scope.enter(&context)?;
-        span_context::enter_span(&context, &ctx.extras.meta)?;
+        telemetry::enter_span(&context, &ctx.extras.meta)?;
         let call = ServedCall {
             tool,
             args: Mutex::new(Some(args)),
@@ -306,7 +306,7 @@ impl ServedCall {
             function: this.tool.call.bind(py).clone(),
             value,
             kwargs,
-            around: slots::current(py)?,
+            around: call_context::current(py)?,
             latest_start: Some(this.ctx.deadline - this.ctx.deadline.saturating_duration_since(now) / 10),
             tool: this.tool.stats.get().cloned(),
             sent: Some(this.ctx.sent.clone()),

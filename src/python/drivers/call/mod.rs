@@ -22,7 +22,7 @@ mod synthesis;
 pub use services::{CallCallbacks, LoopCall};
 
 use super::awaiting::{Awaitable, Awaited, Step, close, send, throw};
-use super::once::intern;
+use crate::runtime::fork_safe_once::intern;
 use parking_lot::Mutex;
 use pyo3::exceptions::{PyBaseException, PyRuntimeError};
 use pyo3::gc::{PyTraverseError, PyVisit};

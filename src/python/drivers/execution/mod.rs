@@ -30,9 +30,9 @@ pub use taped::replayed_time;
 pub use watch::Watch;
 
 use super::awaiting::{Awaited, Step, close, is_cancelled_error};
-use super::result;
-use crate::errors::show_unraisable;
-use crate::once::intern;
+use crate::runtime::fork_safe_once::intern;
+use crate::values::errors::show_unraisable;
+use crate::values::results::result;
 use detach::detach;
 use pyo3::exceptions::{PyBaseException, PyGeneratorExit, PyRuntimeError};
 use pyo3::gc::{PyTraverseError, PyVisit};

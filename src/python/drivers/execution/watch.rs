@@ -5,7 +5,8 @@
 
 use super::Execution;
 use super::state::{Phase, State};
-use crate::{json, user_code};
+use crate::runtime::user_code;
+use crate::values::json;
 use parking_lot::Mutex;
 use pyo3::IntoPyObjectExt;
 use pyo3::prelude::*;

@@ -3,11 +3,11 @@
 //! asyncio's own executor is not used: `asyncio.run` and the interpreter's exit wait for its threads, so a function that
 //! hangs would hold up both. A caller that is cancelled leaves the function behind.
 
-use super::addressee::{Addressee, Message};
-use super::awaiting::{Awaitable, Awaited, Step, new_awaitable};
-use super::loop_bridge::{self, LoopBridge};
-use super::pool::{self, FunctionCall, Leftover, NotQueued, PoolKind, Reply};
-use super::slots;
+use crate::drivers::awaiting::{Awaitable, Awaited, Step, new_awaitable};
+use crate::runtime::call_context;
+use crate::runtime::loop_bridge::{self, LoopBridge};
+use crate::runtime::mail_handler::{Addressee, Message};
+use crate::runtime::pool::{self, FunctionCall, Leftover, NotQueued, PoolKind, Reply};
 use parking_lot::Mutex;
 use pyo3::exceptions::PyRuntimeError;
 use pyo3::gc::{PyTraverseError, PyVisit};
@@ -42,7 +42,7 @@ impl ThreadCall {
             function: this.function.bind(py).clone(),
             value: None,
             kwargs: PyDict::new(py).into_any().unbind(),
-            around: slots::current(py)?,
+            around: call_context::current(py)?,
             latest_start: None,
             tool: None,
             sent: None,

@@ -4,11 +4,11 @@
 
 use super::Execution;
 use super::state::{AttemptState, EndSignal};
-use crate::awaiting::current_task_of;
-use crate::bridge::{self, BridgeFuture};
-use crate::hub::PyHub;
-use crate::loop_bridge::{self, LoopBridge, Mail, running_loop};
+use crate::classes::hub::PyHub;
+use crate::drivers::awaiting::current_task_of;
 use crate::runtime;
+use crate::runtime::bridge::{self, BridgeFuture};
+use crate::runtime::loop_bridge::{self, LoopBridge, Mail, running_loop};
 use parking_lot::Mutex;
 use pyo3::prelude::*;
 use std::convert::Infallible;

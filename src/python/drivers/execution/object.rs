@@ -3,10 +3,10 @@
 use super::arguments::SlotArguments;
 use super::state::State;
 use super::watch::Watch;
-use crate::argument_checks::Checks;
-use crate::awaiting::Awaitable;
-use crate::hub::PyHub;
-use crate::loop_bridge::{self, LoopBridge};
+use crate::classes::hub::PyHub;
+use crate::drivers::awaiting::Awaitable;
+use crate::runtime::loop_bridge::{self, LoopBridge};
+use crate::values::arguments::argument_checks::Checks;
 use parking_lot::Mutex;
 use pyo3::gc::{PyTraverseError, PyVisit};
 use pyo3::prelude::*;

@@ -2,13 +2,13 @@
 
 use super::Execution;
 use super::state::{Address, AttemptStart, AttemptState, FinishedExecution};
-use crate::addressee::Message;
-use crate::argument_checks::PreparedArguments;
-use crate::json;
-use crate::loop_bridge::Mail;
-use crate::once::intern;
 use crate::runtime;
-use crate::value;
+use crate::runtime::fork_safe_once::intern;
+use crate::runtime::loop_bridge::Mail;
+use crate::runtime::mail_handler::Message;
+use crate::values::arguments::argument_checks::PreparedArguments;
+use crate::values::json;
+use crate::values::value;
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 use serde_json::{Value, json};

@@ -1,14 +1,14 @@
 //! Asking the user's model to make one answer of several.
 
 use super::services::{LoopCall, meta_of};
-use crate::errors::{class_of, exception_text};
-use crate::gil::released;
-use crate::imported::Imported;
-use crate::json;
-use crate::large_json::{LargeJson, is_large, without_gil_if};
-use crate::once::intern;
-use crate::text_of::text_of;
-use crate::value;
+use crate::runtime::fork_safe_once::intern;
+use crate::runtime::gil::released;
+use crate::runtime::lazy_import::Imported;
+use crate::values::errors::{class_of, exception_text};
+use crate::values::json;
+use crate::values::json_to_python::{LargeJson, is_large, without_gil_if};
+use crate::values::results::text_of::text_of;
+use crate::values::value;
 use pyo3::exceptions::{PyException, PyTimeoutError};
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyList};

@@ -4,17 +4,17 @@ use super::Execution;
 use super::arguments::{prepare, warnings};
 use super::in_place::InPlaceCoroutine;
 use super::state::{Address, AttemptStart, AttemptState};
-use crate::addressee::Message;
-use crate::argument_checks::{CheckPass, PreparedArguments};
-use crate::awaiting::{iterator_of, new_awaitable};
-use crate::callable::Callable;
-use crate::child::Child;
-use crate::job;
-use crate::loop_bridge::{LoopMailbox, Mail};
-use crate::pool::{self, FunctionCall, NotQueued, PoolKind};
-use crate::python_tool::python_tool;
-use crate::slots::{self, CallsAround, LentSlots};
-use crate::unchecked;
+use crate::drivers::awaiting::{iterator_of, new_awaitable};
+use crate::drivers::child::Child;
+use crate::drivers::job;
+use crate::runtime::call_context::{self, CallsAround, LentSlots};
+use crate::runtime::loop_bridge::{LoopMailbox, Mail};
+use crate::runtime::mail_handler::Message;
+use crate::runtime::pool::{self, FunctionCall, NotQueued, PoolKind};
+use crate::values::arguments::argument_checks;
+use crate::values::arguments::argument_checks::{CheckPass, PreparedArguments};
+use crate::values::arguments::callable::Callable;
+use crate::values::arguments::python_tool::python_tool;
 use pyo3::exceptions::PyRuntimeError;
 use pyo3::prelude::*;
 use std::sync::Arc;
@@ -56,7 +56,7 @@ impl Execution {
             this.state.lock().attempts[slot].warnings = warnings;
         }
         if !pass.unchecked.is_empty() {
-            unchecked::report(py, &candidate.spec().name, &pass.unchecked);
+            argument_checks::report(py, &candidate.spec().name, &pass.unchecked);
             this.state.lock().attempts[slot].unchecked = pass.unchecked;
         }
         if this.is_late(|run, now| run.refuse_late_start(slot, now)) {
@@ -88,7 +88,7 @@ impl Execution {
         }
         let Address { mailbox, key } = Self::address(slf, slot)?;
         let notify = move |permits| mailbox.push(Mail::Deliver(key, Message::Entered(permits)));
-        let around = slots::current(py)?;
+        let around = call_context::current(py)?;
         match limit::pass(hub.gates(candidate), around.lender.as_deref(), notify) {
             Passage::Through(permits) => {
                 Self::port(slf)?.get().forget_mail(key);
@@ -180,7 +180,7 @@ impl Execution {
         if outer.is_none() && self.hub.get().core().is_unlimited(&start.candidate) {
             return Ok(None);
         }
-        let around = slots::current(py)?;
+        let around = call_context::current(py)?;
         let lender = {
             let state = self.state.lock();
             let permits = state.attempts[start.slot].permits.as_ref();
@@ -219,7 +219,7 @@ impl Execution {
             }
             Err(error) => return Self::raised_in_place(slf, slot, error).map(|()| None),
         };
-        let held = this.held(py, start)?.map(|around| slots::hold(py, around)).transpose()?;
+        let held = this.held(py, start)?.map(|around| call_context::hold(py, around)).transpose()?;
         if start.alone {
             let coroutine = InPlaceCoroutine::new(slot, awaitable.unbind(), held);
             let stepped = coroutine.stepped(py);
@@ -231,7 +231,7 @@ impl Execution {
         let child = new_awaitable(py, Child::new(slf.clone().unbind(), slot, awaitable.unbind()))?;
         let port = Self::port(slf)?;
         let create = || port.get().create_task(py, child.into_any(), &tool.name);
-        let (task, over) = slots::within(py, &held, create)?;
+        let (task, over) = call_context::within(py, &held, create)?;
         if !over {
             this.state.lock().attempts[slot].state = AttemptState::Task(task.unbind());
         }
@@ -246,7 +246,7 @@ impl Execution {
     ) -> PyResult<()> {
         let (py, this, slot) = (slf.py(), slf.get(), start.slot);
         let (value, kwargs) = prepared.for_thread(py)?;
-        let around = this.held(py, start)?.map_or_else(|| slots::current(py), Ok)?;
+        let around = this.held(py, start)?.map_or_else(|| call_context::current(py), Ok)?;
         let latest_start = this.state.lock().plan.as_ref().and_then(|plan| plan.run.latest_start(slot));
         let call = FunctionCall {
             function: tool.call.bind(py).clone(),

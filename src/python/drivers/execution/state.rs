@@ -2,11 +2,11 @@
 
 use super::arguments::SlotArguments;
 use super::in_place::InPlaceCoroutine;
-use crate::argument_checks::PreparedArguments;
-use crate::blocks::Blocks;
-use crate::job::CoreJob;
-use crate::loop_bridge::{DeadlineKey, LoopBridge, LoopMailbox};
-use crate::pool::{Leftover, Reply};
+use crate::drivers::job::CoreJob;
+use crate::runtime::loop_bridge::{DeadlineKey, LoopBridge, LoopMailbox};
+use crate::runtime::pool::{Leftover, Reply};
+use crate::values::arguments::argument_checks::PreparedArguments;
+use crate::values::results::blocks::Blocks;
 use pyo3::gc::{PyTraverseError, PyVisit};
 use pyo3::prelude::*;
 use smallvec::SmallVec;

@@ -1,8 +1,8 @@
 //! What a model's message asks for: its calls, and the order in which they are made.
 
 use super::services::failure;
-use crate::hub::PyHub;
-use crate::parse::{PyParsedCall, options, parse_message};
+use crate::classes::hub::PyHub;
+use crate::classes::parse::{PyParsedCall, options, parse_message};
 use pyo3::prelude::*;
 use pyo3::types::PyString;
 use serde_json::Value;

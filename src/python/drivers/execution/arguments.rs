@@ -1,13 +1,13 @@
 //! The arguments of a call, as a candidate takes them.
 
-use crate::argument_checks::{CheckPass, PreparedArguments};
-use crate::errors::{exception_text, invalid_arguments};
-use crate::gil::{Entries, released};
-use crate::json;
-use crate::large_json::LargeJson;
-use crate::mappings::as_mapping;
-use crate::python_tool::python_tool;
-use crate::text_arguments::{holds_arguments, object_in};
+use crate::runtime::gil::{Entries, released};
+use crate::values::arguments::argument_checks::{CheckPass, PreparedArguments};
+use crate::values::arguments::python_tool::python_tool;
+use crate::values::arguments::text_arguments::{holds_arguments, object_in};
+use crate::values::errors::{exception_text, invalid_arguments};
+use crate::values::json;
+use crate::values::json_to_python::LargeJson;
+use crate::values::value::as_mapping;
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 use serde_json::Value;

@@ -3,10 +3,10 @@
 //! It waits in poll(2) with the GIL released, so Ctrl-C is seen at once. The first Ctrl-C drops the future and waits until it
 //! is gone; the second one returns at once.
 
-use super::errors::tool_error;
-use super::pool;
-use super::runtime;
-use super::wakeup::{Wakeup, wait_for};
+use crate::runtime;
+use crate::runtime::pool;
+use crate::runtime::wakeup::{Wakeup, wait_for};
+use crate::values::errors::tool_error;
 use futures_util::future::abortable;
 use parking_lot::Mutex;
 use pyo3::exceptions::PyOSError;

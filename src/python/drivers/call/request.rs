@@ -1,14 +1,14 @@
 //! Reading a request: a call as a model asked for it.
 
-use crate::errors::class_of;
-use crate::hub::PyHub;
-use crate::json;
-use crate::large_json::{LargeJson, is_large, without_gil_if};
-use crate::mappings::as_mapping;
-use crate::once::intern;
-use crate::parse::PyParsedCall;
-use crate::prompt;
-use crate::text_arguments::{holds_arguments, object_in};
+use crate::classes::hub::PyHub;
+use crate::classes::parse::PyParsedCall;
+use crate::classes::prompt;
+use crate::runtime::fork_safe_once::intern;
+use crate::values::arguments::text_arguments::{holds_arguments, object_in};
+use crate::values::errors::class_of;
+use crate::values::json;
+use crate::values::json_to_python::{LargeJson, is_large, without_gil_if};
+use crate::values::value::as_mapping;
 use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyMapping, PyString};

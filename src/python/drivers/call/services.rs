@@ -1,17 +1,17 @@
 //! What a call on the caller's event loop is made of, and what its driver asks there. Nothing is decided here.
 
 use super::approval::{failed_question, function_answer};
-use crate::argument_checks::{CheckPass, Checks};
-use crate::awaiting::new_awaitable;
-use crate::bridge;
-use crate::execution::{Execution, Extras, arguments, kept};
-use crate::hub::PyHub;
-use crate::json::{self, NotJson};
-use crate::loop_bridge::{self, LoopBridge};
-use crate::once::intern;
-use crate::result::{copy_result, mark_language, refused, succeeded};
-use crate::result_size::size_of_result;
-use crate::user_code;
+use crate::classes::hub::PyHub;
+use crate::drivers::awaiting::new_awaitable;
+use crate::drivers::execution::{Execution, Extras, arguments, kept};
+use crate::runtime::bridge;
+use crate::runtime::fork_safe_once::intern;
+use crate::runtime::loop_bridge::{self, LoopBridge};
+use crate::runtime::user_code;
+use crate::values::arguments::argument_checks::{CheckPass, Checks};
+use crate::values::json::{self, NotJson};
+use crate::values::results::result::size_of_result;
+use crate::values::results::result::{copy_result, mark_language, refused, succeeded};
 use parking_lot::Mutex;
 use pyo3::exceptions::PyRuntimeError;
 use pyo3::gc::{PyTraverseError, PyVisit};

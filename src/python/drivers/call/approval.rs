@@ -1,11 +1,11 @@
 //! Asking a function of the user for an approval, and what its answer means.
 
 use super::services::LoopCall;
-use crate::copying;
-use crate::errors::class_of;
-use crate::imported::Imported;
-use crate::json;
-use crate::once::intern;
+use crate::runtime::fork_safe_once::intern;
+use crate::runtime::lazy_import::Imported;
+use crate::values::arguments::copying;
+use crate::values::errors::class_of;
+use crate::values::json;
 use pyo3::exceptions::{PyException, PyRuntimeError, PyTimeoutError};
 use pyo3::prelude::*;
 use pyo3::types::{PyBool, PyTuple};

@@ -8,17 +8,17 @@
 use super::Execution;
 use super::in_place::InPlaceCoroutine;
 use super::state::AttemptState;
-use crate::awaiting::{
+use crate::drivers::awaiting::{
     Awaited, Step, cancellations, current_task_of, has_pending_cancel, is_cancelled_error, new_awaitable,
     send, throw,
 };
-use crate::child::Child;
-use crate::errors::show_unraisable;
-use crate::internals;
-use crate::loop_bridge::LoopBridge;
-use crate::once::intern;
-use crate::slots::{self, LentSlots};
-use crate::value;
+use crate::drivers::child::Child;
+use crate::runtime::call_context::{self, LentSlots};
+use crate::runtime::cpython_switch;
+use crate::runtime::fork_safe_once::intern;
+use crate::runtime::loop_bridge::LoopBridge;
+use crate::values::errors::show_unraisable;
+use crate::values::value;
 use pyo3::exceptions::{PyGeneratorExit, PyKeyboardInterrupt, PyRuntimeError};
 use pyo3::prelude::*;
 use pyo3::types::PyString;
@@ -31,7 +31,7 @@ impl Execution {
         awaitable: Bound<'_, PyAny>,
         held: &LentSlots,
     ) -> PyResult<Option<Step>> {
-        Self::on_step(slf, slots::within(slf.py(), held, || send(&awaitable)))
+        Self::on_step(slf, call_context::within(slf.py(), held, || send(&awaitable)))
     }
 
     pub(super) fn step_in_place(
@@ -39,7 +39,7 @@ impl Execution {
         awaitable: Bound<'_, PyAny>,
         held: &LentSlots,
     ) -> PyResult<Step> {
-        Self::on_step_or_pump(slf, slots::within(slf.py(), held, || send(&awaitable)))
+        Self::on_step_or_pump(slf, call_context::within(slf.py(), held, || send(&awaitable)))
     }
 
     pub(super) fn throw_in_place(slf: &Bound<'_, Self>, error: PyErr) -> PyResult<Step> {
@@ -55,7 +55,7 @@ impl Execution {
         let closing = error.is_instance_of::<PyGeneratorExit>(py);
         let stepped = slf.get().state.lock().direct.as_ref().map(|direct| direct.stepped(py));
         let thrown = match stepped {
-            Some((awaitable, held)) => slots::within(py, &held, || throw(&awaitable, error)),
+            Some((awaitable, held)) => call_context::within(py, &held, || throw(&awaitable, error)),
             None => Err(error),
         };
         match thrown {
@@ -266,7 +266,7 @@ fn calling_task(event_loop: &Bound<'_, PyAny>) -> PyResult<(Py<PyAny>, usize)> {
         return Err(PyRuntimeError::new_err("a hub's coroutine must be awaited inside an asyncio task"));
     }
     let mut behind = cancellations(&task)?;
-    if behind > 0 && !internals::is_safe() {
+    if behind > 0 && !cpython_switch::is_safe() {
         // One that was asked for and is yet to be delivered will be thrown into us: it is not behind the task.
         behind -= usize::from(has_pending_cancel(&task)?);
     }

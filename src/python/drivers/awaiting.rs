@@ -1,8 +1,8 @@
 //! Stepping Python awaitables from Rust, and being one.
 
-use super::imported::Imported;
-use super::once::{ForkSafeOnce, intern};
-use super::{internals, runtime, user_code};
+use crate::runtime::fork_safe_once::{ForkSafeOnce, intern};
+use crate::runtime::lazy_import::Imported;
+use crate::runtime::{self, cpython_switch, user_code};
 use pyo3::exceptions::{PyBaseException, PyRuntimeError, PyStopIteration, PyTypeError};
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
@@ -101,7 +101,7 @@ pub fn current_task(py: Python<'_>) -> PyResult<Bound<'_, PyAny>> {
 pub fn current_task_of<'py>(event_loop: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
     static TABLE: ForkSafeOnce<Option<Py<PyDict>>> = ForkSafeOnce::new();
     let py = event_loop.py();
-    if internals::is_safe() {
+    if cpython_switch::is_safe() {
         return current_task(py);
     }
     let table = TABLE.get_or_try_init(py, || {
@@ -238,7 +238,7 @@ pub fn install_am_send<T: Awaited>(py: Python<'_>) {
     // SAFETY: the class was made by PyO3 on the heap, so `tp_as_async` is there; the GIL is held.
     unsafe {
         if let Some(slots) = (*class).tp_as_async.as_mut() {
-            slots.am_send = if internals::is_safe() { None } else { Some(am_send::<T>) };
+            slots.am_send = if cpython_switch::is_safe() { None } else { Some(am_send::<T>) };
             ffi::PyType_Modified(class);
         }
     }

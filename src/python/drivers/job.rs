@@ -1,6 +1,6 @@
 //! Futures of the core that a call waits for: begun on its own thread, continued on the runtime of the process.
 
-use super::runtime::{self, Lease};
+use crate::runtime::{self, Lease};
 use pyo3::PyResult;
 use std::future::Future;
 use std::sync::Arc;

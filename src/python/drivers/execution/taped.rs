@@ -3,8 +3,10 @@
 use super::Execution;
 use super::start::InPlace;
 use super::state::{Attempt, AttemptStart, FinishedExecution};
-use crate::argument_checks::PreparedArguments;
-use crate::{json, slots, text_of};
+use crate::runtime::call_context;
+use crate::values::arguments::argument_checks::PreparedArguments;
+use crate::values::json;
+use crate::values::results::text_of;
 use pyo3::prelude::*;
 use serde_json::Value;
 use std::sync::Arc;
@@ -47,7 +49,7 @@ impl Execution {
         }
         if let Some(call) = recorded {
             let definition = this.hub.get().core().tool_definition(&start.candidate);
-            let around = slots::current(slf.py())?;
+            let around = call_context::current(slf.py())?;
             let taping = call.attempt(&start.candidate, &definition, around.outer.as_ref());
             this.state.lock().attempts[slot].taping = Some(Box::new(taping));
         }

@@ -1,7 +1,7 @@
 //! What a call from Python sends, as JSON: by this it is recognised.
 
-use crate::gil::Entries;
-use crate::json::{self, NotJson};
+use crate::runtime::gil::Entries;
+use crate::values::json::{self, NotJson};
 use pyo3::prelude::*;
 use pyo3::types::{PyBool, PyDict, PyFloat, PyInt, PyList, PyString};
 use serde_json::Value;

@@ -1,7 +1,7 @@
 //! One coroutine that is stepped inside the caller's own task, and the cancellations of that task.
 
-use crate::awaiting::{cancellations, uncancel};
-use crate::slots::LentSlots;
+use crate::drivers::awaiting::{cancellations, uncancel};
+use crate::runtime::call_context::LentSlots;
 use pyo3::gc::{PyTraverseError, PyVisit};
 use pyo3::prelude::*;
 use std::time::Instant;

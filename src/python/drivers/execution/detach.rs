@@ -1,9 +1,9 @@
 //! The end of a call whose attempts still go on.
 
 use super::state::{Attempt, AttemptState, leftover};
-use crate::child::Child;
-use crate::loop_bridge::LoopBridge;
-use crate::value;
+use crate::drivers::child::Child;
+use crate::runtime::loop_bridge::LoopBridge;
+use crate::values::value;
 use pyo3::prelude::*;
 use toolhub::registry::Candidate;
 

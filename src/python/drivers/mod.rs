@@ -1,0 +1,12 @@
+//! A call on the caller's event loop: what drives its plan, and what carries out its attempts.
+
+pub mod call;
+pub mod execution;
+
+// What both are made of: awaitables, tasks of their own, threads, calls that servers make.
+pub mod awaiting;
+pub mod child;
+pub mod job;
+pub mod served_call;
+pub mod threaded;
+pub mod waiting;
