@@ -22,6 +22,8 @@ use toolhub_types::tool::{AskRound, OnTask, QuestionAnswer, RoundQuestion, Serve
 
 /// A call that takes longer becomes a task, if its client takes tasks.
 const TASK_AFTER: Duration = Duration::from_secs(10);
+/// How long the end of a call takes to reach a tool that waits for an answer.
+const ENDING: Duration = Duration::from_secs(5);
 /// How often a client should ask for its task.
 const POLL_INTERVAL: Duration = Duration::from_millis(500);
 
@@ -282,20 +284,24 @@ impl KeptCall {
             Box::pin(async move {
                 let count = questions.len();
                 let (answered, answers) = oneshot::channel();
-                match call.upgrade() {
-                    None => drop(answered),
-                    Some(call) => {
-                        call.change(|state| {
-                            state.asked += 1;
-                            let (number, answers) = (state.asked, vec![None; count]);
-                            let round = AskedRound { number, questions, server, answers, answered };
-                            state.rounds.push_back(round);
-                            state.settle();
-                        });
-                    }
+                let is_asked = match call.upgrade() {
+                    None => false,
+                    Some(call) => call.change(|state| {
+                        state.asked += 1;
+                        let (number, answers) = (state.asked, vec![None; count]);
+                        let round = AskedRound { number, questions, server, answers, answered };
+                        state.rounds.push_back(round);
+                        state.settle();
+                    }),
+                };
+                if let Ok(answers) = answers.await {
+                    return answers;
                 }
-                let gone = || vec![Err((INTERNAL_ERROR, "the client is gone".to_owned())); count];
-                answers.await.unwrap_or_else(|_| gone())
+                if is_asked {
+                    // The call has ended: the tool hears of that first, and not that nobody answered.
+                    tokio::time::sleep(ENDING).await;
+                }
+                vec![Err((INTERNAL_ERROR, "the client is gone".to_owned())); count]
             })
         })
     }
