@@ -45,7 +45,7 @@ pub(super) struct BufferState {
     pub is_bare: bool,
     /// The number of calls that can no longer grow by an end tag.
     pub settled: usize,
-    /// The ids of the calls, and those that an API issued.
+    /// The ids of the calls, and those that an API issued. One that was made is that of its place: see [`is_used`](Self::is_used).
     pub ids: HashSet<String>,
     /// An API issued the ids: each call keeps its own, even if another call has the same.
     pub keeps_ids: bool,
@@ -74,7 +74,13 @@ impl BufferState {
         self.arrived.get(from - self.base..to - self.base).unwrap_or_default()
     }
 
-    pub fn emit(&mut self, drafts: Vec<Draft>, raw: Option<&str>, to: usize, format: &'static str) {
+    pub fn emit(
+        &mut self,
+        drafts: impl IntoIterator<Item = Draft>,
+        raw: Option<&str>,
+        to: usize,
+        format: &'static str,
+    ) {
         let now = self.checkpoint();
         self.held.before_call(now);
         let from = self.head_chars;
@@ -161,13 +167,15 @@ impl BufferState {
         let index = self.calls.len();
         let Draft { name, arguments, id, source, mut repairs, error, is_custom } = draft;
         let given = id.is_some();
-        let own = id.filter(|id| self.keeps_ids || !self.ids.contains(id));
+        let own = id.filter(|id| self.keeps_ids || !self.is_used(id));
         let id_from_model = own.is_some();
         if given && !id_from_model {
             repairs.add(SyntaxRepair::UsedId);
         }
         let id = own.unwrap_or_else(|| self.fresh_id(index));
-        self.ids.insert(id.clone());
+        if id_from_model || id.ends_with('_') {
+            self.ids.insert(id.clone());
+        }
         if !self.is_silent {
             match &error {
                 Some(error) => self.events.push(Event::CallError { index, error: error.clone() }),
@@ -195,9 +203,16 @@ impl BufferState {
         });
     }
 
+    /// True if a call has this id.
+    fn is_used(&self, id: &str) -> bool {
+        let place = id.strip_prefix("call_").and_then(|number| number.parse::<usize>().ok()?.checked_sub(1));
+        let is_made = place.and_then(|place| self.calls.get(place)).is_some_and(|call| call.id == id);
+        is_made || self.ids.contains(id)
+    }
+
     /// An id for the call at `index` that no other call has so far: `call_1` and so on.
     fn fresh_id(&self, index: usize) -> String {
-        let mut id = format!("call_{}", index + 1);
+        let mut id = ["call_", itoa::Buffer::new().format(index + 1)].concat();
         while self.ids.contains(&id) {
             id.push('_');
         }

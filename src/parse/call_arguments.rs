@@ -26,7 +26,10 @@ impl CallArguments {
     /// Takes an object whose syntax was checked. Only that: an escape may stand for no character.
     pub(super) fn from_checked(json: &str) -> Option<Self> {
         let brackets = || json.bytes().filter(|byte| matches!(byte, b'{' | b'[')).count();
-        if json.len() > LONGEST || json.contains("\\u") || brackets() > MOST_BRACKETS {
+        // Each bracket has its closing one.
+        let is_deep = json.len() > 2 * MOST_BRACKETS && brackets() > MOST_BRACKETS;
+        let has_escapes = memchr::memchr(b'\\', json.as_bytes()).is_some();
+        if json.len() > LONGEST || (has_escapes && json.contains("\\u")) || is_deep {
             return serde_json::from_str::<Map<_, _>>(json).ok().map(Self::from);
         }
         json.starts_with('{').then(|| Self { json: Some(json.into()), map: OnceLock::new() })

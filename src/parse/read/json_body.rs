@@ -67,26 +67,60 @@ pub fn usual(cx: &ReadContext, opening: Opening, body: &JsonBlock) -> Option<usi
     }
     let (draft, end) = cx.with(opening.after, cx.end_so_far(), |text| {
         let json = text.trim_ascii_start();
-        let mut calls = serde_json::Deserializer::from_str(json).into_iter::<UsualCall<'_>>();
         // serde takes a list for such a call, too.
-        let call = json.starts_with('{').then(|| calls.next()?.ok())??;
-        let after = &json[calls.byte_offset()..];
+        let keyed = || first_value::<UsualCall<'_>>(json).filter(|_| json.starts_with('{'));
+        let (call, after) = to_the_letter(json).or_else(keyed)?;
         let behind = after.trim_ascii_start();
         let rest = body.closes.iter().find_map(|tag| behind.strip_prefix(tag))?;
         let end = text.len() - rest.len();
         let (name, arguments) = (call.name.trim(), call.arguments.get());
-        let is_usual = !name.is_empty()
-            && call.id != Some("")
-            && !may_swallow_brace(&json[..json.len() - after.len()])
-            && !repeats_key(arguments);
+        let mut texts = [name].into_iter().chain(call.id).chain(call.source);
+        let is_plain = is_plain(arguments) && texts.all(|text| !text.ends_with('{'));
+        let is_sound = || !may_swallow_brace(&json[..json.len() - after.len()]) && !repeats_key(arguments);
+        let is_usual = !name.is_empty() && call.id != Some("") && (is_plain || is_sound());
         let (name, arguments) =
             is_usual.then(|| (name.to_owned(), CallArguments::from_checked(arguments)))?;
         let (id, source) = (call.id.map(str::to_owned), call.source.map(str::to_owned));
         Some((Draft { name, arguments: arguments?, id, source, ..Draft::default() }, end))
     })?;
     let end = opening.after + end;
-    cx.emit(vec![draft], end, body.format);
+    cx.0.lock().emit([draft], None, end, body.format);
     Some(end)
+}
+
+/// The value that a text begins with, and what follows it.
+fn first_value<'a, T: Deserialize<'a>>(json: &'a str) -> Option<(T, &'a str)> {
+    let mut values = serde_json::Deserializer::from_str(json).into_iter();
+    let value = values.next()?.ok()?;
+    Some((value, &json[values.byte_offset()..]))
+}
+
+/// A call to the letter as `json.dumps` writes it, for which serde need not look at the keys, and what follows it.
+fn to_the_letter(json: &str) -> Option<(UsualCall<'_>, &str)> {
+    let (name, rest) = json.strip_prefix("{\"name\": \"")?.split_once('"')?;
+    let (arguments, rest) = first_value(rest.strip_prefix(", \"arguments\": ")?)?;
+    let after = rest.trim_ascii_start().strip_prefix('}')?;
+    let is_strict = name.bytes().all(|byte| byte != b'\\' && !byte.is_ascii_control());
+    is_strict.then_some((UsualCall { name, arguments, id: None, source: None }, after))
+}
+
+/// True for arguments in strict JSON in which no string ends with a brace and no object has a key twice, because no two keys in all
+/// of them are the same. With few keys and no escapes, it costs less to see this than to read the values.
+fn is_plain(arguments: &str) -> bool {
+    const MOST: usize = 8;
+    let (mut names, mut count) = ([&[][..]; MOST], 0);
+    let mut parts = arguments.as_bytes().split(|byte| *byte == b'"').skip(1);
+    while let (Some(string), Some(after)) = (parts.next(), parts.next()) {
+        let is_odd = string.contains(&b'\\') || string.ends_with(b"{");
+        if count == MOST || is_odd || names[..count].contains(&string) {
+            return false;
+        }
+        if after.trim_ascii_start().starts_with(b":") {
+            names[count] = string;
+            count += 1;
+        }
+    }
+    true
 }
 
 /// True if strict JSON may have a string that the lenient reader takes for `"arguments {`.
