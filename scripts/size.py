@@ -27,17 +27,18 @@ GOAL = {
     "Python": 16_000,
 }
 CEILING = {
-    "text": 4_910,
-    "parse": 9_400,
-    "registry": 5_220,
-    "context": 7_810,
-    "store": 4_330,
-    "engine": 6_290,
-    "sources": 18_010,
-    "gateway": 10_780,
-    "python": 16_040,
-    "Rust": 86_400,
-    "Python": 17_330,
+    "text": 4_760,
+    "parse": 7_510,
+    "registry": 4_960,
+    "context": 7_650,
+    "store": 4_110,
+    # Higher than it was: the one driver of a plan and its rules came from `python`.
+    "engine": 6_490,
+    "sources": 16_760,
+    "gateway": 10_080,
+    "python": 14_610,
+    "Rust": 80_510,
+    "Python": 17_190,
 }
 
 
