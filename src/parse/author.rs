@@ -210,10 +210,6 @@ pub(super) static TURN_MARKS: &[TurnMark] = &[
     mark("[SYSTEM_PROMPT]", RoleAt::Others("[/INST]")),
     mark("[AVAILABLE_TOOLS]", RoleAt::Others("[/INST]")),
     mark("<<SYS>>", RoleAt::Others("[/INST]")),
-    // The answer of a tool, for which these models end their turn.
-    mark("<|observation|>", RoleAt::Others("<|assistant|>")),
-    mark("<start_function_response>", RoleAt::Others("<end_function_response>")),
-    mark("<|tool_response>", RoleAt::Others("<tool_response|>")),
     // Claude 2, at the start of a line.
     mark("Human:", RoleAt::Others("\n\nAssistant:")),
 ];

@@ -91,6 +91,10 @@ pub(super) static TAGS: &[ReasoningTag] = &[
     pair(tokens!("<|START_TOOL_RESULT|>", "<|END_TOOL_RESULT|>")),
     pair(tokens!("<｜tool▁outputs▁begin｜>", "<｜tool▁outputs▁end｜>")),
     pair(tokens!("<|tool_response_start|>", "<|tool_response_end|>")),
+    // With these the models end their turn.
+    pair(tokens!("<|tool_response>", "<tool_response|>")),
+    pair(tokens!("<start_function_response>", "<end_function_response>")),
+    pair(tokens!("<|observation|>", "<|assistant|>")),
     // Granite.
     ReasoningTag {
         opens: &["Here is my thought process:", "Here's my thought process:"],

@@ -285,7 +285,10 @@ impl KeptCall {
                 let count = questions.len();
                 let (answered, answers) = oneshot::channel();
                 let is_asked = match call.upgrade() {
-                    None => false,
+                    None => {
+                        drop(answered);
+                        false
+                    }
                     Some(call) => call.change(|state| {
                         state.asked += 1;
                         let (number, answers) = (state.asked, vec![None; count]);

@@ -4,7 +4,7 @@ import asyncio
 
 import pytest
 
-from toolhub import ToolHub
+from toolhub import ErrorKind, ToolHub
 
 from .test_families_2026 import made, read
 from .test_forms import tool
@@ -206,7 +206,8 @@ def test_run_makes_no_call_that_is_only_quoted() -> None:
         for text in (QUOTATIONS | PLACES).values():
             for call in (HERMES, JSON, "[delete_all(path='/')]"):
                 done = await hub.run(text.replace("@", call))
-                assert (ran, done.results) == ([], [])
+                # As a proposal at most.
+                assert (ran, {one.kind for one in done.results} - {ErrorKind.PROPOSED}) == ([], set())
         # All of the message: a call, but marks are not white space.
         assert [call.name for call in (await hub.run(f"`{HERMES}`")).proposals] == ["delete_all"]
         await hub.run(f"`{HERMES}`", approve=lambda approval: True)
