@@ -179,9 +179,19 @@ struct KeptState {
 }
 
 impl KeptState {
+    /// Whether the client can be asked. A server may ask about one call through another one of the same caller: such a question
+    /// comes before the answer of a call that has ended. A task that has ended is not asked for any more.
+    fn may_ask(&self) -> bool {
+        match &self.end {
+            None => true,
+            Some(KeptEnd::Answered { .. }) => self.task.is_none(),
+            Some(KeptEnd::Cancelled | KeptEnd::Gone) => false,
+        }
+    }
+
     /// The questions that the client has to answer.
     fn open_round(&self) -> Option<&AskedRound> {
-        self.rounds.front().filter(|_| self.end.is_none())
+        self.rounds.front().filter(|_| self.may_ask())
     }
 
     /// Goes on to the first round that has questions without an answer, and somebody who waits for it.
@@ -289,7 +299,7 @@ impl KeptCall {
                         drop(answered);
                         false
                     }
-                    Some(call) => call.change(|state| {
+                    Some(call) => call.change_questions(|state| {
                         state.asked += 1;
                         let (number, answers) = (state.asked, vec![None; count]);
                         let round = AskedRound { number, questions, server, answers, answered };
@@ -323,14 +333,13 @@ impl KeptCall {
 
     pub fn step(&self) -> CallStep {
         let state = self.settled();
-        match &state.end {
-            Some(KeptEnd::Answered { answer, .. }) => return CallStep::Ended(answer.clone()),
-            Some(KeptEnd::Cancelled) => return CallStep::Cancelled,
-            Some(KeptEnd::Gone) => return CallStep::Gone,
-            None => {}
+        if let Some(round) = state.open_round() {
+            return CallStep::Asks(keyed(round).collect(), round.server.clone());
         }
-        match state.open_round() {
-            Some(round) => CallStep::Asks(keyed(round).collect(), round.server.clone()),
+        match &state.end {
+            Some(KeptEnd::Answered { answer, .. }) => CallStep::Ended(answer.clone()),
+            Some(KeptEnd::Cancelled) => CallStep::Cancelled,
+            Some(KeptEnd::Gone) => CallStep::Gone,
             None => CallStep::Working,
         }
     }
@@ -348,8 +357,20 @@ impl KeptCall {
 
     /// Changes a call that has not ended; false if it has.
     fn change(self: &Arc<Self>, change: impl FnOnce(&mut KeptState)) -> bool {
+        self.change_if(|state| state.end.is_none(), change)
+    }
+
+    fn change_questions(self: &Arc<Self>, change: impl FnOnce(&mut KeptState)) -> bool {
+        self.change_if(KeptState::may_ask, change)
+    }
+
+    fn change_if(
+        self: &Arc<Self>,
+        may: impl FnOnce(&KeptState) -> bool,
+        change: impl FnOnce(&mut KeptState),
+    ) -> bool {
         let mut state = self.state.lock();
-        if state.end.is_some() {
+        if !may(&state) {
             return false;
         }
         change(&mut state);
@@ -370,7 +391,7 @@ impl KeptCall {
 
     /// The client gave these answers, whether they were asked for or not.
     pub fn give(self: &Arc<Self>, answers: Map<String, Value>) {
-        self.change(|state| {
+        self.change_questions(|state| {
             state.given = answers;
             state.settle();
         });
@@ -378,7 +399,7 @@ impl KeptCall {
 
     /// Takes the answer to a question of a task. An answer to a question that is not open is ignored.
     pub fn answer(self: &Arc<Self>, key: &str, answer: QuestionAnswer) {
-        self.change(|state| {
+        self.change_questions(|state| {
             let Some(round) = state.rounds.front_mut() else { return };
             let number = round.number;
             round.take(|one| (key_of(number, one) == key).then(|| answer.clone()));
@@ -388,7 +409,7 @@ impl KeptCall {
 
     /// The questions that are open get no answer.
     pub fn refuse_questions(self: &Arc<Self>, refusal: &(i64, String)) {
-        self.change(|state| {
+        self.change_questions(|state| {
             if let Some(round) = state.rounds.front_mut() {
                 round.take(|_| Some(Err(refusal.clone())));
             }
@@ -407,7 +428,9 @@ impl KeptCall {
         self.change(|state| {
             state.message = answer.as_ref().err().map(|error: &RpcError| error.message.to_string());
             state.end = Some(KeptEnd::Answered { answer, has_failed });
-            state.rounds.clear();
+            if state.task.is_some() {
+                state.rounds.clear();
+            }
         })
     }
 
