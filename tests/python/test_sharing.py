@@ -131,9 +131,11 @@ def test_when_the_leader_is_cancelled_another_takes_over(run: Run) -> None:
         await turns()
         assert tool.runs == 1
         calls[0].cancel()
-        await turns()
+        await asyncio.wait({calls[0]})
         assert calls[0].cancelled()
-        assert tool.runs == 2
+        # The next one hears of it over a thread of the runtime.
+        while tool.runs < 2:
+            await asyncio.sleep(0)
         tool.go.set()
         assert [(await call).result for call in calls[1:]] == [["answer"]] * 3
         assert tool.runs == 2

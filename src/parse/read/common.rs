@@ -43,6 +43,9 @@ pub fn holds_data(word: &str) -> bool {
 
 /// Reasoning, and the answer of a tool that the model repeats or invents, are text, whatever they quote.
 pub async fn reasoning_block(cx: &ReadContext, opening: Opening, tag: &ReasoningTag) -> ReadOutcome {
+    if ends_turn(cx, opening, tag).await {
+        return ReadOutcome::Block(opening.after);
+    }
     let Some(mut from) = tag_end(cx, opening.after, tag).await else { return ReadOutcome::No };
     let may_call = |dialect: &str| !tag.is_pair && cx.reads(dialect);
     let sections = SECTIONS.iter().filter(|(dialect, _)| may_call(dialect)).map(|(_, token)| *token);
@@ -62,8 +65,16 @@ pub async fn reasoning_block(cx: &ReadContext, opening: Opening, tag: &Reasoning
     ReadOutcome::Text(cx.end_so_far())
 }
 
+/// True if the mark of a tool's answer is the token with which the turn ends after a call.
+async fn ends_turn(cx: &ReadContext, opening: Opening, tag: &ReasoningTag) -> bool {
+    tag.is_pair && !tag.is_element && cx.count_calls() > 0 && is_last(cx, opening).await
+}
+
 /// An opening tag in the middle of a line opens reasoning if its closing tag follows; otherwise it is a word about it.
 pub async fn mid_line(cx: &ReadContext, opening: Opening, tag: &ReasoningTag) -> ReadOutcome {
+    if ends_turn(cx, opening, tag).await {
+        return ReadOutcome::Block(opening.after);
+    }
     let Some(after) = tag_end(cx, opening.after, tag).await else { return ReadOutcome::No };
     if !is_mentioned(cx, Opening { after, ..opening }).await {
         cx.expect_closing(tag.key());
