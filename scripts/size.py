@@ -28,16 +28,16 @@ GOAL = {
 }
 CEILING = {
     "text": 4_760,
-    "parse": 7_510,
+    "parse": 7_520,
     "registry": 4_960,
     "context": 7_650,
     "store": 4_110,
     # Higher than it was: the one driver of a plan and its rules came from `python`.
     "engine": 6_490,
     "sources": 16_760,
-    "gateway": 10_080,
+    "gateway": 10_100,
     "python": 14_610,
-    "Rust": 80_510,
+    "Rust": 80_540,
     "Python": 17_190,
 }
 
