@@ -14,6 +14,7 @@ use std::sync::Arc;
 use tokio_util::sync::CancellationToken;
 use toolhub::error::{ErrorKind, HubError};
 use toolhub::giving_up::GivenUp;
+use toolhub::message;
 use toolhub::principal::Principal;
 use toolhub::protocol::{METHOD_NOT_FOUND, can_answer};
 use toolhub::reports::WaitingReports;
@@ -227,7 +228,7 @@ fn question(params: &Bound<'_, PyAny>) -> PyResult<Value> {
 }
 
 fn unfit(why: &str) -> HubError {
-    HubError::new(ErrorKind::ToolError, format!("The answer of the client does not fit the form: {why}."))
+    HubError::new(ErrorKind::ToolError, message!("The answer of the client does not fit the form: {}.", why))
 }
 
 fn unable() -> HubError {
@@ -236,8 +237,7 @@ fn unable() -> HubError {
 
 /// The client has not declared what the question needs.
 fn unsupported(method: &str) -> HubError {
-    let text = format!("The client of this call does not support '{method}'.");
-    HubError::new(ErrorKind::NotAllowed, text)
+    HubError::new(ErrorKind::NotAllowed, message!("The client of this call does not support '{}'.", method))
 }
 
 /// Whole numbers are written without a fraction, as most clients expect.

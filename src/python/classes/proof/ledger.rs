@@ -12,6 +12,7 @@ use std::path::PathBuf;
 use std::sync::mpsc::{RecvTimeoutError, channel};
 use std::time::Duration;
 use toolhub::hub::{answer_refused, not_settled, run_refused};
+use toolhub::message;
 use toolhub::plan::in_short;
 use toolhub::store::ledger::{EffectState, LedgerFilter, Settlement};
 use toolhub::store::{accept, real_place};
@@ -80,7 +81,8 @@ pub fn resume_run(hub: &Bound<'_, PyHub>, run: String) -> PyResult<Option<String
     let (core, principal) = (hub.get().core(), seen_by(py, None)?.unwrap_or_default());
     let taken = run.clone();
     let refused = wait(py, |done| core.ledger().resume(principal, taken, done))?.err();
-    Ok(refused.map(|refusal| format!("The run cannot be resumed: {}", run_refused(&run, &refusal))))
+    let refusal = |refusal| message!("The run cannot be resumed: {}", run_refused(&run, &refusal));
+    Ok(refused.map(|why| refusal(why).text(core.options.lang).into_owned()))
 }
 
 /// Lets other processes have a run.
@@ -109,7 +111,7 @@ pub fn settle_row(
     let settled = id.clone();
     let decided = (settlement, value);
     let is_settled = wait(py, |done| core.ledger().settle(settled, principal, decided, done))?;
-    Ok((!is_settled).then(|| not_settled(&id).into_owned()))
+    Ok((!is_settled).then(|| not_settled(&id).text(core.options.lang).into_owned()))
 }
 
 /// The questions that wait for an answer, oldest first.
@@ -139,7 +141,7 @@ pub fn decide_approval(
     let (core, principal) = (hub.get().core(), seen_by(py, None)?);
     let asked = id.clone();
     let decided = wait(py, |done| core.ledger().decide(asked, principal, (approves, reason), done))?;
-    Ok(decided.err().map(|refusal| answer_refused(&id, refusal).into_owned()))
+    Ok(decided.err().map(|refusal| answer_refused(&id, refusal).text(core.options.lang).into_owned()))
 }
 
 /// Whether anything was asked of the ledger so far.

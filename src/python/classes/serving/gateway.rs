@@ -33,6 +33,7 @@ use toolhub::gateway::{
     ArrivingRequest, Gateway, HttpReply, PrincipalFunction, ReplyBody, SessionKeys, connections_end,
     serve_http, serve_process_stdio,
 };
+use toolhub::message;
 use toolhub::net::unmapped;
 
 /// The hub as one MCP server.
@@ -275,7 +276,7 @@ impl PyGateway {
         async move {
             core.identity.authenticator.load_full().prepare().await?;
             let failed = |error: std::io::Error| {
-                let text = format!("Cannot listen on {host}:{port}: {error}");
+                let text = message!("Cannot listen on {}:{}: {}", host, port, error);
                 HubError::new(ErrorKind::Connect, text).with_outcome(Outcome::NotSent)
             };
             let listener = TcpListener::bind((host.as_str(), port)).await.map_err(failed)?;
@@ -295,7 +296,7 @@ impl PyGateway {
                 let served = until_drained(&core, grace, serve_process_stdio(core.clone())).await;
                 core.log_written().await;
                 return served.unwrap_or(Ok(())).map_err(|error| {
-                    HubError::new(ErrorKind::Connect, format!("Cannot serve on stdio: {error}"))
+                    HubError::new(ErrorKind::Connect, message!("Cannot serve on stdio: {}", error))
                 });
             };
             until_drained(&core, grace, serve_http(core.clone(), listener)).await;

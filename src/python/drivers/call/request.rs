@@ -185,7 +185,7 @@ impl<'py> ReadRequest<'py> {
         let read = match object_in(&given) {
             Ok(read) => read.filter(|_| coerce),
             Err(why) => {
-                self.error = Some(why);
+                self.error = Some(why.into_owned());
                 return Ok(PyDict::new(py).into_any());
             }
         };

@@ -15,6 +15,7 @@ use pyo3::types::PyString;
 use std::sync::{Arc, OnceLock};
 use toolhub::error::{ErrorKind, HubError, clip};
 use toolhub::invisible::error_line;
+use toolhub::message;
 use toolhub::model::{NothingMeans, ToolIdentity, ToolSpec};
 use toolhub::stats::CandidateStats;
 
@@ -26,18 +27,6 @@ pub enum CallableKind {
     Resource,
     Prompt,
     Completion,
-}
-
-impl CallableKind {
-    /// How a sentence about it begins.
-    fn noun(self) -> &'static str {
-        match self {
-            CallableKind::Tool => "Tool",
-            CallableKind::Resource => "Resource",
-            CallableKind::Prompt => "Prompt",
-            CallableKind::Completion => "Completion",
-        }
-    }
 }
 
 /// What `toolhub._signature` found out about a callable.
@@ -109,13 +98,18 @@ fn raised_by(py: Python<'_>, kind: CallableKind, name: &str, error: &PyErr) -> H
     if let (Some(own), false) = (&own, text.is_empty()) {
         return HubError { message: text.into(), ..own.clone() };
     }
-    let class = class_of(value);
-    let (noun, name) = (kind.noun(), clip(name));
-    let sentence = match text.as_str() {
-        "" => format!("{noun} '{name}' raised {class}."),
-        text => format!("{noun} '{name}' raised {class}: {text}"),
+    let (name, class) = (clip(name), class_of(value));
+    let message = match (kind, text.as_str()) {
+        (CallableKind::Tool, "") => message!("Tool '{}' raised {}.", name, class),
+        (CallableKind::Tool, text) => message!("Tool '{}' raised {}: {}", name, class, text),
+        (CallableKind::Resource, "") => message!("Resource '{}' raised {}.", name, class),
+        (CallableKind::Resource, text) => message!("Resource '{}' raised {}: {}", name, class, text),
+        (CallableKind::Prompt, "") => message!("Prompt '{}' raised {}.", name, class),
+        (CallableKind::Prompt, text) => message!("Prompt '{}' raised {}: {}", name, class, text),
+        (CallableKind::Completion, "") => message!("Completion '{}' raised {}.", name, class),
+        (CallableKind::Completion, text) => message!("Completion '{}' raised {}: {}", name, class, text),
     };
-    HubError { message: sentence.into(), ..own.unwrap_or_else(|| HubError::new(ErrorKind::ToolError, "")) }
+    HubError { message, ..own.unwrap_or_else(|| HubError::new(ErrorKind::ToolError, "")) }
 }
 
 /// Kind and details of a `ToolError`; `None` for other exceptions.

@@ -6,6 +6,7 @@ use pyo3::gc::{PyTraverseError, PyVisit};
 use std::any::Any;
 use std::sync::Arc;
 use toolhub::error::{ErrorKind, HubError, clip};
+use toolhub::message;
 use toolhub::model::{
     Arguments, BoundValue, CheckOptions, Fitting, ToolIdentity, ToolOutput, ToolSpec, Unchecked,
 };
@@ -54,8 +55,10 @@ impl Tool for PythonTool {
         ctx: &'a CallContext,
     ) -> BoxFuture<'a, Result<ToolOutput, HubError>> {
         let Some(place) = self.0.served_on.current() else {
-            let name = clip(&self.0.spec.name);
-            let text = format!("Tool '{name}' lives in Python and can only be called from Python.");
+            let text = message!(
+                "Tool '{}' lives in Python and can only be called from Python.",
+                clip(&self.0.spec.name)
+            );
             return Box::pin(std::future::ready(Err(HubError::new(ErrorKind::NotAllowed, text))));
         };
         Box::pin(served_call::call(place, self.0.clone(), args, ctx))

@@ -9,6 +9,8 @@ use crate::values::unicode::all_of;
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PySlice, PyString};
 use serde_json::Value;
+use toolhub::message;
+use toolhub::message::Message;
 use toolhub::parse;
 use toolhub::registry::Candidate;
 use toolhub::text::repeats_key;
@@ -18,7 +20,7 @@ const WINDOW: isize = 64;
 
 /// The object that a text holds. `None` for any other value, and for text that is not an object in JSON; an error for an object
 /// that says something twice: which one was meant, nobody knows.
-pub fn object_in<'py>(given: &Bound<'py, PyAny>) -> Result<Option<Bound<'py, PyDict>>, String> {
+pub fn object_in<'py>(given: &Bound<'py, PyAny>) -> Result<Option<Bound<'py, PyDict>>, Message> {
     let Some(text) = object_text(given) else { return Ok(None) };
     let (py, Ok(json)) = (given.py(), all_of(&text)) else { return Ok(None) };
     let (read, fault) = released(py, json.len(), || {
@@ -28,7 +30,7 @@ pub fn object_in<'py>(given: &Bound<'py, PyAny>) -> Result<Option<Bound<'py, PyD
     let Some(read) = read.map(|read| LargeJson::from(Value::Object(read))) else { return Ok(None) };
     let object = json::to_python(py, &read).ok().filter(|object| json::not_finite(object).is_none());
     match (object.and_then(|object| object.cast_into().ok()), fault) {
-        (Some(_), Some(why)) => Err(format!("The arguments cannot be read: {why}.")),
+        (Some(_), Some(why)) => Err(message!("The arguments cannot be read: {}.", why)),
         (object, _) => Ok(object),
     }
 }
