@@ -1,4 +1,4 @@
-"""Data as text is the same whether Rust or Python writes it, and large values let other threads run."""
+"""Data is written as JSON whatever is in it, and long texts let other threads run."""
 
 import json
 import math

@@ -8,7 +8,7 @@ use crate::values::json;
 use crate::values::json_objects::JsonObjects;
 use crate::values::json_to_python::LargeJson;
 use crate::values::stub_types::{DictField, PairField};
-use crate::values::unicode::{self, all_of, string};
+use crate::values::unicode::{all_of, string};
 use parking_lot::Mutex;
 use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::gc::{PyTraverseError, PyVisit};
@@ -97,7 +97,7 @@ impl PyParsedCall {
         let call = Self {
             name: objects.name(&name).unbind(),
             arguments: arguments.cast_into()?.unbind(),
-            id: unicode::short(py, &id).unbind(),
+            id: PyString::new(py, &id).unbind(),
             span: span.into_pyobject(py)?.into_any().cast_into()?.unbind(),
             id_from_model,
             is_custom,

@@ -5,7 +5,6 @@
 
 use crate::values::json;
 use crate::values::json_to_python::LEVEL;
-use crate::values::unicode;
 use pyo3::prelude::*;
 use pyo3::types::{PyBool, PyDict, PyList, PyString};
 use serde::Deserialize;
@@ -42,16 +41,16 @@ impl<'py> JsonObjects<'py> {
     /// A name as a string, the same one as before if it is still kept.
     pub fn name(&mut self, text: &str) -> Bound<'py, PyString> {
         let (Some(first), Some(last)) = (text.as_bytes().first(), text.as_bytes().last()) else {
-            return unicode::short(self.py, text);
+            return PyString::new(self.py, text);
         };
         if text.len() > LONGEST {
-            return unicode::short(self.py, text);
+            return PyString::new(self.py, text);
         }
         let place = text.len().wrapping_mul(31) ^ usize::from(*first) ^ usize::from(*last).wrapping_mul(7);
         let kept = &mut self.names[place % KEPT];
         match kept {
             Some((name, string)) if **name == *text => string.clone(),
-            _ => kept.insert((text.into(), unicode::short(self.py, text))).1.clone(),
+            _ => kept.insert((text.into(), PyString::new(self.py, text))).1.clone(),
         }
     }
 
@@ -90,7 +89,7 @@ impl<'de, 'py> Visitor<'de> for &mut JsonObjects<'py> {
     }
 
     fn visit_str<E: Error>(self, text: &str) -> Result<Self::Value, E> {
-        Ok(unicode::short(self.py, text).into_any())
+        Ok(PyString::new(self.py, text).into_any())
     }
 
     fn visit_seq<A: SeqAccess<'de>>(self, mut items: A) -> Result<Self::Value, A::Error> {

@@ -1,7 +1,6 @@
 //! A Python string, or its start, as Rust's text, read straight from where Python keeps it.
 //!
-//! Python has an encoder for the same, but it works on whole strings and keeps what it made; for Chinese it is also several
-//! times slower than what is here.
+//! Python has an encoder for the same, but it works on whole strings and keeps what it made.
 
 use crate::runtime::gil::released;
 use crate::values::errors::class_of;
@@ -10,10 +9,6 @@ use pyo3::ffi;
 use pyo3::prelude::*;
 use pyo3::types::{PyString, PyStringData};
 use std::borrow::Cow;
-use std::fmt::Write;
-
-/// The number of characters that are read together.
-const BLOCK: usize = 16;
 
 /// An argument that has to be text, or an error that names it.
 pub fn as_text<'a, 'py>(what: &str, value: &'a Bound<'py, PyAny>) -> PyResult<&'a Bound<'py, PyString>> {
@@ -48,8 +43,11 @@ pub fn all_of<'a>(text: &'a Bound<'_, PyString>) -> PyResult<Cow<'a, str>> {
 
 fn decoded(data: PyStringData<'_>) -> String {
     match data {
-        PyStringData::Ucs1(bytes) => narrow(bytes),
-        PyStringData::Ucs2(units) => wide(units),
+        PyStringData::Ucs1(bytes) => match std::str::from_utf8(bytes) {
+            Ok(ascii) if ascii.is_ascii() => ascii.to_owned(),
+            _ => bytes.iter().map(|byte| char::from(*byte)).collect(),
+        },
+        PyStringData::Ucs2(units) => units.iter().map(|unit| valid(u32::from(*unit))).collect(),
         PyStringData::Ucs4(units) => units.iter().map(|unit| valid(*unit)).collect(),
     }
 }
@@ -77,54 +75,6 @@ fn is_ascii(text: &Bound<'_, PyString>, bytes: &[u8]) -> bool {
     released(text.py(), bytes.len(), || bytes.is_ascii())
 }
 
-/// Writes a text as JSON does, in quotes; `None` if it has lone surrogates.
-pub fn write_quoted(text: &Bound<'_, PyString>, out: &mut String) -> Option<()> {
-    // SAFETY: as above.
-    let data = unsafe { text.data().ok()? };
-    released(text.py(), text.len().ok()?, || {
-        out.push('"');
-        match data {
-            PyStringData::Ucs1(bytes) if bytes.is_ascii() => {
-                // SAFETY: ASCII is UTF-8.
-                write_escaped(unsafe { std::str::from_utf8_unchecked(bytes) }, out);
-            }
-            data => write_escaped(&decoded_exactly(data)?, out),
-        }
-        out.push('"');
-        Some(())
-    })
-}
-
-/// Writes a text with the escapes of JSON: of quotes, backslashes and all control characters.
-fn write_escaped(text: &str, out: &mut String) {
-    let bytes = text.as_bytes();
-    let mut written = 0;
-    for (at, byte) in bytes.iter().enumerate() {
-        let (escape, len) = match byte {
-            b'"' => ("\\\"", 1),
-            b'\\' => ("\\\\", 1),
-            b'\n' => ("\\n", 1),
-            b'\r' => ("\\r", 1),
-            b'\t' => ("\\t", 1),
-            0x08 => ("\\b", 1),
-            0x0c => ("\\f", 1),
-            0..0x20 | 0x7f => ("", 1),
-            // U+0080 to U+009F
-            0xc2 if bytes.get(at + 1).is_some_and(|next| *next < 0xa0) => ("", 2),
-            _ => continue,
-        };
-        out.push_str(&text[written..at]);
-        if escape.is_empty() {
-            // The last byte is the code, below U+00A0. Writing to a String cannot fail.
-            let _ = write!(out, "\\u{:04x}", bytes[at + len - 1]);
-        } else {
-            out.push_str(escape);
-        }
-        written = at + len;
-    }
-    out.push_str(&text[written..]);
-}
-
 /// A longer text is converted without the GIL.
 const LONG: usize = 64 * 1024;
 
@@ -141,7 +91,7 @@ pub fn owned(text: &Bound<'_, PyString>) -> Option<String> {
 /// A text as a Python string. The characters of a long one are written without the GIL.
 pub fn string<'py>(py: Python<'py>, text: &str) -> PyResult<Bound<'py, PyString>> {
     if text.len() <= LONG {
-        return Ok(short(py, text));
+        return Ok(PyString::new(py, text));
     }
     let (count, largest) = py.detach(|| {
         if text.is_ascii() {
@@ -162,24 +112,6 @@ pub fn string<'py>(py: Python<'py>, text: &str) -> PyResult<Bound<'py, PyString>
             _ => write_units(text, place as *mut u32, u32::from),
         });
         Ok(string)
-    }
-}
-
-/// A short text as a Python string. Most are ASCII, which Python would look for in three steps.
-pub fn short<'py>(py: Python<'py>, text: &str) -> Bound<'py, PyString> {
-    if !text.is_ascii() {
-        return PyString::new(py, text);
-    }
-    // SAFETY: the new string has room for the bytes, which are its characters, and no other code can see it yet. Without
-    // memory there is none, which PyO3 knows how to say.
-    unsafe {
-        let object = ffi::PyUnicode_New(text.len() as ffi::Py_ssize_t, 0x7f);
-        let Some(string) = Bound::from_owned_ptr_or_opt(py, object) else { return PyString::new(py, text) };
-        if !text.is_empty() {
-            // The empty string is a shared object.
-            std::ptr::copy_nonoverlapping(text.as_ptr(), ffi::PyUnicode_DATA(object).cast(), text.len());
-        }
-        string.cast_into_unchecked()
     }
 }
 
@@ -212,47 +144,4 @@ pub fn raw<'a>(text: &'a Bound<'_, PyString>) -> PyResult<&'a [u8]> {
 
 fn valid(unit: u32) -> char {
     char::from_u32(unit).unwrap_or(char::REPLACEMENT_CHARACTER)
-}
-
-fn narrow(bytes: &[u8]) -> String {
-    match std::str::from_utf8(bytes) {
-        Ok(ascii) if ascii.is_ascii() => ascii.to_owned(),
-        _ => bytes.iter().map(|byte| char::from(*byte)).collect(),
-    }
-}
-
-/// Text of two bytes a character. Most of it is in scripts that take three bytes in UTF-8: whole blocks of these are written
-/// without a look at each.
-fn wide(units: &[u16]) -> String {
-    let mut bytes = vec![0; units.len() * 3];
-    let mut at = 0;
-    let (blocks, rest) = units.as_chunks::<BLOCK>();
-    for block in blocks {
-        if block.iter().fold(true, |all, unit| all & takes_three(*unit)) {
-            let (slots, _) = bytes[at..at + BLOCK * 3].as_chunks_mut::<3>();
-            slots.iter_mut().zip(block).for_each(|(place, unit)| *place = three(*unit));
-            at += BLOCK * 3;
-        } else {
-            at = one_by_one(block, &mut bytes, at);
-        }
-    }
-    at = one_by_one(rest, &mut bytes, at);
-    bytes.truncate(at);
-    // SAFETY: only whole encodings of valid characters were written.
-    unsafe { String::from_utf8_unchecked(bytes) }
-}
-
-fn one_by_one(units: &[u16], bytes: &mut [u8], mut at: usize) -> usize {
-    for unit in units {
-        at += valid(u32::from(*unit)).encode_utf8(&mut bytes[at..at + 3]).len();
-    }
-    at
-}
-
-fn takes_three(unit: u16) -> bool {
-    (unit >= 0x800) & !(0xd800..=0xdfff).contains(&unit)
-}
-
-fn three(unit: u16) -> [u8; 3] {
-    [0xe0 | (unit >> 12) as u8, 0x80 | ((unit >> 6) & 0x3f) as u8, 0x80 | (unit & 0x3f) as u8]
 }

@@ -4,7 +4,6 @@ use crate::drivers::awaiting::is_coroutine;
 use crate::runtime::fork_safe_once::intern;
 use crate::runtime::gil::released;
 use crate::runtime::lazy_import::Imported;
-use crate::values::json_text::json_text;
 use crate::values::unicode::all_of;
 use pyo3::prelude::*;
 use pyo3::types::{PyBool, PyDict, PyFloat, PyInt, PyList, PyMapping, PyString, PyTuple, PyType};
@@ -76,12 +75,6 @@ pub fn readable(value: &Bound<'_, PyAny>) -> PyResult<String> {
     static READABLE: Imported = Imported::new("toolhub._plain", "readable");
     if let Ok(text) = value.cast_exact::<PyString>() {
         return owned(text);
-    }
-    let is_data = value.is_exact_instance_of::<PyDict>()
-        || value.is_exact_instance_of::<PyList>()
-        || value.is_exact_instance_of::<PyTuple>();
-    if let Some(text) = is_data.then(|| json_text(value)).flatten() {
-        return Ok(text);
     }
     let text = READABLE.get(value.py())?.call1((value,))?;
     owned(text.cast::<PyString>()?)
