@@ -279,7 +279,13 @@ impl ArgumentChecks {
             Err(error) => error,
         };
         let Some(image) = &fitted.image else { return Err(self.unbuilt(py, &error)) };
-        built_from_whole_numbers(build, &fitted.value)
+        // To the schema `1e300` is an integer, as it is in JSON; pydantic takes no float of that size for one.
+        let whole = || {
+            let json = json::from_arguments(&fitted.value).ok().filter(|_| image.opaque.is_empty())?;
+            let whole = json::to_python(py, &with_whole_numbers(&json)).ok()?;
+            user_code::call(build, [&whole]).ok()
+        };
+        whole()
             .or_else(|| {
                 let json_form = self.fitted_json_form(&value, image, pass)?;
                 user_code::call(build, [&json_form.value]).ok()
@@ -438,16 +444,6 @@ impl<'a> Image<'a> {
         let value = Value::Object(Map::from_iter([(name.to_owned(), value)]));
         Image { value: value.into(), opaque: opaque.collect(), property }
     }
-}
-
-/// A second attempt for whole numbers that were given as floats of a size that pydantic does not take for an integer. To
-/// the schema `1e300` is an integer, as it is in JSON.
-fn built_from_whole_numbers<'py>(
-    build: &Bound<'py, PyAny>,
-    value: &Bound<'py, PyAny>,
-) -> Option<Bound<'py, PyAny>> {
-    let whole = with_whole_numbers(value)?;
-    user_code::call(build, [&whole]).ok()
 }
 
 /// More lines than this are not remembered, and not logged.

@@ -1,10 +1,8 @@
 //! Python values in the form that a check has given their JSON. What did not change stays the object that it is.
 
-use crate::runtime::fork_safe_once::intern;
-use crate::runtime::gil::Entries;
 use crate::values::json;
 use pyo3::prelude::*;
-use pyo3::types::{PyDict, PyFloat, PyList, PyTuple};
+use pyo3::types::{PyDict, PyList, PyTuple};
 use serde_json::Value;
 
 /// From here on every float is a whole number.
@@ -41,36 +39,20 @@ pub fn patched<'py>(value: &Bound<'py, PyAny>, before: &Value, after: &Value) ->
     }
 }
 
-/// A copy in which floats of a size that has no fractions are integers; `None` when there are none.
-pub fn with_whole_numbers<'py>(value: &Bound<'py, PyAny>) -> Option<Bound<'py, PyAny>> {
-    let py = value.py();
-    if let Ok(number) = value.cast_exact::<PyFloat>() {
-        let is_large = number.value().abs() >= LARGE_FLOAT && number.value().is_finite();
-        return is_large.then(|| number.call_method0(intern!(py, "__int__")).ok()).flatten();
-    }
-    if let Ok(dict) = value.cast_exact::<PyDict>() {
-        let copy = dict.copy().ok()?;
-        let mut changed = false;
-        for entry in Entries::of(dict) {
-            let (key, item) = entry.ok()?;
-            if let Some(whole) = with_whole_numbers(&item) {
-                copy.set_item(key, whole).ok()?;
-                changed = true;
-            }
+/// The JSON with an integer for each float of a size that has no fractions.
+pub fn with_whole_numbers(value: &Value) -> Value {
+    match value {
+        Value::Number(number) if number.as_str().contains(['.', 'e', 'E']) => {
+            let float = number.as_f64().filter(|float| float.is_finite() && float.abs() >= LARGE_FLOAT);
+            let whole = float.and_then(|float| format!("{float:.0}").parse().ok());
+            Value::Number(whole.unwrap_or_else(|| number.clone()))
         }
-        return changed.then(|| copy.into_any());
+        Value::Array(items) => items.iter().map(with_whole_numbers).collect(),
+        Value::Object(map) => {
+            map.iter().map(|(name, item)| (name.clone(), with_whole_numbers(item))).collect()
+        }
+        other => other.clone(),
     }
-    if !is_sequence(value) {
-        return None;
-    }
-    let (list, mut changed) = (PyList::empty(py), false);
-    for item in value.try_iter().ok()? {
-        let item = item.ok()?;
-        let whole = with_whole_numbers(&item);
-        changed |= whole.is_some();
-        list.append(whole.unwrap_or(item)).ok()?;
-    }
-    changed.then(|| list.into_any())
 }
 
 fn is_sequence(value: &Bound<'_, PyAny>) -> bool {
