@@ -2,7 +2,7 @@
 
 use crate::drivers::execution::{Attempt, FinishedExecution, replayed_time};
 use crate::runtime::fork_safe_once::intern;
-use crate::runtime::gil::{Entries, released};
+use crate::runtime::gil::released;
 use crate::runtime::lazy_import::Imported;
 use crate::values::arguments::callable::raised;
 use crate::values::arguments::copying::occurs_once;
@@ -463,6 +463,7 @@ const UNKNOWN: usize = 64;
 /// The bytes of a result with everything in it. Containers of Python are followed, and each object counts once; for other
 /// objects their own word counts.
 pub fn size_of_result(result: &Bound<'_, PyDict>) -> PyResult<usize> {
+    static MEMBERS: Imported = Imported::new("gc", "get_referents");
     let attributes = result.getattr(intern!(result.py(), "__dict__"))?;
     let mut pending = vec![result.clone().into_any(), attributes];
     let mut seen = HashSet::new();
@@ -473,19 +474,13 @@ pub fn size_of_result(result: &Bound<'_, PyDict>) -> PyResult<usize> {
             continue;
         }
         bytes = bytes.saturating_add(own_size(&object));
-        if let Ok(dict) = object.cast::<PyDict>() {
-            for entry in Entries::of(dict) {
-                let (key, value) = entry?;
-                pending.extend([key, value]);
-            }
-        } else if let Ok(list) = object.cast::<PyList>() {
-            pending.extend(list.iter());
-        } else if let Ok(tuple) = object.cast::<PyTuple>() {
-            pending.extend(tuple.iter());
-        } else if let Ok(set) = object.cast::<PySet>() {
-            pending.extend(set.iter());
-        } else if let Ok(set) = object.cast::<PyFrozenSet>() {
-            pending.extend(set.iter());
+        let is_container = object.is_instance_of::<PyDict>()
+            || object.is_instance_of::<PyList>()
+            || object.is_instance_of::<PyTuple>()
+            || object.is_instance_of::<PySet>()
+            || object.is_instance_of::<PyFrozenSet>();
+        if is_container {
+            pending.extend(MEMBERS.get(object.py())?.call1((&object,))?.cast_into::<PyList>()?.iter());
         }
     }
     Ok(bytes)
