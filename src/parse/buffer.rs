@@ -88,10 +88,17 @@ impl BufferState {
         self.calls_end = to;
         self.settled = self.calls.len();
         let span = (from, self.head_chars);
+        // Without an end of its own, a damaged call has taken in what follows it: the calls before it may be quoted by words.
+        let mut may_hold_words = false;
+        let is_rest = self.ended && to == self.view().end();
         for draft in drafts {
+            may_hold_words |= is_rest && draft.error.is_some();
             let form = if self.is_bare { CallForm::Bare(format) } else { CallForm::Marked(format) };
             self.forms.note(self.calls.len(), form);
             self.add(draft, span, raw);
+        }
+        if may_hold_words {
+            self.forms.doubt(self.calls.len());
         }
     }
 

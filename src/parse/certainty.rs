@@ -46,7 +46,7 @@ pub(super) enum CallForm {
 pub(super) struct CallForms {
     /// The forms of the calls: each holds from the call with this index on.
     runs: Vec<(usize, CallForm)>,
-    /// The number of calls that words follow.
+    /// The number of calls that words follow, or may follow.
     before_words: usize,
     /// There are words around the calls, outside of reasoning.
     has_words: bool,
@@ -95,6 +95,11 @@ impl CallForms {
         if !self.has_words_after(calls) && !text.trim_start().is_empty() {
             (self.has_words, self.before_words) = (true, calls);
         }
+    }
+
+    /// Notes that words may follow this many calls.
+    pub fn doubt(&mut self, calls: usize) {
+        self.before_words = self.before_words.max(calls);
     }
 
     /// Notes the line of a fence; true if it is part of a frame around the message, and so says nothing.

@@ -4,6 +4,7 @@ use serde_json::{Map, Value};
 
 use super::call_parts::{self, CallParts};
 use super::keys::{ARGUMENT_KEYS, INNER_KEYS, LIST_KEYS, NAME_KEYS};
+use super::lenient::CutList;
 use super::parsed_call::Draft;
 use super::repair::{Repairs, SyntaxRepair};
 use super::schemas::ToolSchemas;
@@ -45,6 +46,16 @@ pub(super) fn take_cut(value: &mut Value, dangling: usize, shape: CallShape) -> 
         Value::Array(items) if is_cut => items.pop(),
         value => is_cut.then(|| std::mem::replace(value, Value::Array(Vec::new()))),
     }
+}
+
+/// Reports the element with which a list of calls was cut off.
+pub(super) fn report_cut(found: &mut Vec<Draft>, cut: CutList) {
+    // What has no name just before the break is a part of the call that broke.
+    while found.pop_if(|draft| draft.is_nameless()).is_some() {}
+    // So is a call that has not got arguments yet: it must not run without them.
+    let is_part = |draft: &mut Draft| draft.error.is_some() || draft.arguments.is_empty();
+    let broken = found.pop_if(|draft| !cut.follows_comma && is_part(draft));
+    found.push(Draft::unreadable(&broken.map(|draft| draft.name).unwrap_or_default(), &cut.why));
 }
 
 /// True if a bare call was cut before its arguments, so that the call behind it stands in their place.

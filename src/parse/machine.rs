@@ -4,6 +4,7 @@ use std::future::Future;
 use std::pin::Pin;
 
 use super::buffer::InputBuffer;
+use super::certainty::Certainty;
 use super::dialects::{self, Form, JSON_BARE, LinePlace, STARTS};
 use super::openings::{MarkEntry, Openings};
 use super::output::BlockSummary;
@@ -98,8 +99,9 @@ async fn block(
         match reading(cx, opening, form).await {
             ReadOutcome::No => {}
             ReadOutcome::Text(to) => return to,
-            ReadOutcome::Message(MessageText { text, to, is_certain }) => {
-                if words(cx, openings, mode, text, to).await || is_certain {
+            ReadOutcome::Message(message) => {
+                let MessageText { to, is_certain, .. } = message;
+                if words(cx, openings, mode, message).await || is_certain {
                     return to;
                 }
             }
@@ -132,15 +134,14 @@ fn reading<'a>(
     Box::pin(dialects::read(cx, opening, form))
 }
 
-/// Reads the words of a message that is all of the text, up to `to`. True if they have calls, which are then those of the text.
+/// Reads the words of a message that is all of the text. True if they have calls, which are then those of the text.
 async fn words(
     cx: &ReadContext,
     openings: &'static Openings,
     mode: ReasoningMode,
-    text: String,
-    to: usize,
+    message: MessageText,
 ) -> bool {
-    let input = InputBuffer::whole(text);
+    let input = InputBuffer::whole(message.text);
     input.end();
     boxed(ReadContext::new(input.clone(), cx.tools.clone(), openings.asked), openings, mode).await;
     let format = input.format().unwrap_or(JSON_BARE);
@@ -148,6 +149,7 @@ async fn words(
     if calls.is_empty() {
         return false;
     }
+    let is_sure = !message.is_broken_off && calls.iter().all(|call| call.certainty == Some(Certainty::Sure));
     let drafts = calls.into_iter().map(|call| Draft {
         name: call.name,
         arguments: call.arguments,
@@ -160,7 +162,10 @@ async fn words(
     let around = input.take_text();
     cx.emit_text(&around);
     cx.pass_words(&around);
-    cx.emit(drafts.collect(), to, format);
+    cx.emit(drafts.collect(), message.to, format);
+    if !is_sure {
+        cx.doubt_calls();
+    }
     true
 }
 

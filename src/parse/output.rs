@@ -166,6 +166,12 @@ impl InputBuffer {
         state.forms.pass(words, state.calls.len());
     }
 
+    /// Notes that words may follow the calls so far.
+    pub fn doubt_calls(&self) {
+        let state = &mut *self.0.lock();
+        state.forms.doubt(state.calls.len());
+    }
+
     /// Releases the line of a fence, up to `to`.
     pub fn pass_fence(&self, line: FenceLine, to: usize) {
         let state = &mut *self.0.lock();

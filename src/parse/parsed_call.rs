@@ -51,6 +51,11 @@ impl Draft {
         draft
     }
 
+    /// True for a part of a text that is no call by itself.
+    pub fn is_nameless(&self) -> bool {
+        self.name.is_empty() && self.error.is_some()
+    }
+
     /// The same call, or an error if its arguments were completed: an API, unlike an end tag, does not show that the model had
     /// said all. `json` are the arguments as they came, if they came as text.
     pub fn unless_cut(self, json: Option<&str>) -> Self {

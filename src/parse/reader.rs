@@ -81,4 +81,6 @@ pub(super) struct MessageText {
     pub to: usize,
     /// Even without a call in its words, nothing else in it is one.
     pub is_certain: bool,
+    /// See [`ApiMessage`](super::api_message::ApiMessage).
+    pub is_broken_off: bool,
 }

@@ -63,7 +63,9 @@ pub async fn value(cx: &ReadContext, at: usize, stop: Option<&str>, format: &'st
             return None;
         }
         json_calls::take_cut(&mut reading.value, reading.dangling, CallShape::Bare);
-        json_calls::calls(reading.value, reading.repairs, CallShape::Bare, &*cx.tools)
+        let mut found = json_calls::calls(reading.value, reading.repairs, CallShape::Bare, &*cx.tools)?;
+        reading.cut.into_iter().for_each(|cut| json_calls::report_cut(&mut found, cut));
+        Some(found)
     });
     let drafts = match drafts {
         None if stop.is_some() => {

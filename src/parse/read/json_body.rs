@@ -224,7 +224,7 @@ async fn value(
         let (read, length) = with_next(&cx.slice(at, end), drafts, body, repairs, cx);
         (drafts, end) = (read, at + length);
     }
-    let broke = drafts.iter().any(|draft| draft.name.is_empty() && draft.error.is_some());
+    let broke = drafts.iter().any(Draft::is_nameless);
     if is_broken {
         drafts.retain(|draft| draft.error.is_none());
     }
@@ -312,19 +312,8 @@ fn drafts(
         found.push(Draft::failed(&name, CUT));
         return found;
     }
-    let is_nameless = |draft: &Draft| draft.name.is_empty() && draft.error.is_some();
     // They have the text of the whole value: one report is enough.
-    found.dedup_by(|next, before| is_nameless(next) && is_nameless(before) && next.error == before.error);
-    if let Some(cut) = reading.cut {
-        // What has no name just before the break is a part of the call that broke.
-        while found.last().is_some_and(is_nameless) {
-            found.pop();
-        }
-        // So is a call that has not got arguments yet: it must not run without them.
-        let is_part = |draft: &mut Draft| draft.error.is_some() || draft.arguments.is_empty();
-        let broken = found.pop_if(|draft| !cut.follows_comma && is_part(draft));
-        let name = broken.map(|draft| draft.name).unwrap_or_default();
-        found.push(Draft::unreadable(&name, &cut.why));
-    }
+    found.dedup_by(|next, before| next.is_nameless() && before.is_nameless() && next.error == before.error);
+    reading.cut.into_iter().for_each(|cut| json_calls::report_cut(&mut found, cut));
     found
 }

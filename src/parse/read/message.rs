@@ -47,12 +47,14 @@ pub async fn read(cx: &ReadContext, at: usize) -> ReadOutcome {
     if cx.with(at, end, repeats_key) {
         return ReadOutcome::Text(after);
     }
-    let ApiMessage { drafts, text, format, is_of_others, .. } = ApiMessage::new(&value, &*cx.tools);
+    let ApiMessage { drafts, text, format, is_of_others, is_broken_off, .. } =
+        ApiMessage::new(&value, &*cx.tools);
     if is_of_others {
         return ReadOutcome::Text(after);
     }
     let Some(format) = format else {
-        return ReadOutcome::Message(MessageText { text, to: after, is_certain: is_certain(&value) });
+        let is_certain = is_certain(&value);
+        return ReadOutcome::Message(MessageText { text, to: after, is_certain, is_broken_off });
     };
     cx.emit_text(&text);
     cx.emit(drafts, after, format);

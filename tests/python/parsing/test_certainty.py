@@ -92,6 +92,51 @@ def test_the_named_dialect_is_sure_at_the_end(format: str, text: str) -> None:
     assert certainties(f"Well.\n{text}\n\nThat is all.", format) == ["likely"]
 
 
+LIST = '[{"name": "f", "arguments": {}}, {"name": "g", "arguments": {"b": '
+DAMAGED = {
+    "pythonic": ("[f(), g(b=1,", '[f(), g(b="x', "[f(), g("),
+    "json_bare": (f"{LIST}1,", f'{LIST}"x'),
+    "llama3_json": (f"{LIST}1,", f'{LIST}"x'),
+    "anthropic_xml": (f"{LIST}1,", f'{LIST}"x'),
+    "sarashina": (f"{LIST}1,", f'{LIST}"x'),
+    "json_fence": (f"```json\n{LIST}1,", f'```json\n{LIST}"x'),
+    "react": ('Action: f\nAction Input: {}\nAction: g\nAction Input: {"b": 1,', "Action: f(), g(b=1,"),
+    "hermes": (
+        f'<tool_call>{LIST}"x',
+        '<tool_call>{"name": "f", "arguments": {}}</tool_call><tool_call>{"name": "g",',
+    ),
+    "lfm2": ("<|tool_call_start|>[f(), g(b=1,",),
+    "phi4": (f"functools{LIST}1,",),
+    "kimi_k2": ("<|tool_call_begin|>f<|tool_call_argument_begin|>{}<|tool_call_end|><|tool_call_begin|>g",),
+}
+
+
+@pytest.mark.parametrize(
+    ("format", "text"), [(format, text) for format, texts in DAMAGED.items() for text in texts]
+)
+@pytest.mark.parametrize("before", ["", "Never write:\n", "Never write `", "Never write "])
+@pytest.mark.parametrize("after", ["` here.", " here.", "\n\nI will not."])
+def test_a_damaged_call_may_have_taken_in_the_words_after_the_one_before_it(
+    format: str, text: str, before: str, after: str
+) -> None:
+    said = f"{before}{text}{after}"
+    assert "sure" not in certainties(said, format)
+    assert "sure" not in certainties(said)
+    stream = StreamParser(format)
+    for letter in said:
+        stream.feed(letter)
+    stream.finish()
+    assert [call.certainty for call in stream.calls] == certainties(said, format)
+
+
+@pytest.mark.parametrize("format", ["json_bare", "json_fence", "sarashina"])
+def test_the_rest_of_a_bare_list_is_an_error(format: str) -> None:
+    call, rest = parse(f"{DAMAGED[format][0]} and so on.", format).calls
+    assert (call.name, call.error) == ("f", None)
+    assert rest.error is not None
+    assert rest.error.startswith("The call cannot be read: ")
+
+
 @pytest.mark.parametrize(
     ("text", "format", "committed"),
     [
@@ -117,6 +162,16 @@ def test_the_structure_of_an_api_is_sure() -> None:
     # The words of a message are a text.
     assert certainties({"role": "assistant", "content": f"No: {BODY}"}) == ["doubtful"]
     assert certainties({"role": "assistant", "content": HERMES}) == ["sure"]
+
+
+@pytest.mark.parametrize("format", ["json_bare", "llama3_json"])
+def test_the_words_of_a_message_as_text_decide(format: str) -> None:
+    def of(content: str, **more: str) -> Sequence[str | None]:
+        return certainties(json.dumps({"role": "assistant", "content": content} | more), format)
+
+    assert of(f"Well. {BODY}") == ["sure"]
+    assert of(f"Never write {BODY} here.") == ["likely"]
+    assert of(f"Well. {BODY}", finish_reason="length") == ["likely"]
 
 
 @pytest.mark.parametrize(
