@@ -5,7 +5,7 @@ use std::pin::Pin;
 
 use super::buffer::InputBuffer;
 use super::certainty::Certainty;
-use super::dialects::{self, Form, JSON_BARE, LinePlace, STARTS};
+use super::dialects::{self, JSON_BARE, LinePlace, STARTS};
 use super::openings::{MarkEntry, Openings};
 use super::output::BlockSummary;
 use super::parsed_call::Draft;
@@ -96,7 +96,7 @@ async fn block(
             cx.set_strong();
             return to;
         }
-        match reading(cx, opening, form).await {
+        match dialects::read(cx, opening, form).await {
             ReadOutcome::No => {}
             ReadOutcome::Text(to) => return to,
             ReadOutcome::Message(message) => {
@@ -123,15 +123,6 @@ async fn block(
         }
     }
     at + 1
-}
-
-/// A reader as a future of its own: it is large, and only here while it reads.
-fn reading<'a>(
-    cx: &'a ReadContext,
-    opening: Opening,
-    form: &'static Form,
-) -> Pin<Box<dyn Future<Output = ReadOutcome> + Send + 'a>> {
-    Box::pin(dialects::read(cx, opening, form))
 }
 
 /// Reads the words of a message that is all of the text. True if they have calls, which are then those of the text.

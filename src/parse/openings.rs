@@ -7,7 +7,7 @@ use std::cmp::Reverse;
 use std::sync::OnceLock;
 
 use super::dialects::{
-    ALL, AROUND_TOOL_CALL, CallDialect, DOCUMENT, Form, LinePlace, common_forms, document_forms,
+    ALL, AROUND_TOOL_CALL, DOCUMENT, Form, LinePlace, common_forms, document_forms, forms_of, names,
 };
 
 /// The number of bytes that are looked at together.
@@ -56,10 +56,11 @@ pub(super) struct MarkEntry {
 
 impl Openings {
     /// The openings of one dialect, or of all. They are built once.
-    pub fn of(dialect: Option<&'static CallDialect>) -> &'static Self {
+    pub fn of(dialect: Option<&'static str>) -> &'static Self {
         static BUILT: OnceLock<Vec<OnceLock<Openings>>> = OnceLock::new();
-        let index = ALL.iter().position(|known| dialect.is_some_and(|asked| asked.name == known.name));
-        let built = BUILT.get_or_init(|| (0..=ALL.len()).map(|_| OnceLock::new()).collect());
+        let names = names();
+        let index = names.iter().position(|known| Some(*known) == dialect);
+        let built = BUILT.get_or_init(|| (0..=names.len()).map(|_| OnceLock::new()).collect());
         built[index.map_or(0, |index| index + 1)].get_or_init(|| Self::new(dialect))
     }
 
@@ -69,14 +70,16 @@ impl Openings {
         BUILT.get_or_init(|| Self::indexed(entries(document_forms()), Some(DOCUMENT)))
     }
 
-    fn new(dialect: Option<&'static CallDialect>) -> Self {
-        let asked = dialect.map_or(ALL, std::slice::from_ref).iter().flat_map(|dialect| dialect.forms);
-        let asked: Vec<&'static Form> = asked.copied().collect();
+    fn new(dialect: Option<&'static str>) -> Self {
+        let asked: Vec<&'static Form> = match dialect {
+            Some(dialect) => forms_of(dialect).collect(),
+            None => ALL.iter().collect(),
+        };
         // The marks of other families are text when a dialect is requested.
         let has_tag = asked.iter().any(|form| form.marks.contains(&"<tool_call>"));
         let around = AROUND_TOOL_CALL.iter().filter(|_| has_tag);
         let all = asked.into_iter().chain(common_forms()).chain(around);
-        Self::indexed(entries(all), dialect.map(|dialect| dialect.name))
+        Self::indexed(entries(all), dialect)
     }
 
     fn indexed(mut entries: Vec<MarkEntry>, asked: Option<&'static str>) -> Self {
@@ -205,7 +208,7 @@ mod tests {
     proptest::proptest! {
         #[test]
         fn the_search_finds_what_a_look_at_each_position_finds(text in "[<\\[{a-gt0-9 |`\n\u{e9}\u{25c1}]{0,40}") {
-            for openings in [None, ALL.first()].map(Openings::of) {
+            for openings in [None, Some("hermes")].map(Openings::of) {
                 let bytes = text.as_bytes();
                 let each = (0..bytes.len()).find(|at| !openings.listed(&bytes[*at..]).is_empty());
                 proptest::prop_assert_eq!(openings.may_begin(bytes), each);
@@ -215,7 +218,7 @@ mod tests {
 
     #[test]
     fn every_marker_is_found_at_every_offset() {
-        for openings in ALL.iter().map(Some).chain([None]).map(Openings::of) {
+        for openings in names().into_iter().map(Some).chain([None]).map(Openings::of) {
             for (entry, before) in
                 openings.entries.iter().flat_map(|entry| (0..70).map(move |at| (entry, at)))
             {

@@ -1,23 +1,24 @@
 //! What a row of the table declares: the marks that may begin a call, and the reader of what follows them.
 
+use std::future::{Future, ready};
+use std::pin::Pin;
+
 use crate::author::TurnMark;
 use crate::json_calls::CallShape;
 use crate::notation::Notation;
 use crate::read::arg_pairs::PairStyle;
+use crate::read::common;
 use crate::read::invoke::TagStyle;
 use crate::read::json_body::JsonBlock;
 use crate::read::section::Section;
+use crate::reader::{Opening, ReadContext, ReadOutcome};
 use crate::reasoning_tags::ReasoningTag;
-
-/// The format of one family of models.
-pub(crate) struct CallDialect {
-    pub name: &'static str,
-    pub forms: &'static [&'static Form],
-}
 
 /// One way to write calls, and the marks that may begin it.
 #[derive(Clone, Copy)]
 pub(crate) struct Form {
+    /// Those that have it; none for what stands around calls. The first one is the format of its calls.
+    pub dialects: &'static [&'static str],
     pub marks: &'static [&'static str],
     /// Where on a line they count.
     pub place: LinePlace,
@@ -37,66 +38,42 @@ pub(crate) enum LinePlace {
     Indented,
 }
 
+/// A reader at work. It is large, so it is a future of its own, and only there while it reads.
+pub(crate) type Reading<'a> = Pin<Box<dyn Future<Output = ReadOutcome> + Send + 'a>>;
+
+/// A reader that needs only the place of its mark.
+type OwnReader = for<'a> fn(&'a ReadContext, Opening) -> Reading<'a>;
+
 /// The readers. Those with a value are shared: it says how a dialect spells what they read.
 #[derive(Clone, Copy)]
 pub(crate) enum FormReader {
     Json(JsonBlock),
     Tags(TagStyle),
-    Section(Section),
-    Pairs(PairStyle),
-    /// Calls in Python notation, in this format and up to one of these marks.
-    Functions(&'static str, &'static [&'static str]),
-    /// JSON without a marker, in this format.
-    BareJson(&'static str),
-    BareFunctions,
-    FencedJson,
-    Document,
-    // Formats with a reader of their own.
-    Functionary,
-    Functools,
-    /// In this format, with strings between the first token, and calls up to the second one.
-    Gemma(&'static str, &'static str, &'static str),
-    Glm,
-    Harmony,
-    HarmonyEnd,
-    InklingCall,
-    InklingHeader,
-    InklingText,
-    InklingThought,
-    Mirothinker,
-    MistralName,
     /// A parameter in place of the tag of its call.
     LostTag(TagStyle),
-    React,
-    UnreadableBlock,
-    // What stands around calls.
-    Code,
-    Comment,
-    Observation,
+    Section(Section),
+    Pairs(PairStyle),
+    /// Calls in Python notation, up to one of these marks.
+    Functions(&'static [&'static str]),
+    /// Strings stand between the first token, and calls end with the second one.
+    Gemma(&'static str, &'static str),
     ReasoningStart(&'static ReasoningTag),
     ReasoningMention(&'static ReasoningTag),
     ReasoningEnd(&'static ReasoningTag),
     Turn(&'static TurnMark),
-    /// A token of a template: no part of the text, wherever it stands.
-    Token,
-    /// The same, unless it is quoted.
-    Orphan,
-    /// Ends a turn: dropped once there was a call.
-    Leftover,
-    /// The same for a tag whose suffix follows.
-    LeftoverTag,
-    /// The same, only at the very end of the text.
-    LastLeftover,
+    Own(OwnReader),
 }
 
+type Names = &'static [&'static str];
+
 impl Form {
-    pub const fn new(marks: &'static [&'static str], reader: FormReader) -> Self {
-        Self { marks, place: LinePlace::Anywhere, is_weak: false, follows: |_| true, reader }
+    pub const fn new(dialects: Names, marks: Names, reader: FormReader) -> Self {
+        Self { dialects, marks, place: LinePlace::Anywhere, is_weak: false, follows: |_| true, reader }
     }
 
-    /// Weak marks, before a byte that fits.
-    pub const fn weak(marks: &'static [&'static str], follows: fn(u8) -> bool, reader: FormReader) -> Self {
-        Self { is_weak: true, follows, ..Self::new(marks, reader) }
+    /// The format that its calls are reported with.
+    pub fn format(&self) -> &'static str {
+        self.dialects[0]
     }
 
     pub const fn at_line(self) -> Self {
@@ -107,29 +84,61 @@ impl Form {
         Self { place: LinePlace::Indented, ..self }
     }
 
-    pub const fn json(block: JsonBlock) -> Self {
-        Self::new(block.marks, FormReader::Json(block))
+    pub const fn own(dialects: Names, marks: Names, read: OwnReader) -> Self {
+        Self::new(dialects, marks, FormReader::Own(read))
     }
 
-    pub const fn section(marks: &'static [&'static str], section: Section) -> Self {
-        Self::new(marks, FormReader::Section(section))
+    /// Weak marks, before a byte that fits.
+    pub const fn bare(dialects: Names, marks: Names, follows: fn(u8) -> bool, read: OwnReader) -> Self {
+        Self { is_weak: true, follows, ..Self::own(dialects, marks, read) }
     }
 
-    pub const fn tags(marks: &'static [&'static str], style: TagStyle) -> Self {
-        Self::new(marks, FormReader::Tags(style))
+    pub const fn json(dialects: Names, block: JsonBlock) -> Self {
+        Self::new(dialects, block.marks, FormReader::Json(JsonBlock { format: dialects[0], ..block }))
     }
 
-    pub const fn leftover(marks: &'static [&'static str]) -> Self {
-        Self::new(marks, FormReader::Leftover)
+    pub const fn tags(dialects: Names, marks: Names, style: TagStyle) -> Self {
+        Self::new(dialects, marks, FormReader::Tags(TagStyle { format: dialects[0], ..style }))
+    }
+
+    pub const fn lost_tag(dialects: Names, marks: Names, style: TagStyle) -> Self {
+        Self::new(dialects, marks, FormReader::LostTag(TagStyle { format: dialects[0], ..style }))
+    }
+
+    pub const fn section(dialects: Names, marks: Names, section: Section) -> Self {
+        Self::new(dialects, marks, FormReader::Section(section))
+    }
+
+    pub const fn pairs(dialects: Names, marks: Names, style: PairStyle) -> Self {
+        Self::new(dialects, marks, FormReader::Pairs(style))
+    }
+
+    pub const fn functions(dialects: Names, marks: Names, closes: Names) -> Self {
+        Self::new(dialects, marks, FormReader::Functions(closes))
+    }
+
+    pub const fn gemma(dialects: Names, marks: Names, quote: &'static str, end: &'static str) -> Self {
+        Self::new(dialects, marks, FormReader::Gemma(quote, end))
+    }
+
+    /// A token of a template: no part of the text, wherever it stands.
+    pub const fn token(dialects: Names, marks: Names) -> Self {
+        Self::own(dialects, marks, |_, at| Box::pin(ready(ReadOutcome::Block(at.after))))
+    }
+
+    /// The same, unless it is quoted.
+    pub const fn orphan(dialects: Names, marks: Names) -> Self {
+        Self::own(dialects, marks, |cx, at| Box::pin(common::orphan(cx, at)))
+    }
+
+    /// Ends a turn: dropped once there was a call.
+    pub const fn leftover(dialects: Names, marks: Names) -> Self {
+        Self::own(dialects, marks, |cx, at| Box::pin(ready(common::leftover(cx, at))))
     }
 }
 
 /// JSON between these marks, which may be missing at its end.
-pub(super) const fn between(
-    format: &'static str,
-    marks: &'static [&'static str],
-    closes: &'static [&'static str],
-) -> JsonBlock {
+pub(super) const fn between(marks: Names, closes: Names) -> JsonBlock {
     let (shape, notation) = (CallShape::Marked, Notation::Json);
-    JsonBlock { format, marks, then: &[], closes, ends: &[], next: &[], shape, notation }
+    JsonBlock { format: "", marks, then: &[], closes, ends: &[], next: &[], shape, notation }
 }

@@ -1,6 +1,7 @@
 //! FunctionGemma and Gemma 4: `call:name{key:<escape>text<escape>,n:5}`, each with its own tokens. With many tools at hand the model
 //! lapses into parentheses, `call:name(key=5)`, or forgets the word before the name.
 
+use super::form::Form;
 use crate::notation::Notation;
 use crate::python;
 use crate::read::arguments::{self, CallStops, NamedCall};
@@ -11,10 +12,9 @@ use crate::schemas;
 pub(super) async fn read(
     cx: &ReadContext,
     opening: Opening,
-    format: &'static str,
+    form: &Form,
     quote: &'static str,
-    end: &'static str,
-    marks: &[&str],
+    end: &str,
 ) -> ReadOutcome {
     let at = cx.skip_space(opening.after).await;
     let marked = cx.literal(at, &["call:", ":"]).await;
@@ -31,7 +31,7 @@ pub(super) async fn read(
         false => schemas::only_known(&*cx.tools, parts),
     };
     let name = known.unwrap_or(&name);
-    let named = NamedCall { notation: Notation::Quoted(quote), ..NamedCall::new(name, format) };
-    let read = arguments::read(cx, to, named, CallStops { ends: &[end], next: marks }).await;
+    let named = NamedCall { notation: Notation::Quoted(quote), ..NamedCall::new(name, form.format()) };
+    let read = arguments::read(cx, to, named, CallStops { ends: &[end], next: form.marks }).await;
     ReadOutcome::Block(cx.close_or_repair(read, &[end]).await)
 }

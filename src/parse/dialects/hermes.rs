@@ -1,12 +1,8 @@
 //! Hermes, Qwen, and the house format: `<tool_call>{"name": …, "arguments": {…}}</tool_call>`.
 
-use super::form::between;
 use crate::parsed_call::Draft;
 use crate::read::common;
-use crate::read::json_body::JsonBlock;
 use crate::reader::{Opening, ReadContext, ReadOutcome};
-
-pub(super) const BLOCK: JsonBlock = between("hermes", &["<tool_call>"], &["</tool_call>"]);
 
 /// What ends a block that no dialect can read; the last one only if it started in the middle of a line.
 const ENDS: &[&str] = &["</tool_call>", "<tool_call>", "\n\n"];
@@ -27,7 +23,7 @@ pub(super) async fn unreadable(cx: &ReadContext, opening: Opening) -> ReadOutcom
     if !cx.with(opening.after, to, has_words) {
         return ReadOutcome::No;
     }
-    let end = to + BLOCK.closes[0].len();
-    cx.emit(vec![Draft::unreadable("", "there is no JSON object")], end, BLOCK.format);
+    let end = to + ENDS[0].len();
+    cx.emit(vec![Draft::unreadable("", "there is no JSON object")], end, "hermes");
     ReadOutcome::Block(end)
 }

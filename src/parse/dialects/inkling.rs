@@ -15,7 +15,7 @@ const KINDS: &[&str] = &[INVOKE, "<|content_text|>", "<|content_thinking|>"];
 const ENDS: &[&str] = &["<|end_message|>", "<|content_model_end_sampling|>", "<|message_model|>", INVOKE];
 
 const BLOCK: JsonBlock =
-    JsonBlock { next: &["<|message_model|>"], ..between("inkling", &[INVOKE], &["<|end_message|>"]) };
+    JsonBlock { format: "inkling", next: &["<|message_model|>"], ..between(&[INVOKE], &["<|end_message|>"]) };
 
 pub(super) async fn read(cx: &ReadContext, opening: Opening) -> ReadOutcome {
     if cx.after_space(opening.after, &["{"]).await.is_some() {

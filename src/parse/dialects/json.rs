@@ -2,8 +2,8 @@
 
 use serde_json::{Map, Value};
 
+use super::form::between;
 use super::table::JSON_BARE;
-use crate::json_calls::CallShape;
 use crate::lenient::{self, MissingClosers};
 use crate::notation::Notation;
 use crate::parsed_call::Draft;
@@ -15,17 +15,18 @@ use crate::reader::{Opening, ReadContext, ReadOutcome};
 use crate::repair::SyntaxRepair;
 
 /// `{"name": …, "arguments": {…}}`, a list of them, `{"tool_calls": […]}`, or a text that is a whole message of a chat API.
-pub(super) async fn bare(cx: &ReadContext, opening: Opening, format: &'static str) -> ReadOutcome {
-    if format != JSON_BARE {
-        // Among all formats, the reader of bare JSON has it.
-        return match cx.asked {
-            Some(_) => bare_json::read(cx, opening, Some("<|tool_calls|>"), format).await,
-            None => ReadOutcome::No,
-        };
-    }
+pub(super) async fn bare(cx: &ReadContext, opening: Opening) -> ReadOutcome {
     match message::read(cx, opening.start).await {
-        ReadOutcome::No => bare_json::read(cx, opening, None, format).await,
+        ReadOutcome::No => bare_json::read(cx, opening, None, JSON_BARE).await,
         read => read,
+    }
+}
+
+/// Sarashina without its mark. Among all formats, the reader of bare JSON has it.
+pub(super) async fn bare_list(cx: &ReadContext, opening: Opening) -> ReadOutcome {
+    match cx.asked {
+        Some(_) => bare_json::read(cx, opening, Some("<|tool_calls|>"), "sarashina").await,
+        None => ReadOutcome::No,
     }
 }
 
@@ -66,16 +67,7 @@ pub(super) async fn fenced(cx: &ReadContext, opening: Opening) -> ReadOutcome {
 
 /// Phi-4: `functools[{…}]`.
 pub(super) async fn functools(cx: &ReadContext, opening: Opening) -> ReadOutcome {
-    const BLOCK: JsonBlock = JsonBlock {
-        format: "phi4",
-        marks: &["functools["],
-        then: &[],
-        closes: &[],
-        ends: &[],
-        next: &[],
-        shape: CallShape::Marked,
-        notation: Notation::Json,
-    };
+    const BLOCK: JsonBlock = JsonBlock { format: "phi4", ..between(&["functools["], &[]) };
     let first = cx.byte(cx.skip_space(opening.after).await).await;
     // In the middle of a line, it is a word of Python or of a text about the format, unless a call follows.
     if !matches!(first, None | Some(b'{' | b'[')) && !cx.begins_line(opening.start) {

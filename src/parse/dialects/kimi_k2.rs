@@ -14,11 +14,7 @@ pub(super) fn header(text: &str, tools: &dyn ToolSchemas) -> SectionHeader {
         Some((name, index)) if is_number(index) => name,
         _ => name,
     };
-    let named = |name: &str| SectionHeader::Name {
-        name: name.to_owned(),
-        id: Some(id.to_owned()),
-        format: "kimi_k2",
-    };
+    let named = |name: &str| SectionHeader::Name { name: name.to_owned(), id: Some(id.to_owned()) };
     if tools.parameters(name).is_some() {
         return named(name);
     }

@@ -12,7 +12,6 @@ use crate::{python, schemas, typed};
 /// How a dialect spells the tags of its pairs.
 #[derive(Clone, Copy)]
 pub struct PairStyle {
-    pub format: &'static str,
     /// The name of the element around a call, and the prefix of all names.
     pub call: &'static str,
     pub prefix: &'static str,
@@ -25,12 +24,12 @@ pub struct PairStyle {
 }
 
 impl PairStyle {
-    pub const fn of(format: &'static str, call: &'static str, prefix: &'static str) -> Self {
-        Self { format, call, prefix, wrap: "", separator: "", is_tokens: false }
+    pub const fn of(call: &'static str, prefix: &'static str) -> Self {
+        Self { call, prefix, wrap: "", separator: "", is_tokens: false }
     }
 
     /// Solar Open 2: `<|tool_arg:start|>key<|tool_arg:value|>value<|tool_arg:end|>`.
-    pub const TOKENS: Self = Self { is_tokens: true, ..Self::of("solar_open2", "", "") };
+    pub const TOKENS: Self = Self { is_tokens: true, ..Self::of("", "") };
 
     fn tags(&self, suffix: &str) -> ArgTags {
         match self.is_tokens {
@@ -94,8 +93,18 @@ impl ArgTags {
 /// Longer suffixes are text.
 const LONGEST_SUFFIX: usize = 64;
 
-/// Reads the first call after a mark of this style, and returns its end; `None` if what follows is no call.
-pub async fn block(cx: &ReadContext, opening: Opening, style: &PairStyle) -> Option<usize> {
+/// Reads the first call after a mark of this style.
+pub async fn block(
+    cx: &ReadContext,
+    opening: Opening,
+    style: &PairStyle,
+    format: &'static str,
+) -> ReadOutcome {
+    first(cx, opening, style, format).await.into()
+}
+
+/// Its end; `None` if what follows is no call.
+async fn first(cx: &ReadContext, opening: Opening, style: &PairStyle, format: &'static str) -> Option<usize> {
     let mark = cx.slice(opening.start, opening.after);
     let (suffix, mut after) = suffix(cx, &mark, opening.after).await?;
     let tags = style.tags(&suffix);
@@ -114,7 +123,7 @@ pub async fn block(cx: &ReadContext, opening: Opening, style: &PairStyle) -> Opt
         };
     }
     cx.literal(at, &[&tags.key, &tags.close]).await.filter(|_| to > from)?;
-    Some(emit(cx, at, &cx.slice(from, to), None, &tags, style.format).await)
+    Some(emit(cx, at, &cx.slice(from, to), None, &tags, format).await)
 }
 
 /// The suffix of a tag with its colon, and the position after the tag. Its mark ends with `>` or with the colon.

@@ -145,7 +145,12 @@ async fn call(cx: &ReadContext, opening: Opening, style: &TagStyle) -> Option<us
 
 /// Reads a call whose tag is lost: its name stands in the tag of a parameter, right before the first real one. Only the name of a
 /// known tool shows that.
-pub async fn by_parameter_tag(cx: &ReadContext, opening: Opening, style: &TagStyle) -> Option<usize> {
+pub async fn by_parameter_tag(cx: &ReadContext, opening: Opening, style: &TagStyle) -> ReadOutcome {
+    after_parameter_tag(cx, opening, style).await.into()
+}
+
+/// Its end; `None` if what follows is no call.
+async fn after_parameter_tag(cx: &ReadContext, opening: Opening, style: &TagStyle) -> Option<usize> {
     let wrapped = cx.after(opening.start, style.wraps).await;
     let at = cx.skip_space(wrapped.unwrap_or(opening.start)).await;
     cx.literal(at, &[style.param]).await.filter(|_| !cx.tools.is_empty())?;

@@ -8,7 +8,6 @@ use crate::schemas::ToolSchemas;
 /// The tokens of a dialect.
 #[derive(Clone, Copy)]
 pub struct Section {
-    pub format: &'static str,
     /// The token of the format, and spellings of it that models use.
     pub opens: &'static [&'static str],
     pub call: &'static str,
@@ -24,12 +23,17 @@ pub struct Section {
 
 pub enum SectionHeader {
     /// The name is empty if the model left it out.
-    Name { name: String, id: Option<String>, format: &'static str },
+    Name { name: String, id: Option<String> },
     /// The name is on the line after the separator, and the arguments are in a fence.
     NameFollows { format: &'static str },
 }
 
-pub async fn read(cx: &ReadContext, opening: Opening, section: &Section) -> ReadOutcome {
+pub async fn read(
+    cx: &ReadContext,
+    opening: Opening,
+    section: &Section,
+    format: &'static str,
+) -> ReadOutcome {
     let mut at = opening.start;
     let (mut found, mut opened) = (false, 0);
     loop {
@@ -42,7 +46,7 @@ pub async fn read(cx: &ReadContext, opening: Opening, section: &Section) -> Read
             opened += 1;
             at = token + section.opens[index].len();
         } else if cx.literal(token, &[section.call]).await.is_some() {
-            let Some(end) = call(cx, token + section.call.len(), section).await else { break };
+            let Some(end) = call(cx, token + section.call.len(), section, format).await else { break };
             found = true;
             at = end;
         } else if !found {
@@ -69,13 +73,13 @@ pub async fn read(cx: &ReadContext, opening: Opening, section: &Section) -> Read
 }
 
 /// Reads a call from after its opening token, and returns the position after the arguments.
-async fn call(cx: &ReadContext, at: usize, section: &Section) -> Option<usize> {
+async fn call(cx: &ReadContext, at: usize, section: &Section, format: &'static str) -> Option<usize> {
     let ends = [section.call_ends, section.closes].concat();
     let stops = CallStops { ends: &ends, next: &[section.call] };
     let tokens = [&[section.separator], &ends[..], &[section.call]].concat();
     let (separator, index) = cx.find(at, &tokens).await?;
     if index != 0 {
-        cx.emit(vec![Draft::failed("", "The call has no arguments.")], separator, section.format);
+        cx.emit(vec![Draft::failed("", "The call has no arguments.")], separator, format);
         return Some(separator);
     }
     let mut after = separator + section.separator.len();
@@ -83,7 +87,7 @@ async fn call(cx: &ReadContext, at: usize, section: &Section) -> Option<usize> {
         after += section.announces[index].len();
     }
     match cx.with(at, separator, |text| (section.header)(text, &*cx.tools)) {
-        SectionHeader::Name { name, id, format } => {
+        SectionHeader::Name { name, id } => {
             let named = NamedCall { id, ..NamedCall::new(&name, format) };
             Some(arguments::read(cx, after, named, stops).await)
         }
