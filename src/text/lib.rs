@@ -25,4 +25,6 @@ pub use repeated_key::{check_keys, repeats_key};
 pub use similar::similarity;
 pub use stem::{StrongStemmer, push_stem};
 pub use units::units;
-pub use words::{NAME_BYTES, RunKind, first_run, fold_width, humps, is_hump, is_wide, name_words, words};
+pub use words::{
+    NAME_BYTES, RunKind, first_run, fold_width, has_word, humps, is_hump, is_wide, name_words, words,
+};

@@ -222,31 +222,19 @@ impl std::borrow::Borrow<str> for Message {
     }
 }
 
-impl PartialEq for Message {
-    fn eq(&self, other: &Self) -> bool {
-        **self == **other
+impl AsRef<str> for Message {
+    fn as_ref(&self) -> &str {
+        self
+    }
+}
+
+impl<T: AsRef<str> + ?Sized> PartialEq<T> for Message {
+    fn eq(&self, other: &T) -> bool {
+        **self == *other.as_ref()
     }
 }
 
 impl Eq for Message {}
-
-impl PartialEq<str> for Message {
-    fn eq(&self, other: &str) -> bool {
-        **self == *other
-    }
-}
-
-impl PartialEq<&str> for Message {
-    fn eq(&self, other: &&str) -> bool {
-        **self == **other
-    }
-}
-
-impl PartialEq<String> for Message {
-    fn eq(&self, other: &String) -> bool {
-        **self == **other
-    }
-}
 
 /// A sentence without arguments.
 impl From<&'static str> for Message {

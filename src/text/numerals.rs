@@ -1,27 +1,7 @@
 //! Numbers in words, in digits: one reader for "twenty-five" and 二十五.
 
-const ONES: &[&str] = &[
-    "zero",
-    "one",
-    "two",
-    "three",
-    "four",
-    "five",
-    "six",
-    "seven",
-    "eight",
-    "nine",
-    "ten",
-    "eleven",
-    "twelve",
-    "thirteen",
-    "fourteen",
-    "fifteen",
-    "sixteen",
-    "seventeen",
-    "eighteen",
-    "nineteen",
-];
+const ONES: &str = "zero one two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen sixteen \
+    seventeen eighteen nineteen";
 const TENS: &[&str] = &["twenty", "thirty", "forty", "fifty", "sixty", "seventy", "eighty", "ninety"];
 const UNITS: &[(char, u64)] = &[('亿', 100_000_000), ('万', 10_000), ('千', 1_000), ('百', 100), ('十', 10)];
 /// What one character counts: 五个 is a number, 王五 a name.
@@ -73,6 +53,10 @@ fn goes_on(last: &str) -> bool {
     matches!(last, "hundred" | "thousand")
 }
 
+fn ones(word: &str) -> Option<usize> {
+    ONES.split(' ').position(|ones| ones == word)
+}
+
 /// The word that begins here, in lower case.
 fn word_at(chars: &[char], at: usize) -> String {
     let letters = chars[at.min(chars.len())..].iter().take_while(|c| c.is_ascii_alphabetic());
@@ -86,7 +70,7 @@ fn clock(chars: &[char], at: usize, word: &str) -> Option<(String, usize)> {
     let start = at + word.len() + relation.len() + 2;
     let hour = word_at(chars, start);
     let digits: String = chars.get(start..)?.iter().take(2).take_while(|c| c.is_ascii_digit()).collect();
-    let (hours, len) = match ONES.iter().position(|ones| *ones == hour) {
+    let (hours, len) = match ones(&hour) {
         Some(hours) => (hours, hour.len()),
         None => (digits.parse().ok()?, digits.len()),
     };
@@ -111,12 +95,12 @@ fn quarters(chars: &[char], at: usize) -> Option<&'static str> {
 fn english(chars: &[char], at: usize, word: &str) -> Option<(u64, usize)> {
     let (mut value, mut end) = match TENS.iter().position(|tens| *tens == word) {
         Some(tens) => (10 * (tens as u64 + 2), at + word.len()),
-        None => (ONES.iter().skip(2).position(|ones| *ones == word)? as u64 + 2, at + word.len()),
+        None => (ones(word).filter(|ones| *ones >= 2)? as u64, at + word.len()),
     };
     let joined = matches!(chars.get(end), Some('-' | ' '));
     let next = if joined { word_at(chars, end + 1) } else { String::new() };
-    if let Some(ones) = ONES[1..10].iter().position(|ones| *ones == next).filter(|_| value >= 20) {
-        (value, end) = (value + ones as u64 + 1, end + 1 + next.len());
+    if let Some(ones) = ones(&next).filter(|ones| value >= 20 && (1..10).contains(ones)) {
+        (value, end) = (value + ones as u64, end + 1 + next.len());
     } else if chars.get(end) == Some(&'-') && is_part(&next) {
         return None;
     }

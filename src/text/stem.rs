@@ -5,8 +5,10 @@
 //! "news" with "new", or "marketing" with "market". Search ranks and can afford the confusion; there the strong one finds
 //! more (`docs/decisions/2026-11-16-one-tokenizer.md` has the figures).
 
+use foldhash::HashSet;
 use rust_stemmers::{Algorithm, Stemmer};
 use std::borrow::Cow;
+use std::sync::LazyLock;
 
 /// Snowball's English stemmer, for words in lower case.
 pub struct StrongStemmer(Stemmer);
@@ -24,71 +26,16 @@ impl StrongStemmer {
 }
 
 /// Words that are not a form of another word, although they look like it.
+const WHOLE: &str = "accounting authenticated balanced billing booking building called calling canvas cooking designed driving \
+    earning finding followed following funding futures heading holding hosting housing learning linked listing \
+    logged macos mapping marketing meeting monitoring news offering onboarding packaging parking placed \
+    pricing processing programming recording resumed running savings securities series setting shopping \
+    staking standing stored testing toggle tracked tracking trailing training trending united warning windows";
+
+static WHOLE_WORDS: LazyLock<HashSet<&str>> = LazyLock::new(|| WHOLE.split(' ').collect());
+
 fn is_whole(word: &str) -> bool {
-    matches!(
-        word,
-        "accounting"
-            | "authenticated"
-            | "balanced"
-            | "billing"
-            | "booking"
-            | "building"
-            | "called"
-            | "calling"
-            | "canvas"
-            | "cooking"
-            | "designed"
-            | "driving"
-            | "earning"
-            | "finding"
-            | "followed"
-            | "following"
-            | "funding"
-            | "futures"
-            | "heading"
-            | "holding"
-            | "hosting"
-            | "housing"
-            | "learning"
-            | "linked"
-            | "listing"
-            | "logged"
-            | "macos"
-            | "mapping"
-            | "marketing"
-            | "meeting"
-            | "monitoring"
-            | "news"
-            | "offering"
-            | "onboarding"
-            | "packaging"
-            | "parking"
-            | "placed"
-            | "pricing"
-            | "processing"
-            | "programming"
-            | "recording"
-            | "resumed"
-            | "running"
-            | "savings"
-            | "securities"
-            | "series"
-            | "setting"
-            | "shopping"
-            | "staking"
-            | "standing"
-            | "stored"
-            | "testing"
-            | "toggle"
-            | "tracked"
-            | "tracking"
-            | "trailing"
-            | "training"
-            | "trending"
-            | "united"
-            | "warning"
-            | "windows"
-    )
+    WHOLE_WORDS.contains(word)
 }
 
 /// The light stemmer. Appends the stem of `word` (ASCII, any case) in lower case.

@@ -72,6 +72,11 @@ pub fn is_hump(bytes: &[u8], at: usize) -> bool {
     }
 }
 
+/// Whether a list, which has spaces between its words, has a word.
+pub fn has_word(list: &str, word: &str) -> bool {
+    list.split(' ').any(|one| one == word)
+}
+
 /// The words of a name, read up to a limit.
 pub fn name_words(name: &str) -> Vec<String> {
     words(&name[..name.floor_char_boundary(NAME_BYTES)])

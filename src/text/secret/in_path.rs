@@ -3,37 +3,8 @@
 use std::borrow::Cow;
 
 /// What keys of well-known services begin with.
-const PREFIXES: &[&str] = &[
-    "sk-",
-    "sk_",
-    "pk-",
-    "pk_",
-    "rk_",
-    "key-",
-    "key_",
-    "tok-",
-    "tok_",
-    "ghp_",
-    "gho_",
-    "ghu_",
-    "ghs_",
-    "github_pat_",
-    "glpat-",
-    "xoxb-",
-    "xoxp-",
-    "xapp-",
-    "hf_",
-    "npm_",
-    "pypi-",
-    "AKIA",
-    "ASIA",
-    "AIza",
-    "ya29.",
-    "eyJ",
-    "whsec_",
-    "smithery_",
-    "mcp_",
-];
+const PREFIXES: &str = "sk- sk_ pk- pk_ rk_ key- key_ tok- tok_ ghp_ gho_ ghu_ ghs_ github_pat_ glpat- xoxb- xoxp- xapp- hf_ npm_ \
+    pypi- AKIA ASIA AIza ya29. eyJ whsec_ smithery_ mcp_";
 /// The shortest key after such a beginning.
 const SHORTEST_PREFIXED: usize = 8;
 /// The shortest row of letters and digits that is taken for random.
@@ -58,7 +29,7 @@ pub fn secret_segments(path: &str) -> impl Iterator<Item = &str> {
 /// Whether a segment of a path looks like a key and not like a word: a known beginning, a UUID, or a long row of
 /// letters and digits without a pause.
 fn is_secret_segment(segment: &str) -> bool {
-    let rest = PREFIXES.iter().find_map(|prefix| segment.strip_prefix(prefix));
+    let rest = PREFIXES.split(' ').find_map(|prefix| segment.strip_prefix(prefix));
     let is_key =
         |rest: &str| rest.len() >= SHORTEST_PREFIXED && rest.bytes().any(|byte| byte.is_ascii_digit());
     rest.is_some_and(is_key)

@@ -1,6 +1,6 @@
 //! Names that say that what they stand for must not be shown.
 
-use crate::words;
+use crate::{has_word, words};
 
 /// Only the end of a very long name is read.
 const READ_BYTES: usize = 300;
@@ -49,50 +49,11 @@ const CARRIERS_WIDE: &[&str] = &[
 /// `pass` and `db_pass`, but not a boarding pass.
 const HAVE_A_PASS: &[&str] = &["admin", "db", "ftp", "imap", "mail", "mysql", "root", "smtp", "user"];
 /// Keys that are shown: they name something, or are meant to be known.
-const OPEN_KEYS: &[&str] = &[
-    "cache",
-    "foreign",
-    "group",
-    "hot",
-    "idempotency",
-    "partition",
-    "primary",
-    "public",
-    "row",
-    "shortcut",
-    "sort",
-];
+const OPEN_KEYS: &str = "cache foreign group hot idempotency partition primary public row shortcut sort";
 /// Tokens that are shown: places in a list, and parts of a text.
-const OPEN_TOKENS: &[&str] = &[
-    "bos",
-    "cancellation",
-    "cls",
-    "continuation",
-    "eos",
-    "mask",
-    "next",
-    "pad",
-    "page",
-    "progress",
-    "sep",
-    "stop",
-    "unk",
-];
+const OPEN_TOKENS: &str = "bos cancellation cls continuation eos mask next pad page progress sep stop unk";
 /// `max_tokens` is a number of tokens of a text.
-const COUNTED: &[&str] = &[
-    "budget",
-    "cached",
-    "completion",
-    "input",
-    "limit",
-    "max",
-    "min",
-    "num",
-    "output",
-    "prompt",
-    "reasoning",
-    "total",
-];
+const COUNTED: &str = "budget cached completion input limit max min num output prompt reasoning total";
 /// Words after a secret's name that do not make it harmless: `session_id`, `auth_header`, `password_hash`.
 #[rustfmt::skip]
 const CARRIERS: &[&str] = &[
@@ -213,11 +174,11 @@ fn ends_secret(words: &[&str]) -> bool {
     let before = words.len().checked_sub(2).map_or("", |at| words[at]);
     let single = last.strip_suffix('s').filter(|single| !single.ends_with('s')).unwrap_or(last);
     let is_open = match single {
-        "key" => OPEN_KEYS.contains(&before),
-        "token" => OPEN_TOKENS.contains(&before),
+        "key" => has_word(OPEN_KEYS, before),
+        "token" => has_word(OPEN_TOKENS, before),
         _ => false,
     };
-    if is_open || last == "tokens" && COUNTED.contains(&before) {
+    if is_open || last == "tokens" && has_word(COUNTED, before) {
         return false;
     }
     let is_word = match SINGULAR_WORDS.contains(&single) {

@@ -4,7 +4,7 @@
 //! rest, and identifiers and empty values come last.
 
 use super::tape::{JsonNode, NodeShape};
-use toolhub_text::words;
+use toolhub_text::{has_word, words};
 
 /// How much a member tells, the most first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -17,58 +17,14 @@ pub(super) enum Telling {
 }
 
 /// Names of members that say what an object is called.
-const NAME: [&str; 14] = [
-    "title",
-    "name",
-    "login",
-    "username",
-    "headline",
-    "subject",
-    "label",
-    "caption",
-    "标题",
-    "名称",
-    "姓名",
-    "名字",
-    "用户名",
-    "主题",
-];
+const NAME: &str = "title name login username headline subject label caption 标题 名称 姓名 名字 用户名 主题";
 /// Names of members that say what an object is about.
-const CONTENT: [&str; 25] = [
-    "text",
-    "url",
-    "content",
-    "description",
-    "summary",
-    "snippet",
-    "body",
-    "message",
-    "link",
-    "href",
-    "abstract",
-    "excerpt",
-    "question",
-    "answer",
-    "error",
-    "内容",
-    "正文",
-    "文本",
-    "摘要",
-    "描述",
-    "简介",
-    "链接",
-    "网址",
-    "消息",
-    "错误",
-];
+const CONTENT: &str = "text url content description summary snippet body message link href abstract excerpt \
+    question answer error 内容 正文 文本 摘要 描述 简介 链接 网址 消息 错误";
 /// Words in names of links to pictures, which a reader of a text cannot see.
-const PICTURE: [&str; 10] =
-    ["avatar", "icon", "favicon", "image", "img", "logo", "photo", "picture", "thumbnail", "gravatar"];
+const PICTURE: &str = "avatar icon favicon image img logo photo picture thumbnail gravatar";
 /// Names, or last words of names, of members that only tell objects apart.
-const IDENTIFIER: [&str; 14] = [
-    "id", "ids", "uuid", "guid", "uid", "gid", "oid", "sha", "hash", "etag", "checksum", "cursor", "token",
-    "编号",
-];
+const IDENTIFIER: &str = "id ids uuid guid uid gid oid sha hash etag checksum cursor token 编号";
 
 /// How much a member tells, by its key (in quotation marks) and its value, as it is written and as it was read.
 pub(super) fn telling(key: &str, raw: &str, value: &JsonNode) -> Telling {
@@ -79,11 +35,11 @@ pub(super) fn telling(key: &str, raw: &str, value: &JsonNode) -> Telling {
     let last = words.last().map(String::as_str).unwrap_or_default();
     match is_link(raw) {
         // `display_name` and `html_url` tell as much as `name` and `url`.
-        _ if NAME.contains(&last) => Telling::Name,
-        true if words.iter().any(|word| PICTURE.contains(&word.as_str())) => Telling::Other,
+        _ if has_word(NAME, last) => Telling::Name,
+        true if words.iter().any(|word| has_word(PICTURE, word)) => Telling::Other,
         true => Telling::Link,
-        _ if IDENTIFIER.contains(&last) => Telling::Identifier,
-        _ if CONTENT.contains(&last) => Telling::Content,
+        _ if has_word(IDENTIFIER, last) => Telling::Identifier,
+        _ if has_word(CONTENT, last) => Telling::Content,
         false => Telling::Other,
     }
 }
