@@ -1,12 +1,11 @@
 //! The words in the index: each form as written, and the term (stem) it belongs to.
 
 use super::lexicon::Lexicon;
-use super::tables::is_stop;
 use super::word_vectors::{VectorRow, word_vectors};
 use super::words::{Word, WordKind};
 use std::borrow::Cow;
 use std::collections::HashMap;
-use toolhub_text::{StrongStemmer, is_wide};
+use toolhub_text::StrongStemmer;
 
 pub type Term = u32;
 type Words<K, V> = HashMap<K, V, foldhash::fast::RandomState>;
@@ -58,18 +57,6 @@ impl Dictionary {
         self.forms.add(word.text);
         self.stemmed.push(term);
         term
-    }
-
-    /// The term of a word that occurs in exactly this form.
-    pub fn known_form(&self, word: &str) -> Option<Term> {
-        self.forms.find(word).map(|form| self.stemmed[form as usize])
-    }
-
-    /// Whether a term says something: it is no grammar, and not a single character of a longer word.
-    pub fn is_content(&self, term: Term) -> bool {
-        let text = self.stems.text(term);
-        let is_character = text.chars().count() == 1 && text.starts_with(is_wide);
-        !is_character && !is_stop(text)
     }
 
     /// The row of a term among the word vectors.

@@ -51,9 +51,6 @@ pub struct Document {
     changed_at: u64,
     pub terms: Box<[Weighed]>,
     in_name: u16,
-    /// See [`Analysed`](super::text::Analysed).
-    in_lead: u16,
-    named_in_lead: u16,
     pub may_act: bool,
     /// Boxed: tools that are not described in English have none.
     pub direction: Option<Box<Direction>>,
@@ -62,18 +59,6 @@ pub struct Document {
 impl Document {
     pub fn name_terms(&self) -> impl Iterator<Item = Term> {
         self.terms[..usize::from(self.in_name)].iter().map(|weighed| weighed.number())
-    }
-
-    /// The terms of the first sentence, without grammar.
-    pub fn lead_terms(&self) -> impl Iterator<Item = Term> {
-        let terms = self.terms[..usize::from(self.in_lead)].iter().enumerate();
-        terms.filter(move |(at, _)| self.is_lead(*at)).map(|(_, weighed)| weighed.number())
-    }
-
-    /// Whether one of `terms`, by its place there, is a term of the first sentence.
-    pub fn is_lead(&self, at: usize) -> bool {
-        let named = || self.named_in_lead & 1_u16.checked_shl(at as u32).unwrap_or(0) != 0;
-        at < usize::from(self.in_lead) && (at >= usize::from(self.in_name) || named())
     }
 }
 
@@ -205,8 +190,6 @@ impl Index {
                 .map(|(term, worth)| Weighed::new(*term, *worth))
                 .collect(),
             in_name: analysed.in_name as u16,
-            in_lead: u16::try_from(analysed.in_lead).unwrap_or(u16::MAX),
-            named_in_lead: analysed.named_in_lead,
             may_act: candidates.iter().any(|candidate| candidate.spec().effects.safety == Safety::MayAct),
             direction: analysed.direction.map(Box::new),
         };

@@ -24,8 +24,6 @@ pub struct Query {
     pub terms: Vec<WantedWord>,
     /// Every term in the query text, whatever its weight; sorted.
     pub mentioned: Vec<Term>,
-    /// The terms of the query text in their order.
-    pub sequence: Vec<Term>,
     /// The number of sentences that have terms.
     pub sentences: usize,
     /// The number of words in each of them, without grammar and quotations.
@@ -45,8 +43,6 @@ pub struct WantedWord {
     pub term: Term,
     /// The most that the term can add to a tool's score.
     pub weight: f32,
-    /// How rare it is among the tools, as [`Index::rarity`].
-    pub rarity: f32,
     /// Below `Query::sentences`.
     pub sentence: u32,
     /// One of `Query::lengths`, or another form of one.
@@ -64,7 +60,6 @@ impl Query {
             index,
             terms: Vec::new(),
             mentioned: Vec::new(),
-            sequence: Vec::new(),
             asked: Vec::new(),
             other_forms: Vec::new(),
             unknown: Vec::new(),
@@ -155,7 +150,6 @@ struct QueryReading<'i> {
     index: &'i Index,
     terms: Vec<WantedWord>,
     mentioned: Vec<Term>,
-    sequence: Vec<Term>,
     /// The terms of words that are neither grammar nor quoted.
     asked: Vec<Term>,
     /// Short and long forms of these.
@@ -179,7 +173,6 @@ impl QueryReading<'_> {
     fn word(&mut self, text: &str, kind: WordKind, weight: f32, sentence: u32) {
         let dictionary = &self.index.dictionary;
         if let Some(term) = dictionary.find(text, kind).filter(|term| self.is_used(*term)) {
-            self.sequence.push(term);
             self.mention(term, weight, sentence);
         } else if kind == WordKind::Word && self.typos < TYPOS {
             self.typos += 1;
@@ -311,7 +304,7 @@ impl QueryReading<'_> {
     /// Adds a term to look for, from the text or derived from it. Terms that no tool has are ignored.
     fn add_term(&mut self, term: Term, weight: f32, sentence: u32) {
         if self.is_used(term) {
-            self.terms.push(WantedWord { term, weight, rarity: 0.0, sentence, is_asked: false });
+            self.terms.push(WantedWord { term, weight, sentence, is_asked: false });
         }
     }
 
@@ -327,8 +320,7 @@ impl QueryReading<'_> {
         terms.sort_by(|a, b| a.term.cmp(&b.term).then(b.weight.total_cmp(&a.weight)));
         terms.dedup_by_key(|wanted| wanted.term);
         for wanted in &mut terms {
-            wanted.rarity = self.index.rarity(wanted.term);
-            wanted.weight *= wanted.rarity;
+            wanted.weight *= self.index.rarity(wanted.term);
             wanted.is_asked =
                 asked.binary_search(&wanted.term).is_ok() || self.other_forms.contains(&wanted.term);
         }
@@ -354,7 +346,6 @@ impl QueryReading<'_> {
         Query {
             terms,
             mentioned,
-            sequence: self.sequence,
             sentences: sentences as usize,
             lengths,
             reads,

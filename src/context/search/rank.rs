@@ -2,18 +2,14 @@
 //!
 //! The first pass adds up term scores (BM25F; fields were weighed when a tool was indexed). The second pass reranks the best
 //! few hundred: a tool gains when its whole name is asked for and when it fits one sentence of the query well. Then words are
-//! counted, whatever their field and rarity: how many of a sentence the tool has, and how many of its first sentence the query
-//! has; and, as far as no tool has all words and the query's words have vectors, what query and tool are about is compared.
+//! counted, whatever their field and rarity: how many of a sentence the tool has; and, as far as no tool has all words and the query's words have vectors, what query and tool are about is compared.
 //! Last, a query that asks to read gets a tool that does not act first.
 
-use super::dictionary::Term;
 use super::index::{Document, Index};
 use super::query::{Query, WantedWord};
 use super::weights::{
-    LEAD_COVERED, LIKENESS, NAME_COVERED, NAMED, QUERY_COVERED, SATURATION, SENTENCE, SHORTEST_SENTENCE,
-    WORDS_FOUND,
+    LIKENESS, NAME_COVERED, QUERY_COVERED, SATURATION, SENTENCE, SHORTEST_SENTENCE, WORDS_FOUND,
 };
-use smallvec::SmallVec;
 use std::cell::RefCell;
 use std::cmp::Ordering;
 
@@ -107,7 +103,7 @@ fn finalists(scores: &[f32], most: usize) -> Vec<Finalist> {
 
 fn rerank(index: &Index, query: &Query, found: &mut [Finalist]) {
     let all: f32 = query.terms.iter().map(|wanted| wanted.weight).sum();
-    let Parts { by_sentence, matched, asked, said } = parts(index, query, found);
+    let Parts { by_sentence, matched, asked } = parts(index, query, found);
     for (one, parts) in found.iter_mut().zip(by_sentence.chunks(query.sentences)) {
         one.score = parts.iter().sum();
     }
@@ -123,11 +119,10 @@ fn rerank(index: &Index, query: &Query, found: &mut [Finalist]) {
             continue;
         };
         let covered = covered(index, query, document);
-        let named = if is_named(query, document) { NAMED } else { 0.0 };
-        let score = one.score + top * (SENTENCE * share + NAME_COVERED * covered + named);
+        let score = one.score + top * (SENTENCE * share + NAME_COVERED * covered);
         one.score = score * (1.0 + QUERY_COVERED * matched / all);
-        let words = word_bonus(index, words_found(query, asked_of(at)), document, said[at]);
-        let bonus = words + LIKENESS * open * query.with_vectors * likeness(query, document);
+        let bonus = WORDS_FOUND * words_found(query, asked_of(at))
+            + LIKENESS * open * query.with_vectors * likeness(query, document);
         bonuses.push(bonus);
     }
     let top = found.iter().map(|one| one.score).fold(0.0, f32::max);
@@ -139,17 +134,6 @@ fn words_found(query: &Query, asked: &[f32]) -> f32 {
     let shares =
         asked.iter().zip(&query.lengths).map(|(found, all)| found / (*all as f32).max(SHORTEST_SENTENCE));
     shares.fold(0.0, f32::max).min(1.0)
-}
-
-/// The bonus for the number of words that query and tool share: the share of the query that was `found`, and the words of the
-/// first sentence that the query has `said`, by rarity.
-fn word_bonus(index: &Index, found: f32, document: &Document, said: f32) -> f32 {
-    let covered = if said > 0.0 {
-        said / document.lead_terms().map(|term| index.rarity(term)).sum::<f32>()
-    } else {
-        0.0
-    };
-    WORDS_FOUND * found + LEAD_COVERED * covered
 }
 
 /// How well the subject of a tool fits the query, or its best sentence.
@@ -167,12 +151,6 @@ fn read_first(index: &Index, found: &mut [Finalist]) {
     }
 }
 
-/// Whether the query has all words of the name, one after the other.
-fn is_named(query: &Query, document: &Document) -> bool {
-    let name: SmallVec<[Term; 8]> = document.name_terms().collect();
-    name.len() > 1 && query.sequence.windows(name.len()).any(|part| *part == name[..])
-}
-
 /// What each finalist has of the query.
 struct Parts {
     /// For each finalist and each sentence of the query: the score.
@@ -181,28 +159,25 @@ struct Parts {
     matched: Vec<f32>,
     /// For each finalist and each sentence: the number of words, without grammar.
     asked: Vec<f32>,
-    /// For each finalist: these words in its own first sentence, by their rarity.
-    said: Vec<f32>,
 }
 
 fn parts(index: &Index, query: &Query, found: &[Finalist]) -> Parts {
     let cells = found.len() * query.sentences;
     let (mut by_sentence, mut asked) = (vec![0.0; cells], vec![0.0; cells]);
-    let (mut matched, mut said) = (vec![0.0; found.len()], vec![0.0; found.len()]);
+    let mut matched = vec![0.0; found.len()];
     for (one, finalist) in found.iter().enumerate() {
         let Some(document) = index.document(finalist.slot) else { continue };
-        for (at, term) in document.terms.iter().enumerate() {
+        for term in &document.terms {
             let Some(wanted) = query.find(term.number()) else { continue };
             let cell = one * query.sentences + wanted.sentence as usize;
             by_sentence[cell] += scale(wanted) * term.worth();
             matched[one] += wanted.weight;
             if wanted.is_asked {
                 asked[cell] += 1.0;
-                said[one] += if document.is_lead(at) { wanted.rarity } else { 0.0 };
             }
         }
     }
-    Parts { by_sentence, matched, asked, said }
+    Parts { by_sentence, matched, asked }
 }
 
 /// The share of a name that the query mentions, weighted by rarity.

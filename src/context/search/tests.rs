@@ -105,20 +105,6 @@ fn more_changes_than_are_recorded_are_still_found() {
     assert_eq!(names(&search, &registry, "tool"), ["tool_2999"]);
 }
 
-#[test]
-fn the_first_sentence_is_known_without_grammar() {
-    let registry = Registry::default();
-    register(&registry, "read_rows", "Reads the rows of a table. Sheets have rows.");
-    let mut index = index::Index::default();
-    index.follow(&registry, None);
-    let term = |word: &str| index.dictionary.find(word, words::WordKind::Word).unwrap();
-    let mut found: Vec<_> = index.document(0).unwrap().lead_terms().collect();
-    let mut wanted = ["read", "rows", "table"].map(term);
-    found.sort_unstable();
-    wanted.sort_unstable();
-    assert_eq!(found, wanted);
-}
-
 fn word() -> impl Strategy<Value = String> {
     prop::sample::select(vec![
         "weather",

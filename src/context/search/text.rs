@@ -5,7 +5,6 @@ use super::weights::{ABOUT, CHARACTER_LENGTH, FIELDS, Field, MEASURES, SATURATIO
 use super::word_vectors::{Direction, VectorSum, word_vectors};
 use super::words::{WordKind, each_word, start_of};
 use serde_json::Value;
-use smallvec::SmallVec;
 use std::sync::Arc;
 use toolhub_registry::Candidate;
 
@@ -15,22 +14,14 @@ const PARAMETER_BYTES: usize = 20_000;
 const NAME_BYTES: usize = 1_000;
 /// The number of candidates read for one name.
 const CANDIDATES: usize = 8;
-/// Words of a name that may be glued from others, and their parts.
-const SHORTEST_GLUED: usize = 7;
-const SHORTEST_PART: usize = 3;
 /// Nested schemas are read to this depth.
 const DEPTH: usize = 5;
 
-/// A tool's terms with their worth (1 to 255): those of the name, then the other ones of the first sentence that are not
-/// grammar, then the rest.
+/// A tool's terms with their worth (1 to 255), those of the name first.
 pub struct Analysed {
     pub terms: Vec<(Term, u8)>,
     /// The number of terms in the name.
     pub in_name: usize,
-    /// The number of terms up to the end of the second group.
-    pub in_lead: usize,
-    /// A bit for each of the first terms of the name that the first sentence has as well.
-    pub named_in_lead: u16,
     /// What its name and description are about.
     pub direction: Option<Direction>,
 }
@@ -50,7 +41,6 @@ pub fn analyse(
         let is_repeated = candidates[..at].iter().any(|other| same_text(other, candidate));
         reading.candidate(candidate, is_repeated);
     }
-    reading.split_name(start_of(name, NAME_BYTES));
     reading.weigh(names)
 }
 
@@ -78,15 +68,6 @@ impl Counts {
             self.positions[at] = self.order.len() as u32;
         }
         &mut self.order[self.positions[at] as usize - 1].1
-    }
-
-    /// Whether a term occurs in a field other than the name.
-    fn is_beyond_name(&self, term: Term) -> bool {
-        let place = self.positions.get(term as usize).copied().unwrap_or(0);
-        let counts = (place as usize).checked_sub(1).map(|at| &self.order[at].1);
-        counts.is_some_and(|counts| {
-            counts.iter().enumerate().any(|(field, n)| field != Field::Name as usize && *n > 0)
-        })
     }
 
     fn clear(&mut self) {
@@ -120,46 +101,6 @@ impl FieldReading<'_> {
         self.sentences(description);
         let mut left = PARAMETER_BYTES;
         self.parameters(&spec.parameters, &spec.parameters, DEPTH, &mut left);
-    }
-
-    /// A word of the name that is written as one (`loadtest`) counts as its parts too, if the tool's other texts have them.
-    fn split_name(&mut self, name: &str) {
-        let mut parts: SmallVec<[Term; 4]> = SmallVec::new();
-        each_word(name, |word| {
-            let is_glued =
-                word.kind == WordKind::Word && word.text.len() >= SHORTEST_GLUED && word.text.is_ascii();
-            if is_glued && !self.is_described(word.text) {
-                self.parts_of(word.text, &mut parts);
-            }
-        });
-        parts.into_iter().for_each(|part| self.count(Field::Name, part));
-    }
-
-    /// Whether a text of the tool besides its name has the word.
-    fn is_described(&self, word: &str) -> bool {
-        self.dictionary.known_form(word).is_some_and(|term| self.counts.is_beyond_name(term))
-    }
-
-    /// Splits a word into two or three that the tool's other texts have; the longest first part wins.
-    fn parts_of(&self, word: &str, parts: &mut SmallVec<[Term; 4]>) -> bool {
-        let described = |part: &str| {
-            let term = self.dictionary.known_form(part)?;
-            self.counts.is_beyond_name(term).then_some(term)
-        };
-        for at in (SHORTEST_PART..=word.len().saturating_sub(SHORTEST_PART)).rev() {
-            let Some(first) = described(&word[..at]) else { continue };
-            let before = parts.len();
-            parts.push(first);
-            if let Some(last) = described(&word[at..]) {
-                parts.push(last);
-                return true;
-            }
-            if before < 2 && word.len() - at >= 2 * SHORTEST_PART && self.parts_of(&word[at..], parts) {
-                return true;
-            }
-            parts.truncate(before);
-        }
-        false
     }
 
     fn sentences(&mut self, description: &str) {
@@ -245,21 +186,10 @@ impl FieldReading<'_> {
                 .sum();
             (255.0 * often / (SATURATION + often)).round().max(1.0) as u8
         };
-        let is_lead = |(term, counts): &(Term, [u16; FIELDS])| {
-            counts[Field::Lead as usize] > 0 && self.dictionary.is_content(*term)
-        };
-        let (named, others) = self.counts.order.split_at(in_name);
-        let named_in_lead =
-            (0..u16::BITS).zip(named).filter(|(_, one)| is_lead(one)).fold(0, |bits, (at, _)| bits | 1 << at);
-        let weighed = |(term, counts): &(Term, [u16; FIELDS])| (*term, worth(counts));
-        let mut terms: Vec<(Term, u8)> = Vec::with_capacity(self.counts.order.len());
-        terms.extend(named.iter().map(weighed));
-        terms.extend(others.iter().filter(|one| is_lead(one)).map(weighed));
-        let in_lead = terms.len();
-        terms.extend(others.iter().filter(|one| !is_lead(one)).map(weighed));
+        let terms = self.counts.order.iter().map(|(term, counts)| (*term, worth(counts))).collect();
         let direction = self.direction();
         self.counts.clear();
-        Analysed { terms, in_name, in_lead, named_in_lead, direction }
+        Analysed { terms, in_name, direction }
     }
 }
 

@@ -63,18 +63,15 @@ pub const CAPABILITY: f32 = 0.7;
 pub const CAPABILITY_OF_LONG: f32 = 1.0;
 pub const LONG_QUERY: usize = 5;
 
-/// Bonuses as a share of the best score: all words of the name are asked for; they stand one after the other; the tool fits
-/// one of several sentences.
+/// Bonuses as a share of the best score: all words of the name are asked for; the tool fits one of several sentences.
 pub const NAME_COVERED: f32 = 0.4;
-pub const NAMED: f32 = 0.3;
 pub const SENTENCE: f32 = 0.7;
 /// Bonus as a share of the tool's own score, when all words of the query are found.
 pub const QUERY_COVERED: f32 = 0.3;
-/// Bonuses as a share of the best score with all of the above: the share of the words of its best sentence that a tool has, of
-/// `SHORTEST_SENTENCE` words at least; the share of the words of its first sentence that the query has.
+/// Bonus as a share of the best score with all of the above: the share of the words of its best sentence that a tool has, of
+/// `SHORTEST_SENTENCE` words at least.
 pub const WORDS_FOUND: f32 = 0.3;
 pub const SHORTEST_SENTENCE: f32 = 3.0;
-pub const LEAD_COVERED: f32 = 0.2;
 /// Bonus as a share of that score too: the tool is about what the query, or one of its sentences, is about. It counts as far as
 /// words leave it open (by the share of a sentence that even the best tool does not have) and as far as the query's words have
 /// vectors. A sentence of a single word says too little.

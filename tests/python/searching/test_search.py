@@ -350,16 +350,6 @@ def test_abbreviations_and_long_forms_find_each_other(query: str, name: str) -> 
     assert first(hub_of(dict.fromkeys(names, "")), query) == name
 
 
-def test_a_name_that_is_written_as_one_counts_as_its_words() -> None:
-    hub = hub_of(
-        {
-            "loadtestrunner": "Starts a runner for a load test.",
-            "report": "The last load test runner wrote this; load figures of a test, and what the runner saw.",
-        }
-    )
-    assert first(hub, "load test runner") == "loadtestrunner"
-
-
 @pytest.mark.parametrize("query", ["use event_search for concerts", "concerts, with event search please"])
 def test_the_name_of_a_tool_in_the_query_finds_it(query: str) -> None:
     hub = hub_of(
