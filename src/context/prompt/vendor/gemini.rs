@@ -2,37 +2,18 @@
 //! object without properties.
 
 use super::inline::gather_in_object;
-use super::words::{add_words, is_simple_pattern, put_into_words, types_told};
+use super::words::{add_words, as_text, is_simple_pattern, item_of, put_into_words, types_told};
 use crate::prompt::types;
 use serde_json::{Map, Value, json};
+use toolhub_text::has_word;
 use toolhub_types::model::Lang;
 
-const KEPT: [&str; 17] = [
-    "type",
-    "description",
-    "title",
-    "nullable",
-    "enum",
-    "format",
-    "properties",
-    "required",
-    "items",
-    "anyOf",
-    "minimum",
-    "maximum",
-    "minItems",
-    "maxItems",
-    "pattern",
-    "minLength",
-    "maxLength",
-];
+const KEPT: &str = "type description title nullable enum format properties required items anyOf minimum \
+    maximum minItems maxItems pattern minLength maxLength";
 
 /// A tree in Gemini's form.
 pub fn openapi(tree: Value) -> Value {
     let Value::Object(mut map) = tree else { return text("any value, as JSON text") };
-    if let Some(only) = map.remove("const") {
-        map.insert("enum".into(), json!([only]));
-    }
     gather_in_object(&mut map);
     if let Some(Value::Array(branches)) = map.remove("anyOf") {
         return union(map, branches);
@@ -46,7 +27,7 @@ pub fn openapi(tree: Value) -> Value {
         [] if several > 0 => text("always null"),
         [] => {
             put_into_words(&mut map, |key, _| key == "description");
-            text_of(map, "any value, as JSON text")
+            Value::Object(as_text(map, "STRING", "any value, as JSON text"))
         }
         [one] => typed(map, one),
         several => union(
@@ -96,11 +77,7 @@ fn typed(mut map: Map<String, Value>, name: &str) -> Value {
     match name {
         "object" => return object(map),
         "array" => {
-            let item = match (map.remove("prefixItems"), map.remove("items")) {
-                (Some(Value::Array(tuple_items)), _) => json!({"anyOf": tuple_items}),
-                (_, Some(item)) => item,
-                _ => json!({"type": "string"}),
-            };
+            let item = item_of(&mut map, json!({"type": "string"}));
             map.insert("items".into(), openapi(item));
         }
         _ => drop((map.remove("items"), map.remove("prefixItems"))),
@@ -115,7 +92,7 @@ fn object(mut map: Map<String, Value>) -> Value {
     map.remove("items");
     let properties = match map.remove("properties") {
         Some(Value::Object(properties)) if !properties.is_empty() => properties,
-        _ => return text_of(map, "a JSON object, as text"),
+        _ => return Value::Object(as_text(map, "STRING", "a JSON object, as text")),
     };
     let inner = properties.into_iter().map(|(name, schema)| (name, openapi(schema))).collect();
     map.insert("properties".into(), Value::Object(inner));
@@ -132,7 +109,7 @@ fn finish(mut map: Map<String, Value>, name: &str) -> Value {
         ("minItems" | "maxItems", _) => name == "array",
         ("minLength" | "maxLength", _) => name == "string",
         ("pattern", _) => name == "string" && value.as_str().is_some_and(is_simple_pattern),
-        (key, _) => KEPT.contains(&key),
+        (key, _) => has_word(KEPT, key),
     });
     Value::Object(map)
 }
@@ -168,12 +145,4 @@ fn union(map: Map<String, Value>, branches: Vec<Value>) -> Value {
 
 fn text(words: &str) -> Value {
     json!({"type": "STRING", "description": words})
-}
-
-fn text_of(mut map: Map<String, Value>, words: &str) -> Value {
-    let mut out = Map::new();
-    out.insert("type".into(), json!("STRING"));
-    out.extend(map.remove("description").map(|text| ("description".to_owned(), text)));
-    add_words(&mut out, words);
-    Value::Object(out)
 }

@@ -6,7 +6,9 @@ use crate::prompt::clean::{line, paragraphs};
 use crate::prompt::schema::SchemaShape;
 use crate::prompt::types::Types;
 use serde_json::{Map, Value, json};
+use smallvec::SmallVec;
 use std::collections::HashSet;
+use std::fmt;
 use toolhub_types::model::Lang;
 
 const DEEPEST: usize = 12;
@@ -14,30 +16,36 @@ const MOST: usize = 3_000;
 const DESCRIPTION: usize = 1_000;
 const TYPES: [&str; 7] = ["string", "number", "integer", "boolean", "object", "array", "null"];
 
+type Object = Map<String, Value>;
 type Fits = fn(&Value) -> bool;
+
+/// Where in the schema, and how deep.
+struct Place {
+    path: String,
+    depth: usize,
+}
+
+impl Place {
+    fn below(&self, step: &str) -> Place {
+        Place { path: format!("{}/{step}", self.path), depth: self.depth + 1 }
+    }
+}
+
+impl fmt::Display for Place {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(if self.path.is_empty() { "the top" } else { &self.path })
+    }
+}
 
 /// Keywords whose value is a schema.
 const SCHEMA: [&str; 3] = ["items", "additionalProperties", "contains"];
 /// Keywords that are copied if their value has the right type.
-const PLAIN: [(&str, Fits); 19] = [
-    ("title", Value::is_string),
-    ("default", |_| true),
-    ("const", |_| true),
-    ("format", Value::is_string),
-    ("pattern", Value::is_string),
-    ("nullable", Value::is_boolean),
-    ("minimum", Value::is_number),
-    ("maximum", Value::is_number),
-    ("exclusiveMinimum", Value::is_number),
-    ("exclusiveMaximum", Value::is_number),
-    ("multipleOf", Value::is_number),
-    ("minLength", Value::is_u64),
-    ("maxLength", Value::is_u64),
-    ("minItems", Value::is_u64),
-    ("maxItems", Value::is_u64),
-    ("uniqueItems", Value::is_boolean),
-    ("minProperties", Value::is_u64),
-    ("maxProperties", Value::is_u64),
+const PLAIN: [(&str, Fits); 6] = [
+    ("title format pattern", Value::is_string),
+    ("default const", |_| true),
+    ("nullable uniqueItems", Value::is_boolean),
+    ("minimum maximum exclusiveMinimum exclusiveMaximum multipleOf", Value::is_number),
+    ("minLength maxLength minItems maxItems minProperties maxProperties", Value::is_u64),
     ("examples", Value::is_array),
 ];
 
@@ -49,7 +57,8 @@ pub fn tree(schema: &Value, vendor: Vendor) -> Result<Value, String> {
     let mut inlining = Inlining { root: schema, left: MOST };
     let shape = SchemaShape::of(schema, schema);
     // Arguments are an object even if the schema allows none.
-    let mut tree = inlining.schema(&shape, "", 0)?.unwrap_or_default();
+    let top = Place { path: String::new(), depth: 0 };
+    let mut tree = inlining.schema(&shape, &top)?.unwrap_or_default();
     let types = shape.types();
     if !types.is_empty() && !types.contains(&"object") {
         // Arguments are always an object, whatever the schema says.
@@ -67,7 +76,7 @@ pub fn tree(schema: &Value, vendor: Vendor) -> Result<Value, String> {
 }
 
 /// No API accepts alternatives at the top: they become one object with all parameters, requiring those that all require.
-fn gather_alternatives(tree: &mut Map<String, Value>, vendor: Vendor) {
+fn gather_alternatives(tree: &mut Object, vendor: Vendor) {
     let branches = match (tree.remove("anyOf"), tree.remove("oneOf")) {
         (Some(Value::Array(branches)), _) | (_, Some(Value::Array(branches))) => branches,
         _ => return,
@@ -107,8 +116,11 @@ fn gather_alternatives(tree: &mut Map<String, Value>, vendor: Vendor) {
     }
 }
 
-/// The same below the top, for an API whose unions cannot have properties. Names stay as they are.
-pub fn gather_in_object(schema: &mut Map<String, Value>) {
+/// The same below the top, for an API whose unions cannot have properties and that has no `const`. Names stay as they are.
+pub fn gather_in_object(schema: &mut Object) {
+    if let Some(only) = schema.remove("const") {
+        schema.insert("enum".into(), json!([only]));
+    }
     if schema.get("properties").and_then(Value::as_object).is_some_and(|own| !own.is_empty()) {
         gather_alternatives(schema, Vendor::OpenAi);
         name_what_is_required(schema);
@@ -116,7 +128,7 @@ pub fn gather_in_object(schema: &mut Map<String, Value>) {
 }
 
 /// Adds required parameters that are not described: a model that does not see them would never give them.
-fn name_what_is_required(object: &mut Map<String, Value>) {
+fn name_what_is_required(object: &mut Object) {
     let Some(Value::Array(required)) = object.get("required").cloned() else { return };
     let properties = object.entry("properties").or_insert_with(|| json!({})).as_object_mut();
     if let Some(properties) = properties {
@@ -133,37 +145,31 @@ struct Inlining<'a> {
 
 impl<'a> Inlining<'a> {
     /// A part of a schema; `None` if no value fits it.
-    fn below(
+    fn part(
         &mut self,
         shape: &SchemaShape<'a>,
         schema: &'a Value,
-        path: &str,
-        depth: usize,
+        at: &Place,
     ) -> Result<Option<Value>, String> {
-        expect_schema(schema, path)?;
-        Ok(self.schema(&shape.below(self.root, schema), path, depth + 1)?.map(Value::Object))
+        expect_schema(schema, at)?;
+        Ok(self.schema(&shape.below(self.root, schema), at)?.map(Value::Object))
     }
 
     /// `None` if no value fits: the part is left out where it is one of several, instead of allowing anything there.
-    fn schema(
-        &mut self,
-        shape: &SchemaShape<'a>,
-        path: &str,
-        depth: usize,
-    ) -> Result<Option<Map<String, Value>>, String> {
+    fn schema(&mut self, shape: &SchemaShape<'a>, at: &Place) -> Result<Option<Object>, String> {
         if shape.never {
             return Ok(None);
         }
         let mut out = Map::new();
         self.left = self.left.saturating_sub(1);
-        let types = types(shape, path)?;
-        let is_open = shape.repeats || depth >= DEEPEST || self.left == 0;
-        match (types.as_slice(), is_open) {
-            // Contains itself, or too deep: anything is allowed.
-            ([], true) if shape.repeats => drop(out.insert("type".into(), json!("object"))),
-            ([], _) => {}
-            ([one], _) => drop(out.insert("type".into(), json!(one))),
-            (several, _) => drop(out.insert("type".into(), json!(several))),
+        let types = types(shape, at)?;
+        let is_open = shape.repeats || at.depth >= DEEPEST || self.left == 0;
+        match types.as_slice() {
+            // Contains itself: anything is allowed.
+            [] if shape.repeats => drop(out.insert("type".into(), json!("object"))),
+            [] => {}
+            [one] => drop(out.insert("type".into(), json!(one))),
+            several => drop(out.insert("type".into(), json!(several))),
         }
         if let Some(text) = shape.text("description") {
             out.insert("description".into(), Value::String(paragraphs(text, DESCRIPTION)));
@@ -172,16 +178,12 @@ impl<'a> Inlining<'a> {
         }
         if is_open {
             // Null may be given in place of what is not described here.
-            out.extend(
-                shape
-                    .get("nullable")
-                    .filter(|flag| flag.is_boolean())
-                    .map(|flag| ("nullable".into(), flag.clone())),
-            );
+            let nullable = shape.get("nullable").filter(|flag| flag.is_boolean());
+            out.extend(nullable.map(|flag| ("nullable".into(), flag.clone())));
             return Ok(Some(out));
         }
         if let Some(odd) = shape.get("enum").filter(|options| !options.is_array()) {
-            return Err(format!("its schema has an enum at {path} that is {}, not a list", kind(odd)));
+            return Err(format!("its schema has an enum at {at} that is {}, not a list", kind(odd)));
         }
         if let Some(options) = shape.options().filter(|options| !options.is_empty()) {
             let mut different: Vec<Value> = Vec::with_capacity(options.len());
@@ -192,35 +194,26 @@ impl<'a> Inlining<'a> {
             }
             out.insert("enum".into(), Value::Array(different));
         }
-        for (key, fits) in PLAIN {
-            if let Some(value) = shape.get(key).filter(|value| fits(value)) {
-                out.insert(key.into(), value.clone());
-            }
+        for (keys, fits) in PLAIN {
+            let given = keys.split(' ').filter_map(|key| Some((key, shape.get(key)?)));
+            let fitting = given.filter(|(_, value)| fits(value));
+            out.extend(fitting.map(|(key, value)| (key.to_owned(), value.clone())));
         }
-        let is_possible =
-            self.object(&mut out, shape, path, depth)? && self.parts(&mut out, shape, path, depth)?;
+        let is_possible = self.object(&mut out, shape, at)? && self.parts(&mut out, shape, at)?;
         Ok(is_possible.then_some(out))
     }
 
     /// The properties; false if a required one cannot have a value.
-    fn object(
-        &mut self,
-        out: &mut Map<String, Value>,
-        shape: &SchemaShape<'a>,
-        path: &str,
-        depth: usize,
-    ) -> Result<bool, String> {
+    fn object(&mut self, out: &mut Object, shape: &SchemaShape<'a>, at: &Place) -> Result<bool, String> {
         for layer in shape.layers() {
-            for (key, expected) in [("properties", "a mapping"), ("required", "a list")] {
-                let fits =
-                    |value: &Value| if key == "required" { value.is_array() } else { value.is_object() };
+            let mappings = layer.get("properties").filter(|value| !value.is_object());
+            let lists = layer.get("required").filter(|value| !value.is_array());
+            for (key, odd, expected) in [("properties", mappings, "a mapping"), ("required", lists, "a list")]
+            {
                 // Draft 3 had `required: true` inside a property; it has no meaning today.
-                if let Some(odd) = layer.get(key).filter(|value| !fits(value) && !value.is_boolean()) {
-                    return Err(format!(
-                        "its schema has {key} at {} that are {}, not {expected}",
-                        place(path),
-                        kind(odd)
-                    ));
+                if let Some(odd) = odd.filter(|value| !value.is_boolean()) {
+                    let odd = kind(odd);
+                    return Err(format!("its schema has {key} at {at} that are {odd}, not {expected}"));
                 }
             }
         }
@@ -228,9 +221,9 @@ impl<'a> Inlining<'a> {
         if !properties.is_empty() || shape.get("properties").is_some() {
             let mut inner = Map::new();
             for (name, schema) in properties {
-                let path = format!("{path}/{}", line(name, 60, Lang::En));
-                expect_schema(schema, &path)?;
-                match self.schema(&shape.property(self.root, name), &path, depth + 1)? {
+                let at = at.below(&line(name, 60, Lang::En));
+                expect_schema(schema, &at)?;
+                match self.schema(&shape.property(self.root, name), &at)? {
                     Some(property) => drop(inner.insert(name.to_owned(), Value::Object(property))),
                     None if shape.requires(name) => return Ok(false),
                     None => {}
@@ -252,46 +245,36 @@ impl<'a> Inlining<'a> {
     }
 
     /// Items, further keys and branches; false if there are branches and none can have a value.
-    fn parts(
-        &mut self,
-        out: &mut Map<String, Value>,
-        shape: &SchemaShape<'a>,
-        path: &str,
-        depth: usize,
-    ) -> Result<bool, String> {
+    fn parts(&mut self, out: &mut Object, shape: &SchemaShape<'a>, at: &Place) -> Result<bool, String> {
         for key in SCHEMA {
-            match shape.get(key) {
-                Some(schema @ Value::Object(_)) => {
-                    match self.below(shape, schema, &format!("{path}/{key}"), depth)? {
-                        Some(below) => drop(out.insert(key.into(), below)),
-                        None if key == "additionalProperties" => {
-                            drop(out.insert(key.into(), Value::Bool(false)))
-                        }
-                        None => {}
-                    }
-                }
-                Some(Value::Bool(flag)) if key == "additionalProperties" => {
-                    out.insert(key.into(), Value::Bool(*flag));
-                }
-                _ => {}
-            }
+            let is_others = key == "additionalProperties";
+            let made = match shape.get(key) {
+                Some(schema @ Value::Object(_)) => match self.part(shape, schema, &at.below(key))? {
+                    None if is_others => Some(Value::Bool(false)),
+                    part => part,
+                },
+                other => other.filter(|flag| is_others && flag.is_boolean()).cloned(),
+            };
+            out.extend(made.map(|made| (key.to_owned(), made)));
         }
-        self.open_for_patterns(out, shape, path, depth)?;
+        self.open_for_patterns(out, shape, at)?;
         let tuple = shape.get("prefixItems").or_else(|| shape.get("items")).and_then(Value::as_array);
         if let Some(list) = tuple.filter(|list| !list.is_empty()) {
-            let below = self.list(shape, list, &format!("{path}/prefixItems"), depth)?;
+            let at = at.below("prefixItems");
+            let parts: Result<Vec<_>, String> =
+                list.iter().map(|schema| self.part(shape, schema, &at)).collect();
             // No list reaches beyond a place that cannot have a value.
-            let below: Vec<Value> = below.into_iter().map_while(|place| place).collect();
-            if !below.is_empty() {
-                out.insert("prefixItems".into(), Value::Array(below));
+            let parts: Vec<Value> = parts?.into_iter().map_while(|part| part).collect();
+            if !parts.is_empty() {
+                out.insert("prefixItems".into(), Value::Array(parts));
             }
         }
         if shape.has_branches() {
-            let path = format!("{path}/anyOf");
-            shape.unions().flatten().try_for_each(|branch| expect_schema(branch, &path))?;
+            let at = at.below("anyOf");
+            shape.unions().flatten().try_for_each(|branch| expect_schema(branch, &at))?;
             let mut below: Vec<Value> = Vec::new();
             for branch in shape.branches(self.root) {
-                below.extend(self.schema(&branch, &path, depth + 1)?.map(Value::Object));
+                below.extend(self.schema(&branch, &at)?.map(Value::Object));
             }
             if below.is_empty() {
                 return Ok(false);
@@ -305,16 +288,15 @@ impl<'a> Inlining<'a> {
     /// names the patterns.
     fn open_for_patterns(
         &mut self,
-        out: &mut Map<String, Value>,
+        out: &mut Object,
         shape: &SchemaShape<'a>,
-        path: &str,
-        depth: usize,
+        at: &Place,
     ) -> Result<(), String> {
         let Some(words) = Types::new(self.root, Lang::En).patterns(shape, 0) else { return Ok(()) };
         let patterns = shape.get("patternProperties").and_then(Value::as_object);
         let mut values: Vec<Value> = Vec::new();
         for schema in patterns.into_iter().flat_map(Map::values) {
-            values.extend(self.below(shape, schema, &format!("{path}/patternProperties"), depth)?);
+            values.extend(self.part(shape, schema, &at.below("patternProperties"))?);
         }
         match out.remove("additionalProperties") {
             None | Some(Value::Bool(true)) => values = vec![json!({})],
@@ -330,47 +312,24 @@ impl<'a> Inlining<'a> {
         add_words(out, &words);
         Ok(())
     }
-
-    fn list(
-        &mut self,
-        shape: &SchemaShape<'a>,
-        list: &'a [Value],
-        path: &str,
-        depth: usize,
-    ) -> Result<Vec<Option<Value>>, String> {
-        list.iter().map(|schema| self.below(shape, schema, path, depth)).collect()
-    }
 }
 
-fn expect_schema(schema: &Value, path: &str) -> Result<(), String> {
+fn expect_schema(schema: &Value, at: &Place) -> Result<(), String> {
     if schema.is_object() || schema.is_boolean() {
         return Ok(());
     }
-    Err(format!("its schema has {} at {path} where a schema is expected", kind(schema)))
+    Err(format!("its schema has {} at {at} where a schema is expected", kind(schema)))
 }
 
-fn types<'a>(shape: &SchemaShape<'a>, path: &str) -> Result<Vec<&'a str>, String> {
-    let odd = match shape.get("type") {
-        None => None,
-        Some(Value::String(one)) => Some(one.as_str()).filter(|one| !TYPES.contains(one)).map(str::to_owned),
-        Some(Value::Array(several)) => several
-            .iter()
-            .find(|one| !one.as_str().is_some_and(|one| TYPES.contains(&one)))
-            .map(|one| one.to_string()),
-        Some(other) => Some(other.to_string()),
+fn types<'a>(shape: &SchemaShape<'a>, at: &Place) -> Result<SmallVec<[&'a str; 2]>, String> {
+    let given = shape.get("type");
+    let several = given.and_then(Value::as_array).map(|several| several.iter().collect());
+    let mut named = several.unwrap_or_else(|| Vec::from_iter(given)).into_iter();
+    let Some(odd) = named.find(|one| one.as_str().is_none_or(|one| !TYPES.contains(&one))) else {
+        return Ok(shape.types());
     };
-    match odd {
-        Some(odd) => Err(format!(
-            "its schema has the type {} at {}, which JSON does not have",
-            line(&odd, 60, Lang::En),
-            place(path)
-        )),
-        None => Ok(shape.types().into_vec()),
-    }
-}
-
-fn place(path: &str) -> &str {
-    if path.is_empty() { "the top" } else { path }
+    let odd = odd.as_str().map_or_else(|| odd.to_string(), str::to_owned);
+    Err(format!("its schema has the type {} at {at}, which JSON does not have", line(&odd, 60, Lang::En)))
 }
 
 fn kind(value: &Value) -> &'static str {

@@ -2,10 +2,9 @@
 //! cannot be expressed and becomes a string with JSON, which the hub parses.
 
 use super::inline::gather_in_object;
-use super::words::{add_words, is_simple_pattern, put_into_words, types_in, types_told};
-use crate::prompt::types;
+use super::words::{add_words, as_text, is_simple_pattern, item_of, put_into_words, types_in, types_told};
 use serde_json::{Map, Value, json};
-use toolhub_types::model::Lang;
+use toolhub_text::has_word;
 
 const DEEPEST: usize = 10;
 const MOST_PROPERTIES: usize = 5_000;
@@ -14,20 +13,13 @@ const FORMATS: [&str; 9] =
     ["date-time", "time", "date", "duration", "email", "hostname", "ipv4", "ipv6", "uuid"];
 const KEPT: [&str; 8] = ["type", "description", "title", "enum", "properties", "required", "items", "anyOf"];
 /// Supported for values of these types only.
-const KEPT_FOR: [(&str, &[&str]); 9] = [
-    ("minimum", &NUMBERS),
-    ("maximum", &NUMBERS),
-    ("exclusiveMinimum", &NUMBERS),
-    ("exclusiveMaximum", &NUMBERS),
-    ("multipleOf", &NUMBERS),
-    ("minItems", &["array"]),
-    ("maxItems", &["array"]),
-    ("format", &["string"]),
-    ("pattern", &["string"]),
+const KEPT_FOR: [(&str, &str); 3] = [
+    ("minimum maximum exclusiveMinimum exclusiveMaximum multipleOf", "number integer"),
+    ("minItems maxItems", "array"),
+    ("format pattern", "string"),
 ];
 /// How to give a value of any type that is no scalar.
 const OTHERS: &str = "an object or a list as JSON text";
-const NUMBERS: [&str; 2] = ["number", "integer"];
 
 /// A tree in strict form.
 pub fn closed(tree: Value) -> Result<Value, String> {
@@ -43,9 +35,6 @@ struct Closing {
 impl Closing {
     fn schema(&mut self, schema: Value, depth: usize) -> Result<Value, String> {
         let Value::Object(mut map) = schema else { return Ok(anything()) };
-        if let Some(only) = map.remove("const") {
-            map.insert("enum".into(), json!([only]));
-        }
         gather_in_object(&mut map);
         if let Some(Value::Array(branches)) = map.remove("anyOf") {
             let mut closed = Vec::new();
@@ -104,19 +93,13 @@ impl Closing {
         let is_filled = map.get("properties").and_then(Value::as_object).is_some_and(|all| !all.is_empty());
         match name {
             "object" if is_filled && depth < DEEPEST => self.object(map, depth + 1),
-            "object" => Ok(as_text(map, "a JSON object, as text")),
-            "array" if depth >= DEEPEST => Ok(as_text(map, "a JSON array, as text")),
+            "object" => Ok(as_text(map, "string", "a JSON object, as text")),
+            "array" if depth >= DEEPEST => Ok(as_text(map, "string", "a JSON array, as text")),
             "array" => {
-                let tuple_items = map.remove("prefixItems");
-                let item = match (map.remove("items"), tuple_items) {
-                    (_, Some(Value::Array(tuple_items))) => {
-                        map.insert("minItems".into(), json!(tuple_items.len()));
-                        json!({"anyOf": tuple_items})
-                    }
-                    (Some(item), _) => item,
-                    (None, _) => json!({}),
-                };
-                let item = self.schema(item, depth + 1)?;
+                if let Some(by_place) = map.get("prefixItems").and_then(Value::as_array) {
+                    map.insert("minItems".into(), json!(by_place.len()));
+                }
+                let item = self.schema(item_of(&mut map, json!({})), depth + 1)?;
                 for key in ["properties", "required"] {
                     map.remove(key);
                 }
@@ -165,18 +148,16 @@ impl Closing {
     /// Keeps the keywords that strict mode supports; the others go into the description.
     fn simple(&self, mut map: Map<String, Value>, types: Value) -> Map<String, Value> {
         map.insert("type".into(), types.clone());
-        let has = |name: &&str| match &types {
-            Value::Array(several) => several.iter().any(|one| one == name),
-            one => one == name,
-        };
+        let types = types_in(Some(&types));
+        let limited = |key: &str| KEPT_FOR.iter().find(|(limits, _)| has_word(limits, key));
         put_into_words(&mut map, |key, value| match key {
-            _ if KEPT_FOR.iter().any(|(limit, of)| *limit == key && !of.iter().any(has)) => false,
+            _ if limited(key).is_some_and(|(_, of)| !types.iter().any(|one| has_word(of, one))) => false,
             "format" => value.as_str().is_some_and(|format| FORMATS.contains(&format)),
             "pattern" => value.as_str().is_some_and(is_simple_pattern),
             "enum" => value.as_array().is_some_and(|all| {
                 all.len() <= MOST_OPTIONS && !all.iter().any(|one| one.is_object() || one.is_array())
             }),
-            other => KEPT.contains(&other) || KEPT_FOR.iter().any(|(limit, _)| *limit == other),
+            other => KEPT.contains(&other) || limited(other).is_some(),
         });
         map
     }
@@ -184,18 +165,6 @@ impl Closing {
 
 fn anything() -> Value {
     json!({"type": ["string", "number", "boolean", "null"], "description": OTHERS})
-}
-
-fn as_text(mut map: Map<String, Value>, words: &str) -> Map<String, Value> {
-    let description = map.remove("description");
-    let mut out = Map::new();
-    out.insert("type".into(), json!("string"));
-    out.extend(description.map(|text| ("description".to_owned(), text)));
-    if let Some(Value::Array(options)) = map.remove("enum") {
-        add_words(&mut out, &types::options_in_words(&options, Lang::En));
-    }
-    add_words(&mut out, words);
-    out
 }
 
 /// A union keeps only its description and its branches.

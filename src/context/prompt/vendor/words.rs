@@ -72,6 +72,26 @@ pub fn add_words(map: &mut Map<String, Value>, words: &str) {
     map.insert("description".into(), Value::String(text));
 }
 
+/// A text in the place of a value that the API cannot describe.
+pub fn as_text(mut map: Map<String, Value>, type_name: &str, words: &str) -> Map<String, Value> {
+    let mut out = Map::new();
+    out.insert("type".into(), json!(type_name));
+    out.extend(map.remove("description").map(|text| ("description".to_owned(), text)));
+    if let Some(Value::Array(options)) = map.remove("enum") {
+        add_words(&mut out, &types::options_in_words(&options, Lang::En));
+    }
+    add_words(&mut out, words);
+    out
+}
+
+/// The schema of all items of an array, for an API that has no items by place.
+pub fn item_of(map: &mut Map<String, Value>, otherwise: Value) -> Value {
+    match (map.remove("prefixItems"), map.remove("items")) {
+        (Some(Value::Array(by_place)), _) => json!({"anyOf": by_place}),
+        (_, item) => item.unwrap_or(otherwise),
+    }
+}
+
 /// True for a pattern that every vendor's engine knows: look-around and groups with a flag are refused, and broken patterns.
 pub fn is_simple_pattern(pattern: &str) -> bool {
     !pattern.contains("(?") && jsonschema::options().build(&json!({"pattern": pattern})).is_ok()
