@@ -1,7 +1,8 @@
 //! A cache of prompt entries: a chat loop asks for the same prompt at every turn.
 
-use super::page::PromptStyle;
+use super::page::{PromptStyle, PromptTool};
 use parking_lot::Mutex;
+use std::borrow::Cow;
 use std::collections::HashMap;
 use std::sync::Arc;
 use toolhub_types::model::Lang;
@@ -17,24 +18,16 @@ const MAX_REMOVED: usize = 1_000;
 #[derive(Default)]
 pub struct PromptCache {
     entries: Mutex<HashMap<Arc<str>, CachedEntry, foldhash::fast::RandomState>>,
-    last: Mutex<Option<CachedPrompt>>,
-}
-
-/// The last prompt with all tools.
-struct CachedPrompt {
-    version: u64,
-    core: Vec<String>,
-    style: PromptStyle,
-    lang: Lang,
-    text: Arc<str>,
+    /// The last prompt with all tools.
+    last: Mutex<Option<(PromptKey<'static>, Arc<str>)>>,
 }
 
 /// Everything that a prompt with all tools depends on.
-#[derive(Clone, Copy)]
+#[derive(PartialEq)]
 pub struct PromptKey<'a> {
     /// The version of the registry.
     pub version: u64,
-    pub core: &'a [String],
+    pub core: Cow<'a, [String]>,
     pub style: PromptStyle,
     pub lang: Lang,
 }
@@ -45,25 +38,17 @@ struct CachedEntry {
     texts: [Option<Arc<str>>; 4],
 }
 
-/// A tool and the version of its definition.
-#[derive(Clone, Copy)]
-pub struct EntryVersion<'a> {
-    pub name: &'a Arc<str>,
-    /// Differs for every definition.
-    pub changed_at: u64,
-}
-
 impl PromptCache {
     /// The entry of a tool, rendered by `write` if it is not cached.
     pub fn entry(
         &self,
-        tool: EntryVersion<'_>,
+        tool: PromptTool<'_>,
         style: PromptStyle,
         lang: Lang,
         write: impl FnOnce(&mut String),
     ) -> Arc<str> {
         let place = 2 * usize::from(style == PromptStyle::Detailed) + usize::from(lang == Lang::Zh);
-        if let Some(kept) = self.entries.lock().get(tool.name)
+        if let Some(kept) = self.entries.lock().get(&tool.spec.name)
             && kept.changed_at == tool.changed_at
             && let Some(text) = &kept.texts[place]
         {
@@ -73,7 +58,7 @@ impl PromptCache {
         write(&mut text);
         let text: Arc<str> = text.into();
         let mut entries = self.entries.lock();
-        let kept = entries.entry(tool.name.clone()).or_default();
+        let kept = entries.entry(tool.spec.name.clone()).or_default();
         if kept.changed_at != tool.changed_at {
             *kept = CachedEntry { changed_at: tool.changed_at, ..CachedEntry::default() };
         }
@@ -87,17 +72,15 @@ impl PromptCache {
         key: PromptKey<'_>,
         write: impl FnOnce() -> Result<String, E>,
     ) -> Result<Arc<str>, E> {
-        if let Some(last) = &*self.last.lock()
-            && (last.version, last.style, last.lang) == (key.version, key.style, key.lang)
-            && last.core == key.core
+        if let Some((last, text)) = &*self.last.lock()
+            && *last == key
         {
-            return Ok(last.text.clone());
+            return Ok(text.clone());
         }
         let text: Arc<str> = write()?.into();
         if text.len() <= MAX_BYTES {
-            let PromptKey { version, core, style, lang } = key;
-            *self.last.lock() =
-                Some(CachedPrompt { version, core: core.to_vec(), style, lang, text: text.clone() });
+            let key = PromptKey { core: Cow::Owned(key.core.into_owned()), ..key };
+            *self.last.lock() = Some((key, text.clone()));
         }
         Ok(text)
     }
@@ -114,12 +97,13 @@ impl PromptCache {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use toolhub_types::model::ToolSpec;
 
     #[test]
     fn an_entry_is_rendered_once_for_each_definition() {
-        let (cache, name) = (PromptCache::default(), Arc::from("tool"));
+        let (cache, spec) = (PromptCache::default(), ToolSpec::named("tool"));
         let entry = |changed_at, style, text: &str| {
-            let tool = EntryVersion { name: &name, changed_at };
+            let tool = PromptTool { spec: &spec, changed_at };
             cache.entry(tool, style, Lang::En, |out| out.push_str(text)).to_string()
         };
         assert_eq!(entry(1, PromptStyle::Detailed, "old"), "old");
@@ -133,8 +117,8 @@ mod tests {
     fn removed_tools_are_dropped() {
         let cache = PromptCache::default();
         for number in 0..MAX_REMOVED + 10 {
-            let name = Arc::from(number.to_string());
-            cache.entry(EntryVersion { name: &name, changed_at: 0 }, PromptStyle::Compact, Lang::En, |_| ());
+            let spec = ToolSpec::named(number.to_string());
+            cache.entry(PromptTool { spec: &spec, changed_at: 0 }, PromptStyle::Compact, Lang::En, |_| ());
         }
         cache.tidy(5, |name| name.len() == 1);
         assert_eq!(cache.entries.lock().len(), 10);

@@ -22,5 +22,5 @@ mod types;
 pub mod vendor;
 
 pub use budget::{Count, TooSmall};
-pub use cache::{EntryVersion, PromptCache, PromptKey};
+pub use cache::{PromptCache, PromptKey};
 pub use page::{PromptPage, PromptStyle, PromptTool, render};

@@ -1,7 +1,7 @@
 //! The whole prompt: the user's text, the tools, and how to call them.
 
 use super::budget::{BudgetedPage, Count, TooSmall};
-use super::cache::{EntryVersion, PromptCache};
+use super::cache::PromptCache;
 use super::clean::shown_name;
 use super::entry::PromptEntry;
 use super::skills::SkillSection;
@@ -39,7 +39,8 @@ pub struct PromptPage<'a> {
 #[derive(Clone, Copy)]
 pub struct PromptTool<'a> {
     pub spec: &'a ToolSpec,
-    pub version: EntryVersion<'a>,
+    /// Differs for every definition.
+    pub changed_at: u64,
 }
 
 /// Where each kind of entry ends, in the order of the tools.
@@ -73,11 +74,16 @@ impl PromptPage<'_> {
     ) -> String {
         let mut out = String::with_capacity(self.base.len() + 1024 + 600 * detail.detailed);
         self.open(&mut out, detail.detailed > 0);
-        for at in 0..detail.detailed {
-            self.detailed(&mut out, names, at);
-        }
-        for at in detail.detailed..detail.compact {
-            self.compact(&mut out, names, at);
+        for (at, (tool, name)) in self.tools.iter().zip(names).take(detail.compact).enumerate() {
+            let style = if at < detail.detailed { PromptStyle::Detailed } else { PromptStyle::Compact };
+            let entry = self.cache.entry(*tool, style, self.lang, |text| {
+                let entry = PromptEntry::new(tool.spec, name, self.lang);
+                if style == PromptStyle::Detailed { entry.detailed(text) } else { entry.compact(text) }
+            });
+            let _ = match style {
+                PromptStyle::Detailed => writeln!(out, "{}. {entry}", at + 1),
+                _ => out.write_str(&entry),
+            };
         }
         if detail.compact > detail.detailed {
             out.push('\n');
@@ -111,23 +117,6 @@ impl PromptPage<'_> {
             (true, Lang::Zh) => "## 🔧 可用工具（详细信息）\n\n",
             (false, Lang::Zh) => "## 🔧 可用工具\n\n",
         });
-    }
-
-    fn detailed(&self, out: &mut String, names: &[Cow<'_, str>], at: usize) {
-        let PromptTool { spec, version } = self.tools[at];
-        let entry = self.cache.entry(version, PromptStyle::Detailed, self.lang, |text| {
-            PromptEntry::new(spec, &names[at], self.lang).detailed(text);
-        });
-        out.push_str(&(at + 1).to_string());
-        out.extend([". ", &entry, "\n"]);
-    }
-
-    fn compact(&self, out: &mut String, names: &[Cow<'_, str>], at: usize) {
-        let PromptTool { spec, version } = self.tools[at];
-        let entry = self.cache.entry(version, PromptStyle::Compact, self.lang, |text| {
-            PromptEntry::new(spec, &names[at], self.lang).compact(text);
-        });
-        out.push_str(&entry);
     }
 
     fn close(&self, out: &mut String, more: usize, catalogue: &SkillSection) {

@@ -68,14 +68,7 @@ impl SkillSection {
 
 /// Escapes a text so that it cannot end its element.
 fn escape(out: &mut String, text: &str) {
-    for c in text.chars() {
-        match c {
-            '<' => out.push_str("&lt;"),
-            '>' => out.push_str("&gt;"),
-            '&' => out.push_str("&amp;"),
-            c => out.push(c),
-        }
-    }
+    out.push_str(&text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;"));
 }
 
 const INTRODUCTION_EN: &str = "## 📚 Available Skills
@@ -107,7 +100,7 @@ const BRIEF_ZH: &str = "## 📚 可用技能
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::prompt::{Count, EntryVersion, PromptCache, PromptPage, PromptTool, render};
+    use crate::prompt::{Count, PromptCache, PromptPage, PromptTool, render};
     use std::sync::Arc;
 
     fn skill(name: &str, description: &str) -> ToolSpec {
@@ -116,7 +109,7 @@ mod tests {
     }
 
     fn rendered(tools: &[&ToolSpec], skills: &[&ToolSpec], budget: Option<(usize, Count<'_>)>) -> String {
-        let listed = |spec| PromptTool { spec, version: EntryVersion { name: &spec.name, changed_at: 0 } };
+        let listed = |spec| PromptTool { spec, changed_at: 0 };
         let tools: Vec<PromptTool<'_>> = tools.iter().copied().map(listed).collect();
         let (style, lang, cache) = (PromptStyle::Detailed, Lang::En, &PromptCache::default());
         let page = PromptPage { base: "", tools: &tools, skills, more: 0, style, lang, cache };

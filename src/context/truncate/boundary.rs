@@ -101,15 +101,8 @@ fn breaks_between(previous: char, next: char) -> bool {
     if previous.is_ascii() && next.is_ascii() || !(is_wide(previous) || is_wide(next)) {
         return false;
     }
-    let opens =
-        matches!(previous, '（' | '「' | '『' | '《' | '〈' | '【' | '［' | '〔' | '“' | '‘' | '(' | '[');
-    let closes = matches!(
-        next,
-        '、' | '，' | '。' | '．' | '：' | '；' | '！' | '？' | '）' | '」' | '』' | '》' | '〉' | '】'
-    ) || matches!(
-        next,
-        '］' | '〕' | '”' | '’' | '…' | '—' | 'ー' | '々' | '％' | ',' | '.' | ':' | ';' | '!' | '?'
-    ) || matches!(next, ')' | ']' | '%');
+    let opens = "（「『《〈【［〔“‘([".contains(previous);
+    let closes = "、，。．：；！？）」』》〉】］〕”’…—ー々％,.:;!?)]%".contains(next);
     !(opens || closes)
 }
 

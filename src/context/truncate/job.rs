@@ -62,30 +62,16 @@ impl<'a> CutJob<'a> {
             Lang::Zh => Language::Chinese,
             Lang::En => Language::of(window),
         };
-        match options.unit {
-            Unit::Chars => CutJob {
-                window,
-                whole,
-                limit,
-                total_chars,
-                total: total_chars,
-                estimated: false,
-                counter: &Chars,
-                noun: Noun::Characters,
-                language,
-            },
-            Unit::Tokens(counter) => CutJob {
-                window,
-                whole,
-                limit,
-                total_chars,
-                total: extrapolated(counter, window, window_chars, total_chars),
-                estimated: counter.estimated() || !whole,
-                counter,
-                noun: Noun::Tokens,
-                language,
-            },
-        }
+        let (counter, noun): (&dyn TokenCounter, _) = match options.unit {
+            Unit::Chars => (&Chars, Noun::Characters),
+            Unit::Tokens(counter) => (counter, Noun::Tokens),
+        };
+        let total = match noun {
+            Noun::Characters => total_chars,
+            Noun::Tokens => extrapolated(counter, window, window_chars, total_chars),
+        };
+        let estimated = noun == Noun::Tokens && (counter.estimated() || !whole);
+        CutJob { window, whole, limit, total_chars, total, estimated, counter, noun, language }
     }
 
     pub fn unchanged(&self) -> Truncated {

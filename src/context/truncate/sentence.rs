@@ -35,25 +35,7 @@ pub(super) fn is_stop(c: char) -> bool {
 
 /// Stops that need no space after them and have no other use.
 fn is_full_stop(c: char) -> bool {
-    matches!(
-        c,
-        '。' | '！'
-            | '？'
-            | '；'
-            | '…'
-            | '｡'
-            | '‼'
-            | '⁇'
-            | '⁈'
-            | '⁉'
-            | '।'
-            | '॥'
-            | '۔'
-            | '։'
-            | '።'
-            | '។'
-            | '။'
-    )
+    "。！？；…｡‼⁇⁈⁉।॥۔։።។။".contains(c)
 }
 
 fn is_quote(c: char) -> bool {
@@ -62,11 +44,7 @@ fn is_quote(c: char) -> bool {
 
 /// Characters that may close after a stop: quotes, brackets, and Markdown emphasis.
 fn is_closer(c: char) -> bool {
-    is_quote(c)
-        || matches!(
-            c,
-            ')' | ']' | '}' | '*' | '_' | '）' | '】' | '》' | '〉' | '］' | '〕' | '〗' | '｝' | '›'
-        )
+    is_quote(c) || ")]}*_）】》〉］〕〗｝›".contains(c)
 }
 
 /// The end of the sentence whose stop is at byte `at`, with its closing characters; `None` if the stop does not

@@ -1,10 +1,9 @@
 //! The prompt that shows tools to a model.
 
 use super::Hub;
+use std::borrow::Cow;
 use std::collections::HashSet;
-use toolhub_context::prompt::{
-    self, Count, EntryVersion, PromptKey, PromptPage, PromptStyle, PromptTool, TooSmall,
-};
+use toolhub_context::prompt::{self, Count, PromptKey, PromptPage, PromptStyle, PromptTool, TooSmall};
 use toolhub_registry::{NameEntry, Snapshot};
 use toolhub_types::model::{Lang, ToolSpec};
 
@@ -34,7 +33,7 @@ impl Hub {
             return self.written(&snapshot, request, budget);
         }
         let PromptRequest { base, core, style, lang, .. } = *request;
-        let key = PromptKey { version: snapshot.version(), core, style, lang };
+        let key = PromptKey { version: snapshot.version(), core: Cow::Borrowed(core), style, lang };
         let whole = self.prompts.whole(key, || {
             self.written(
                 &snapshot,
@@ -77,5 +76,5 @@ impl Hub {
 
 fn listed(entry: &NameEntry) -> Option<PromptTool<'_>> {
     let spec = entry.spec()?;
-    Some(PromptTool { spec, version: EntryVersion { name: &spec.name, changed_at: entry.changed_at } })
+    Some(PromptTool { spec, changed_at: entry.changed_at })
 }

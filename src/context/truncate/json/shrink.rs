@@ -45,6 +45,13 @@ struct Frame {
     level: usize,
 }
 
+impl Frame {
+    fn new(shape: NodeShape, index: usize, mark: MoreMark, level: usize) -> Self {
+        let (child, left, kept, end) = (index + 1, 0, Vec::new(), 0);
+        Frame { shape, child, left, kept, first: true, mark, end, promised: 0, level }
+    }
+}
+
 /// How a container marks that something is missing.
 #[derive(Clone, Copy)]
 enum MoreMark {
@@ -146,17 +153,7 @@ impl<'t> Writer<'t> {
         let node = self.tape.node(index);
         let (keep, children) = (node.keep as usize, node.children as usize);
         let mark = if keep < children { MoreMark::More(children - keep) } else { MoreMark::Nothing };
-        let mut frame = Frame {
-            shape: node.shape,
-            child: index + 1,
-            left: keep,
-            kept: Vec::new(),
-            first: true,
-            mark,
-            end: 0,
-            promised: 0,
-            level: usize::MAX,
-        };
+        let mut frame = Frame { left: keep, ..Frame::new(node.shape, index, mark, usize::MAX) };
         let mark = self.mark_text(mark, node.shape, 0).chars().count();
         frame.promised = node.size() - 2 - mark - usize::from(mark > 0 && keep > 0);
         frame.end = self.chars + 1 + frame.promised;
@@ -170,15 +167,8 @@ impl<'t> Writer<'t> {
         let part = if node.shape == NodeShape::Array { 4 } else { 8 };
         let share = (inner / part).max(ATOM);
         let mut frame = Frame {
-            shape: node.shape,
-            child: index + 1,
-            left: 0,
-            kept: Vec::new(),
-            first: true,
-            mark: self.best_mark(index, inner),
             end: self.chars + 1 + inner,
-            promised: 0,
-            level: share,
+            ..Frame::new(node.shape, index, self.best_mark(index, inner), share)
         };
         let cost = self.mark_size(&frame);
         let ranked = self.ranked(index);
