@@ -1,13 +1,12 @@
 //! Deeds in a text: past forms of the verbs by which names are judged before a call, and words that mean the same.
 
 use super::bilingual::bilingual;
+use super::intent::{VERBS, WIDE_VERBS};
 use super::tables::{is_stop, synonyms};
 use rust_stemmers::{Algorithm, Stemmer};
 use std::collections::{BTreeSet, HashMap};
 use std::sync::LazyLock;
-use toolhub_text::{
-    ACTING, ACTING_OR_NOUN, ACTING_OR_NOUN_WIDE, ACTING_WHEN_LEADING, ACTING_WIDE, RunKind, first_run, words,
-};
+use toolhub_text::{RunKind, first_run, words};
 
 /// Past forms that no rule gives. Verbs whose meaning is in their object ("made sure", "took a look") are left out: they claim
 /// nothing.
@@ -67,17 +66,19 @@ fn doubles(once: &str, stem: &str) -> bool {
 }
 
 fn acting(word: &str) -> Option<&'static str> {
-    [ACTING, ACTING_OR_NOUN, ACTING_WHEN_LEADING]
-        .iter()
-        .find_map(|verbs| verbs.iter().find(|verb| **verb == word))
-        .copied()
+    VERBS.get_key_value(word).map(|(verb, _)| *verb)
+}
+
+/// The Chinese verbs that begin with a character.
+fn wide_verbs(first: char) -> impl Iterator<Item = &'static str> + Clone {
+    WIDE_VERBS.get(&first).into_iter().flatten().copied()
 }
 
 /// The longest verbs in a run of Chinese characters, from left to right.
 fn wide_deeds(run: &str, from: usize, found: &mut Vec<Deed>) {
     let (mut rest, mut start) = (run, from);
     while let Some(c) = rest.chars().next() {
-        let verbs = ACTING_WIDE.iter().chain(ACTING_OR_NOUN_WIDE).filter(|verb| rest.starts_with(**verb));
+        let verbs = wide_verbs(c).filter(|verb| rest.starts_with(verb));
         let (width, len) = match verbs.max_by_key(|verb| verb.len()) {
             Some(verb) => {
                 let width = verb.chars().count();
@@ -108,19 +109,13 @@ fn split_deed(run: &str, at: usize, start: usize) -> Option<Deed> {
         return None;
     }
     let near = if object.is_empty() { before } else { object };
-    let verbs = || ACTING_WIDE.iter().chain(ACTING_OR_NOUN_WIDE).filter(|verb| verb.starts_with(head));
-    let named = verbs().find(|verb| near.contains(&verb[head.len_utf8()..]));
-    let verb = named.copied().or_else(|| HEADS.get(&head).copied())?;
+    let named = wide_verbs(head).find(|verb| near.contains(&verb[head.len_utf8()..]));
+    let verb = named.or_else(|| HEADS.get(&head).copied())?;
     Some(Deed { start, end: start + 1 + usize::from(complement.is_some()), verb })
 }
 
 /// The first characters of several verbs, more than half of which have a meaning in common; and one that has it.
 static HEADS: LazyLock<HashMap<char, &'static str>> = LazyLock::new(|| {
-    let mut heads: HashMap<char, Vec<&'static str>> = HashMap::new();
-    for verb in ACTING_WIDE.iter().chain(ACTING_OR_NOUN_WIDE) {
-        heads.entry(verb.chars().next().unwrap_or_default()).or_default().push(verb);
-    }
-    heads.retain(|_, verbs| verbs.len() > 1);
     let shared = |verbs: &[&'static str]| {
         let means: Vec<_> = verbs.iter().map(|verb| meanings(verb)).collect();
         let has = |meaning: &String| means.iter().filter(|all| all.contains(meaning)).count();
@@ -128,7 +123,8 @@ static HEADS: LazyLock<HashMap<char, &'static str>> = LazyLock::new(|| {
         let of = means.iter().position(|all| all.contains(meaning))?;
         (2 * most > verbs.len()).then(|| verbs[of])
     };
-    heads.into_iter().filter_map(|(head, verbs)| Some((head, shared(&verbs)?))).collect()
+    let heads = WIDE_VERBS.iter().filter(|(_, verbs)| verbs.len() > 1);
+    heads.filter_map(|(head, verbs)| Some((*head, shared(verbs)?))).collect()
 });
 
 /// Verbs that do the same to a thing, whatever they mean beside it.

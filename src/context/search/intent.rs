@@ -52,13 +52,13 @@ pub fn asks_to_read(text: &str) -> bool {
 }
 
 /// The English verbs that act, and whether each is one wherever it stands.
-static VERBS: LazyLock<HashMap<&'static str, bool, RandomState>> = LazyLock::new(|| {
+pub static VERBS: LazyLock<HashMap<&'static str, bool, RandomState>> = LazyLock::new(|| {
     let or_noun = ACTING_OR_NOUN.iter().chain(ACTING_WHEN_LEADING).map(|verb| (*verb, false));
     or_noun.chain(ACTING.iter().map(|verb| (*verb, true))).collect()
 });
 
 /// The Chinese ones, by their first character.
-static WIDE_VERBS: LazyLock<HashMap<char, Vec<&'static str>, RandomState>> = LazyLock::new(|| {
+pub static WIDE_VERBS: LazyLock<HashMap<char, Vec<&'static str>, RandomState>> = LazyLock::new(|| {
     let mut verbs: HashMap<char, Vec<_>, _> = HashMap::default();
     for verb in ACTING_WIDE.iter().chain(ACTING_OR_NOUN_WIDE) {
         verbs.entry(verb.chars().next().unwrap_or_default()).or_default().push(*verb);

@@ -98,22 +98,15 @@ impl FieldReading<'_> {
             return;
         }
         let description = start_of(&spec.description, DESCRIPTION_BYTES);
-        self.sentences(description);
+        self.text(Field::Lead, description);
         let mut left = PARAMETER_BYTES;
         self.parameters(&spec.parameters, &spec.parameters, DEPTH, &mut left);
     }
 
-    fn sentences(&mut self, description: &str) {
-        each_word(description, |word| {
-            let field = if word.sentence == 0 { Field::Lead } else { Field::Rest };
-            self.lengths[field as usize] += length(word.kind);
-            let term = self.dictionary.enter(&word);
-            self.count(field, term);
-        });
-    }
-
     fn text(&mut self, field: Field, text: &str) {
         each_word(text, |word| {
+            let is_later = field == Field::Lead && word.sentence > 0;
+            let field = if is_later { Field::Rest } else { field };
             self.lengths[field as usize] += length(word.kind);
             let term = self.dictionary.enter(&word);
             self.count(field, term);

@@ -64,6 +64,14 @@ impl ModelAnswer {
         error_line(&self.tool, LONGEST_NAME)
     }
 
+    /// Text and warnings as members of an object.
+    fn outcome(&self) -> Map<String, Value> {
+        let key = if self.success { "result" } else { "error" };
+        let warnings =
+            (!self.warnings.is_empty()).then(|| ("warnings".to_owned(), self.warnings.clone().into()));
+        [Some((key.to_owned(), self.text.clone().into())), warnings].into_iter().flatten().collect()
+    }
+
     /// The warnings as one sentence.
     fn note(&self) -> Option<String> {
         (!self.warnings.is_empty()).then(|| match self.lang {
@@ -120,10 +128,7 @@ fn tagged(answer: &ModelAnswer) -> String {
     block.insert("id".into(), line(&answer.id).into());
     block.insert("tool_name".into(), answer.name().into());
     block.insert("success".into(), answer.success.into());
-    block.insert(if answer.success { "result" } else { "error" }.into(), answer.text.clone().into());
-    if !answer.warnings.is_empty() {
-        block.insert("warnings".into(), answer.warnings.clone().into());
-    }
+    block.extend(answer.outcome());
     // A result may contain our own tags. Escaped in JSON they are the same text, but cannot open or close a block.
     spaced(&Value::Object(block)).replace("</", "<\\/").replace("<tool_", "\\u003ctool_")
 }
@@ -163,18 +168,13 @@ fn anthropic(answer: &ModelAnswer) -> Value {
 }
 
 fn gemini(answer: &ModelAnswer) -> Value {
-    let mut response = Map::new();
-    response.insert(if answer.success { "result" } else { "error" }.into(), answer.text.clone().into());
-    if !answer.warnings.is_empty() {
-        response.insert("warnings".into(), answer.warnings.clone().into());
-    }
     let mut written = Map::new();
     // Gemini rejects an id that it did not issue, and then matches results by position.
     if answer.id_from_model {
         written.insert("id".into(), answer.id.clone().into());
     }
     written.insert("name".into(), answer.name().into());
-    written.insert("response".into(), response.into());
+    written.insert("response".into(), answer.outcome().into());
     if !answer.images.is_empty() {
         let part = |image: &ImageData| json!({"inlineData": {"mimeType": image.mime, "data": image.data}});
         written.insert("parts".into(), answer.images.iter().map(part).collect());

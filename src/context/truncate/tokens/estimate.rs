@@ -11,53 +11,34 @@ use crate::truncate::chars::is_wide;
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Estimate;
 
-/// The kind of characters in a run.
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Class {
-    Space,
-    LineEnd,
-    Latin,
-    Digit,
-    Sign,
-    Wide,
-    Hangul,
-    Letter,
-    Symbol,
-}
+/// A kind of characters: its sign, and the tokens of a run of them, as a fraction of its characters.
+type Class = (char, usize, usize);
+
+/// A space goes with the word after it; indentation is a token of its own.
+const SPACE: Class = (' ', 0, 1);
 
 fn class(c: char) -> Class {
     match c {
-        'a'..='z' | 'A'..='Z' => Class::Latin,
-        '0'..='9' => Class::Digit,
-        '\n' | '\r' => Class::LineEnd,
-        _ if c.is_whitespace() => Class::Space,
-        _ if c.is_ascii() => Class::Sign,
-        _ if is_wide(c) => Class::Wide,
-        '\u{ac00}'..='\u{d7a3}' => Class::Hangul,
-        _ if c.is_alphanumeric() => Class::Letter,
-        _ => Class::Symbol,
+        'a'..='z' | 'A'..='Z' => ('a', 1, 8),
+        '0'..='9' => ('0', 1, 3),
+        '\n' | '\r' => ('\n', 1, 2),
+        _ if c.is_whitespace() => SPACE,
+        _ if c.is_ascii() => ('!', 1, 2),
+        _ if is_wide(c) => ('字', 1, 1),
+        '\u{ac00}'..='\u{d7a3}' => ('한', 3, 4),
+        _ if c.is_alphanumeric() => ('д', 1, 2),
+        _ => ('☺', 2, 1),
     }
 }
 
 /// The tokens of the first `run` characters of a run; never fewer for a longer run.
 fn cost(class: Class, run: usize) -> usize {
-    match class {
-        // A space goes with the word after it; indentation is a token of its own.
-        Class::Space => usize::from(run > 1),
-        Class::LineEnd => run.div_ceil(2),
-        Class::Latin => run.div_ceil(8),
-        Class::Digit => run.div_ceil(3),
-        Class::Sign => run.div_ceil(2),
-        Class::Wide => run,
-        Class::Hangul => (run * 3).div_ceil(4),
-        Class::Letter => run.div_ceil(2),
-        Class::Symbol => run * 2,
-    }
+    if class == SPACE { usize::from(run > 1) } else { (run * class.1).div_ceil(class.2) }
 }
 
 /// Calls `visit` with the index after each character and the tokens so far, until it returns `false`.
 fn walk(text: &str, mut visit: impl FnMut(usize, usize) -> bool) {
-    let (mut before, mut current, mut run) = (0, Class::Space, 0);
+    let (mut before, mut current, mut run) = (0, SPACE, 0);
     for (at, c) in text.char_indices() {
         let class = class(c);
         if class != current {
