@@ -6,6 +6,7 @@ use super::schema::SchemaShape;
 use super::types::{Types, default};
 use serde_json::Value;
 use std::fmt::Write;
+use std::iter::repeat_n;
 use toolhub_types::model::Lang;
 use toolhub_types::model::{Safety, ToolSpec};
 
@@ -120,7 +121,7 @@ impl<'a> PromptEntry<'a> {
     ) {
         let properties = shape.properties();
         for (at, (name, _)) in properties.iter().enumerate() {
-            pad(out, indent);
+            out.extend(repeat_n("  ", indent));
             if self.lines == MAX_LINES {
                 let more = properties.len() - at;
                 let _ = match self.lang {
@@ -138,13 +139,8 @@ impl<'a> PromptEntry<'a> {
             let documented = doc.and_then(|doc| doc.parameter(name));
             let words = inner.text("description").filter(|text| !text.trim().is_empty()).or(documented);
             self.described(out, words, inner.get("default"));
-            let is_required = shape.requires(name);
-            out.push_str(match (is_required, self.lang) {
-                (true, Lang::En) => " [required]\n",
-                (false, Lang::En) => " [optional]\n",
-                (true, Lang::Zh) => " [必需]\n",
-                (false, Lang::Zh) => " [可选]\n",
-            });
+            let (en, zh) = if shape.requires(name) { ("required", "必需") } else { ("optional", "可选") };
+            let _ = writeln!(out, " [{}]", self.lang.pick(en, zh));
             self.below(out, &inner, indent + 1, depth + 1);
         }
     }
@@ -233,19 +229,13 @@ impl<'a> PromptEntry<'a> {
     /// `- option 1, Name:`, above its fields.
     fn label(&mut self, out: &mut String, indent: usize, word: &str, number: usize, name: Option<&str>) {
         self.lines += 1;
-        pad(out, indent);
+        out.extend(repeat_n("  ", indent));
         let _ = write!(out, "- {word} {number}");
         if let Some(name) = name {
             out.push_str(", ");
             push_line(out, name, SUMMARY, self.lang);
         }
         out.push_str(":\n");
-    }
-}
-
-fn pad(out: &mut String, indent: usize) {
-    for _ in 0..indent {
-        out.push_str("  ");
     }
 }
 

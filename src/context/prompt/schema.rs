@@ -237,24 +237,10 @@ fn keyword<'a>(schema: &'a Map<String, Value>, key: &str) -> Option<&'a Value> {
     schema.iter().find(|(known, _)| *known == key).map(|(_, value)| value)
 }
 
-/// The target of a reference inside the document.
+/// The target of a reference inside the document. References are parts of URLs: `%24defs` is `$defs`.
 pub fn target<'a>(root: &'a Value, reference: &str) -> Option<&'a Value> {
     let pointer = reference.strip_prefix('#')?;
-    named(root, pointer).or_else(|| root.pointer(pointer)).or_else(|| root.pointer(&unescaped(pointer)))
-}
-
-/// The common case: all steps are keys without escapes.
-fn named<'a>(root: &'a Value, pointer: &str) -> Option<&'a Value> {
-    let mut steps = pointer.strip_prefix('/')?.split('/');
-    steps.try_fold(root, |value, step| match step.contains('~') {
-        true => None,
-        false => keyword(value.as_object()?, step),
-    })
-}
-
-/// References are parts of URLs: `%24defs` is `$defs`.
-fn unescaped(pointer: &str) -> Cow<'_, str> {
-    percent_decode_str(pointer).decode_utf8_lossy()
+    root.pointer(pointer).or_else(|| root.pointer(&percent_decode_str(pointer).decode_utf8_lossy()))
 }
 
 #[cfg(test)]

@@ -10,7 +10,7 @@ use super::weights::{
     TRANSLATION, TYPO, WORDS_OF_PAIR, WORDS_OF_SENTENCE,
 };
 use super::word_vectors::{Direction, VectorSum, word_vectors};
-use super::words::{WordKind, each_wide_run, each_word, start_of};
+use super::words::{Word, WordKind, each_wide_run, each_word, start_of};
 
 /// Only the beginning of a longer query is read.
 const BYTES: usize = 8_000;
@@ -69,29 +69,28 @@ impl Query {
             typos: 0,
         };
         let text = start_of(text, BYTES);
-        let words = query_words(text);
-        let only_stops = words.iter().all(|word| is_stop(&word.text));
-        for QueryWord { text, kind, position, sentence, quoted } in &words {
-            let (kind, sentence) = (*kind, *sentence);
+        let mut only_stops = true;
+        each_word(unquoted(text), |word| only_stops &= is_stop(word.text));
+        each_word(unquoted(text), |Word { text, kind, position, sentence, quoted }| {
             let stop = is_stop(text) && !only_stops;
             let mut weight = if stop { STOP } else { 1.0 };
-            weight *= if *quoted { QUOTED } else { 1.0 };
+            weight *= if quoted { QUOTED } else { 1.0 };
             weight *= if kind == WordKind::Number { NUMBER } else { 1.0 };
             let known = reading.mentioned.len();
             reading.word(text, kind, weight, sentence);
             if !stop && !quoted && matches!(kind, WordKind::Word | WordKind::Number | WordKind::Pair) {
                 reading.ask(known, sentence);
             }
-            reading.joined(text, kind, *position, sentence);
+            reading.joined(text, kind, position, sentence);
             if !stop {
-                reading.point(text, kind, if *quoted { QUOTED } else { 1.0 }, sentence);
+                reading.point(text, kind, if quoted { QUOTED } else { 1.0 }, sentence);
             }
             if !stop && !quoted {
                 reading.short_and_long(text, kind, weight, sentence);
                 reading.synonyms(text, kind, weight, sentence);
                 reading.add_chinese(text, kind, weight, sentence);
             }
-        }
+        });
         each_wide_run(text, |run, sentence| reading.add_english(run, sentence));
         let weight = if reading.words() < LONG_QUERY { CAPABILITY } else { CAPABILITY_OF_LONG };
         for term in capabilities.filter_map(|tag| index.dictionary.find_capability(tag)) {
@@ -109,29 +108,6 @@ impl Query {
         let at = self.terms.binary_search_by_key(&term, |wanted| wanted.term).ok()?;
         Some(&self.terms[at])
     }
-}
-
-/// One word of the query.
-struct QueryWord {
-    text: String,
-    kind: WordKind,
-    position: u32,
-    sentence: u32,
-    quoted: bool,
-}
-
-fn query_words(text: &str) -> Vec<QueryWord> {
-    let mut words = Vec::new();
-    each_word(unquoted(text), |word| {
-        words.push(QueryWord {
-            text: word.text.to_owned(),
-            kind: word.kind,
-            position: word.position,
-            sentence: word.sentence,
-            quoted: word.quoted,
-        });
-    });
-    words
 }
 
 /// The text inside quotation marks that enclose all of it: they do not set anything apart.

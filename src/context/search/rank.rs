@@ -103,7 +103,7 @@ fn finalists(scores: &[f32], most: usize) -> Vec<Finalist> {
 
 fn rerank(index: &Index, query: &Query, found: &mut [Finalist]) {
     let all: f32 = query.terms.iter().map(|wanted| wanted.weight).sum();
-    let Parts { by_sentence, matched, asked } = parts(index, query, found);
+    let (by_sentence, matched, asked) = parts(index, query, found);
     for (one, parts) in found.iter_mut().zip(by_sentence.chunks(query.sentences)) {
         one.score = parts.iter().sum();
     }
@@ -151,17 +151,9 @@ fn read_first(index: &Index, found: &mut [Finalist]) {
     }
 }
 
-/// What each finalist has of the query.
-struct Parts {
-    /// For each finalist and each sentence of the query: the score.
-    by_sentence: Vec<f32>,
-    /// For each finalist: the matched weight of the query.
-    matched: Vec<f32>,
-    /// For each finalist and each sentence: the number of words, without grammar.
-    asked: Vec<f32>,
-}
-
-fn parts(index: &Index, query: &Query, found: &[Finalist]) -> Parts {
+/// What each finalist has of the query: for each sentence the score, in all the matched weight, and for each sentence the number of
+/// words, without grammar.
+fn parts(index: &Index, query: &Query, found: &[Finalist]) -> (Vec<f32>, Vec<f32>, Vec<f32>) {
     let cells = found.len() * query.sentences;
     let (mut by_sentence, mut asked) = (vec![0.0; cells], vec![0.0; cells]);
     let mut matched = vec![0.0; found.len()];
@@ -177,7 +169,7 @@ fn parts(index: &Index, query: &Query, found: &[Finalist]) -> Parts {
             }
         }
     }
-    Parts { by_sentence, matched, asked }
+    (by_sentence, matched, asked)
 }
 
 /// The share of a name that the query mentions, weighted by rarity.

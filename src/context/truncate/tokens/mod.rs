@@ -17,7 +17,10 @@ pub use tiktoken::Tiktoken;
 /// A counter from the content of a file: a `tokenizer.json`, or a tiktoken file of `base64 rank` lines. The
 /// encoding of a tiktoken file is recognised by its name (`cl100k_base.tiktoken`), otherwise by its size.
 pub fn load(name: &str, content: &[u8]) -> Result<Box<dyn TokenCounter>, LoadError> {
-    if content.trim_ascii_start().starts_with(b"{") { load_json(content) } else { load_ranks(name, content) }
+    if content.trim_ascii_start().starts_with(b"{") {
+        return load_json(content);
+    }
+    Ok(Box::new(Tiktoken::from_ranks(name, content)?))
 }
 
 #[cfg(feature = "tokenizers")]
@@ -28,8 +31,4 @@ fn load_json(content: &[u8]) -> Result<Box<dyn TokenCounter>, LoadError> {
 #[cfg(not(feature = "tokenizers"))]
 fn load_json(_content: &[u8]) -> Result<Box<dyn TokenCounter>, LoadError> {
     Err(LoadError::NotBuilt("tokenizers"))
-}
-
-fn load_ranks(name: &str, content: &[u8]) -> Result<Box<dyn TokenCounter>, LoadError> {
-    Ok(Box::new(Tiktoken::from_ranks(name, content)?))
 }
