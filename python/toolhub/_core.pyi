@@ -1287,9 +1287,9 @@ def in_digits(text: str) -> str:
     A text with its numbers in digits.
     """
 
-def in_language(sentence: str, lang: str) -> str:
+def in_language(template: str, lang: str) -> str:
     """
-    A sentence of the hub in a language.
+    The template of a sentence in a language, where its places are numbered; a text that is not in the table stays.
     """
 
 def in_thread(function: Any) -> ThreadCall:

@@ -4,7 +4,7 @@
 """
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
+from typing import TYPE_CHECKING, Any, NamedTuple, Self, TypeVar
 
 from . import _core, _user_functions
 from ._checks import check_mapping, check_path, check_seconds, check_text, check_whole
@@ -189,13 +189,31 @@ def failed_result(tool: str, kind: ErrorKind | str, message: str) -> ToolResult:
     return _core.failed_result(tool, ErrorKind(kind), message)
 
 
+class Message(str):
+    """A sentence of the package in English, and what it was made of: a template, by which it is found in other languages."""
+
+    template: str
+    arguments: tuple[Any, ...]
+
+    def __new__(cls, template: str, *arguments: Any) -> Self:
+        made = super().__new__(cls, template.format(*arguments))
+        made.template, made.arguments = template, arguments
+        return made
+
+    def __reduce__(self) -> tuple[type[str], tuple[str]]:
+        return str, (str(self),)
+
+
 def in_language(sentence: str, lang: Lang) -> str:
     """A sentence of the package in a language; other texts stay as they are.
 
     >>> in_language("The result is empty.", "zh")
     '结果为空。'
     """
-    return _core.in_language(sentence, lang)
+    if not isinstance(sentence, Message):
+        return _core.in_language(sentence, lang)
+    given = (in_language(one, lang) if isinstance(one, Message) else one for one in sentence.arguments)
+    return _core.in_language(sentence.template, lang).format(*given)
 
 
 async def ask(llm: Any, prompt: str) -> str:

@@ -4,8 +4,19 @@ from collections.abc import Iterator, Mapping
 from itertools import chain, repeat
 from typing import Any
 
-from ..kit import check_mapping, check_whole
+from ..kit import Message, check_mapping, check_whole
 from ..permissions import Permissions
+
+_USED_UP = {
+    "rounds": ("The budget is used up: {} round.", "The budget is used up: {} rounds."),
+    "calls": ("The budget is used up: {} call.", "The budget is used up: {} calls."),
+    "tokens": ("The budget is used up: {} token.", "The budget is used up: {} tokens."),
+    "uses": ("The budget is used up: {} use of {}.", "The budget is used up: {} uses of {}."),
+}
+
+
+def _used_up(what: str, limit: int, *of: str) -> str:
+    return Message(_USED_UP[what][limit != 1], f"{limit:,}", *of)
 
 
 class Budget:
@@ -115,7 +126,7 @@ class Budget:
         for budget in self._levels():
             limit = budget.limits[what]
             if limit is not None and budget._spent[what] >= limit:
-                return f"The budget is used up: {limit:,} {what if limit != 1 else what[:-1]}."
+                return _used_up(what, limit)
         return None
 
     def _overused(self, tool: str) -> str | None:
@@ -126,7 +137,5 @@ class Budget:
                     continue
                 used = sum(count for name, count in budget._used.items() if matches.may_allow(name))
                 if used >= most:
-                    if most == 1:
-                        return f"The budget is used up: 1 use of {pattern!r}."
-                    return f"The budget is used up: {most:,} uses of {pattern!r}."
+                    return _used_up("uses", most, repr(pattern))
         return None

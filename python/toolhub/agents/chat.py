@@ -116,7 +116,9 @@ class ChatLoop(AnsweringAgent):
                     kept["format"] = self._format
                     return run.paused({**kept, **talk.state()}, waiting)
                 if talk.held is None and talk.rounds >= self.profile.max_rounds:
-                    raise self.view.stop("rounds", f"There is no answer after {talk.rounds} rounds.")
+                    raise self.view.stop(
+                        "rounds", kit.Message("There is no answer after {} rounds.", talk.rounds)
+                    )
                 text = await self._round(run, talk)
                 if isinstance(text, str):
                     return await self._conclude(run, talk, text)
@@ -231,10 +233,11 @@ class ChatLoop(AnsweringAgent):
         rounds, length = talk.made.circle(key)
         talk.made.add(key)
         if talk.repeats > self._max_repeats + 1:
-            why = f"The model made the same call {talk.repeats} times in a row: {name}."
+            why = kit.Message("The model made the same call {} times in a row: {}.", talk.repeats, name)
             return talk.refuse(name, self.view.stop("repeated", why))
         if rounds > self._max_repeats:
-            why = f"The model made the same {length} calls in a circle, {rounds} times with the same results: {name}."
+            said_so = "The model made the same {} calls in a circle, {} times with the same results: {}."
+            why = kit.Message(said_so, length, rounds, name)
             return talk.refuse(name, self.view.stop("repeated", why))
         if max(talk.repeats - 1, rounds) >= self._max_repeats:
             talk.made.refused()
@@ -267,7 +270,7 @@ class ChatLoop(AnsweringAgent):
     async def _conclude(self, run: AgentRun, talk: ChatState, text: str) -> AgentAnswer:
         known = "\n".join(str(one.get("content", "")) for one in self.messages if one.get("role") == "user")
         undone = [
-            self.view.say(f"The call of {one['tool']!r} did not succeed: {one['error']}")
+            self.view.say(kit.Message("The call of {} did not succeed: {}", repr(one["tool"]), one["error"]))
             for one in talk.undone(run.id, self.view)
         ]
         checked = await verified_in_time(

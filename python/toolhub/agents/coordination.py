@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from os import PathLike
 from typing import TYPE_CHECKING, Any, cast
 
-from ..kit import check_whole
+from ..kit import Message, check_whole
 from ..options import Model
 from ..permissions import Approve
 from .answering import AnsweringAgent
@@ -138,7 +138,9 @@ class CoordinationAgent(AnsweringAgent):
     async def _conclude(self, run: AgentRun, plan: Plan, results: Results) -> AgentAnswer:
         ordered = [results[step.id] for step in plan if step.id in results]
         failed = [(one.id, reasoned_away(one) if one.success else one.error) for one in ordered]
-        errors = [self.view.say(f"Step {id}: {error}") for id, error in failed if error is not None]
+        errors = [
+            self.view.say(Message("Step {}: {}", id, error)) for id, error in failed if error is not None
+        ]
         steps = [dict(one) for one in ordered]
         stop = next((one for one in ordered if one.stopped), None)
         good = [one for one in ordered if one.success and one.result.strip()]
@@ -158,7 +160,7 @@ class CoordinationAgent(AnsweringAgent):
         earlier = [one for one in good if one is not last]
         # What could have changed something and failed is not made up for by another result.
         undone = [
-            f"The call of {step.tool_type!r} did not succeed: {result.error}"
+            Message("The call of {} did not succeed: {}", repr(step.tool_type), result.error)
             for step in plan
             if (result := results.get(step.id)) is not None
             if not result.success and self.view.step_safety(step) != "harmless"

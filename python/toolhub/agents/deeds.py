@@ -10,7 +10,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, NamedTuple, cast
 
 from .. import kit
-from ..kit import in_digits, whole, words
+from ..kit import Message, in_digits, whole, words
 from .facts import references_of
 from .figures import parts
 
@@ -156,19 +156,19 @@ def undone(answer: str, calls: Calls, question: str) -> Iterator[str]:
         problem = None
         if not done and (claim.kind == "own" or claim.verb not in told):
             if tried:
-                problem = "but the call did not succeed"
+                problem = Message("but the call did not succeed")
             elif any(claim.opposes(one) and not one.sides & sides and claim.is_about(one) for one in acted):
-                problem = "but a call did the contrary"
+                problem = Message("but a call did the contrary")
             elif claim.kind == "own" or (claim.kind == "perfect" and claim.means & asked):
                 kind = _DELETES & claim.means
                 done = [call for call in spare if call.does is None or _DELETES & call.does == kind][:1]
                 spare = [call for call in spare if call not in done]
                 if not done and not (claim.verb in _CALLING and any(call.is_done for call in calls)):
-                    problem = "but no call did that"
+                    problem = Message("but no call did that")
         if done:
             problem = _missing(claim, done, [call for call in failed if call in same], calls, answer)
         if problem:
-            yield f"The answer says {claim.said!r}, {problem} ({claim.verb})."
+            yield Message("The answer says {}, {} ({}).", repr(claim.said), problem, claim.verb)
 
 
 def _missing(claim: _Claim, done: Calls, failed: Calls, calls: Calls, answer: str) -> str | None:
@@ -179,9 +179,9 @@ def _missing(claim: _Claim, done: Calls, failed: Calls, calls: Calls, answer: st
     for target in sorted({target for call in left for target in call.targets} - reached):
         pattern = rf"(?<![A-Za-z0-9_]){re.escape(target)}(?![A-Za-z0-9_])"
         if len(target) > 1 and re.search(pattern, clause.lower()):
-            return f"but the call for {target!r} did not succeed"
+            return Message("but the call for {} did not succeed", repr(target))
     if left and _says_all(claim, len(done) + len(left), left[0]):
-        return f"but only {len(done)} of {len(done) + len(left)} calls succeeded"
+        return Message("but only {} of {} calls succeeded", len(done), len(done) + len(left))
     ours = set(map(id, done))
     others = [call for call in calls if call.is_done and id(call) not in ours]
     given = [value for call in done for value in call.given]
@@ -191,7 +191,7 @@ def _missing(claim: _Claim, done: Calls, failed: Calls, calls: Calls, answer: st
     named = (one for one in references_of(clause) if _kind(one) in kinds and one.lower() not in known)
     elsewhere = "\n".join(call.text for call in others)
     name = next(named, None) or kit.unreached(whole(clause), whole(answer), given, known, elsewhere)
-    return None if name is None else f"but no call was for {name!r}"
+    return None if name is None else Message("but no call was for {}", repr(name))
 
 
 def _kind(reference: str) -> str:

@@ -11,7 +11,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any, cast
 
-from ..kit import in_digits, readable
+from ..kit import Message, in_digits, readable
 from ..ledger import LedgerRow
 from .deeds import Call, undone
 from .facts import Date, collapsed, dates_of, numbers_of, quotations_of, references_of, times_meant, times_of
@@ -34,10 +34,15 @@ _COMPARES = "no|not|than|below|under|above|over|least|most|within|almost|about"
 _DENIES = re.compile(rf"(?i)\b(?:{_COMPARES})\b|n['’]t\b|[不没非未超低高多少近约内]")
 """Where a sentence denies or compares, a number in it may be one of the question."""
 
+_NUMBER, _DATE, _TIME = (
+    "The number {} is not in the results.",
+    "The date {} is not in the results.",
+    "The time {} is not in the results.",
+)
 _VALUES: dict[str, Callable[[str], Iterator[tuple[Any, str]]]] = {
-    "number": numbers_of,
-    "date": lambda text: ((date[1:], written) for date, written in dates_of(text)),
-    "time": lambda text: (((time[0] % 12, time[1]), written) for time, written in times_of(text)),
+    _NUMBER: numbers_of,
+    _DATE: lambda text: ((date[1:], written) for date, written in dates_of(text)),
+    _TIME: lambda text: (((time[0] % 12, time[1]), written) for time, written in times_of(text)),
 }
 
 
@@ -100,21 +105,21 @@ class Evidence:
     def _unknown(self, answer: str) -> Iterator[str]:
         for quoted in quotations_of(answer):
             if _flat(quoted) not in self._flat:
-                yield f"The quotation {quoted!r} is not in the results."
+                yield Message("The quotation {} is not in the results.", repr(quoted))
         for written in references_of(answer):
             low = written.lower().rstrip("/")
             # A folder and the name of a file in it may be in different places.
             parts = [low] if "://" in low else low.rsplit("/", 1)
             if low not in self._low and ("" in parts or not all(part in self._low for part in parts)):
-                yield f"The address or file {written} is not in the results."
+                yield Message("The address or file {} is not in the results.", written)
         answer = in_digits(answer)
         yield from self._only_asked(answer)
         for date, written in dates_of(answer):
             if not self._has_date(date):
-                yield f"The date {written} is not in the results."
+                yield Message(_DATE, written)
         for time, written in times_of(answer):
             if not times_meant(time, written) & self._clock:
-                yield f"The time {written} is not in the results."
+                yield Message(_TIME, written)
         yield from self._figures.wrong(answer)
 
     def _only_asked(self, answer: str) -> Iterator[str]:
@@ -122,12 +127,12 @@ class Evidence:
         if not _ASKS.search(self._question) or _DENIES.search(self._question + answer):
             return
         asked = in_digits(self._question)
-        for kind, read in _VALUES.items():
+        for unknown, read in _VALUES.items():
             said, known = dict(read(answer)), dict(read(self._results))
             for value, written in said.items():
-                others = [one for one in known if kind != "number" or value / 2 < one < value * 2]
+                others = [one for one in known if unknown != _NUMBER or value / 2 < one < value * 2]
                 if value in dict(read(asked)) and value not in known and others:
-                    yield f"The {kind} {written} is not in the results."
+                    yield Message(unknown, written)
 
     def _has_date(self, date: Date) -> bool:
         """Whether a known date may be this one, or is a known number of days away from it."""

@@ -117,7 +117,9 @@ class _Attempt:
         is_harmless = self._view.step_safety(self._step) == "harmless"
         if self._invented and not is_harmless:
             ids = ", ".join(map(str, self._invented))
-            why = f"Not sent, because it builds on step {ids}, which the model answered in place of a tool."
+            why = kit.Message(
+                "Not sent, because it builds on step {}, which the model answered in place of a tool.", ids
+            )
             return self._not_called(tool, "tool", why)
         try:
             result = await self._by_name(tool, "tool", self._given())
@@ -170,13 +172,13 @@ class _Attempt:
             if not told or cast("ToolResult", result.full).kind not in _MISUNDERSTOOD:
                 return result
         if not self._model:
-            unknown = f"The step does not state the arguments of {tool!r}, and no model is set to write them."
-            return result or self._not_called(tool, method, unknown)
+            unknown = "The step does not state the arguments of {}, and no model is set to write them."
+            return result or self._not_called(tool, method, kit.Message(unknown, repr(tool)))
         for _ in range(2):
             written = await self._ask_for_arguments(tool, known, result)
             if written is None:
                 result = result or self._not_called(
-                    tool, method, f"The model wrote no arguments for {tool!r}."
+                    tool, method, kit.Message("The model wrote no arguments for {}.", repr(tool))
                 )
                 continue
             if result is not None and written == result.arguments:

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from datetime import date
 from typing import NamedTuple
 
-from ..kit import in_digits
+from ..kit import Message, in_digits
 
 LARGEST = 1e15
 """Numbers in a result are below this."""
@@ -239,16 +239,16 @@ def impossible(text: str, known: str = "") -> Iterator[str]:
     """What cannot be: numbers that are not finite, or too large and not `known`; days and times that do not exist."""
     text = in_digits(text)
     for found in _NOT_FINITE.finditer(text):
-        yield f"The number {found.group(1)} is not finite."
+        yield Message("The number {} is not finite.", found.group(1))
     for number, written in numbers_of(text):
         if not math.isfinite(number):
-            yield f"The number {written} is not finite."
+            yield Message("The number {} is not finite.", written)
         elif abs(number) >= LARGEST and written not in known:
-            yield f"The number {written} is too large."
+            yield Message("The number {} is too large.", written)
     for day, written in dates_of(text):
         if day.as_day() is None or day.day == 0:
-            yield f"The date {written} does not exist."
+            yield Message("The date {} does not exist.", written)
     for (hours, minutes, seconds), written in times_of(text):
         at_midnight = (hours, minutes, seconds) == (24, 0, 0)
         if (hours > 23 and not at_midnight) or minutes > 59 or seconds > 59:
-            yield f"The time {written} does not exist."
+            yield Message("The time {} does not exist.", written)

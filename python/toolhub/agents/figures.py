@@ -8,7 +8,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, NamedTuple, cast
 
-from ..kit import units, words
+from ..kit import Message, units, words
 from .facts import Figure, figures_of
 
 _MOST = 60
@@ -193,7 +193,7 @@ class Figures:
         stating = [{name for name, how in _STATED.items() if how.search(one)} for one in sentences]
         for figure in figures:
             if figure in misread - right:
-                yield f"The unit of {figure.written} is not that of the results."
+                yield Message("The unit of {} is not that of the results.", figure.written)
             if figure in right | misread or self.known.has(figure):
                 continue
             said = stating[bisect_right(starts, figure.start) - 1]
@@ -216,7 +216,7 @@ class Figures:
                 continue
             # With too many numbers to calculate with, nothing is said where an operation is stated.
             if self._few or not said:
-                yield f"The number {figure.written} is not in the results."
+                yield Message("The number {} is not in the results.", figure.written)
 
     def _all_of(self, known: set[float]) -> dict[str, Numbers]:
         """What numbers make by each operation, those of the question alone by what it names; nothing of too many."""

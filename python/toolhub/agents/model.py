@@ -73,7 +73,9 @@ class AgentModel:
         except Exception as error:
             if isinstance(error, TimeoutError) and limit.expired():
                 raise self._view.stop("deadline", "The run's deadline has passed.") from None
-            raise self._view.stop("model", f"The model failed: {kit.describe_error(error)}") from error
+            raise self._view.stop(
+                "model", kit.Message("The model failed: {}", kit.describe_error(error))
+            ) from error
 
     def _count(self, purpose: str, prompt: str, text: str, counted: int | None) -> None:
         tokens = _tokens(prompt) + _tokens(text) if counted is None else counted

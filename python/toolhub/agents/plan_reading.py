@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import Any, cast
 
 from .. import truncate
-from ..kit import JsonText, json_in
+from ..kit import JsonText, Message, json_in
 from ..parsing import parse
 from .plan_repair import FoundTool, repair
 from .plans import NONE, Plan, Step
@@ -62,15 +62,14 @@ def read_plan(text: str, question: str, find_tool: Callable[[str, str], FoundToo
         problems.append("The model's answer contains no plan, so the question becomes one step.")
         return Plan([Step(1, question)], problems)
     if len(rows) > most:
-        problems.append(f"The plan has {len(rows)} steps; only the first {most} are kept.")
+        problems.append(Message("The plan has {} steps; only the first {} are kept.", len(rows), most))
         rows = rows[:most]
     steps = [_step(row, at, lambda name: find_tool(name, "").name == name) for at, row in enumerate(rows, 1)]
     for row, step in zip(rows, steps, strict=True):
         tools = _get(_folded(cast("dict[str, Any]", row)), "tool") if isinstance(row, dict) else None
         if isinstance(tools, list) and len(cast("list[Any]", tools)) > 1:
-            problems.append(
-                f"Step {step.id!r} names several tools; only the first is used: {step.tool_type}."
-            )
+            told = "Step {} names several tools; only the first is used: {}."
+            problems.append(Message(told, repr(step.id), step.tool_type))
     repair(steps, find_tool, problems)
     return Plan(steps, problems)
 
@@ -85,10 +84,10 @@ def _rows(text: str, problems: list[str]) -> list[Any]:
     plans = [one for one in found if _is_plan(*one)]
     chosen, entries = plans[-1] if plans else found[0]
     if any(others != entries for _, others in plans):
-        problems.append(f"The model's answer contains {len(plans)} plans; the last one is used.")
+        problems.append(Message("The model's answer contains {} plans; the last one is used.", len(plans)))
     rows = _usable(entries, problems)
     if rows and chosen.repairs:
-        problems.append(f"The plan's JSON was repaired: {', '.join(chosen.repairs)}.")
+        problems.append(Message("The plan's JSON was repaired: {}.", ", ".join(chosen.repairs)))
     if rows and chosen.cut is not None:
         problems.append("The plan is cut off; its complete steps are kept.")
     return rows
@@ -155,9 +154,13 @@ def _usable(entries: list[Any], problems: list[str]) -> list[Any]:
             left_out += 1
             if left_out <= _TOLD:
                 shown = truncate(json.dumps(entry, ensure_ascii=False, default=str), 60).text
-                problems.append(f"Entry {number} of the plan is not a step and was left out: {shown}")
+                problems.append(
+                    Message("Entry {} of the plan is not a step and was left out: {}", number, shown)
+                )
     if left_out > _TOLD:
-        problems.append(f"{left_out - _TOLD} more entries of the plan are not steps and were left out.")
+        problems.append(
+            Message("{} more entries of the plan are not steps and were left out.", left_out - _TOLD)
+        )
     return steps
 
 

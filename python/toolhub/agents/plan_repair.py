@@ -4,6 +4,7 @@ import re
 from collections.abc import Callable, Mapping
 from typing import NamedTuple
 
+from ..kit import Message
 from .plans import NONE, Step
 
 _NO_TOOL = (
@@ -57,7 +58,7 @@ def _number(steps: list[Step], problems: list[str]) -> None:
     for at, step in enumerate(steps, 1):
         if _key(step.id) in taken:
             fresh = next(n for n in range(at, at + len(steps) + 1) if str(n) not in taken)
-            problems.append(f"Two steps have the id {step.id!r}; the second is {fresh} now.")
+            problems.append(Message("Two steps have the id {}; the second is {} now.", repr(step.id), fresh))
             step["id"] = fresh
         taken.add(_key(step.id))
 
@@ -72,16 +73,11 @@ def _name_tool(step: Step, find_tool: Callable[[str, str], FoundTool], problems:
     step["tool_type"] = found.name or given
     if found.name == given and not found.is_forbidden and not found.fails:
         return
-    wrong = (
-        "names a tool that the profile does not allow"
-        if found.is_forbidden
-        else "names a tool that does not exist"
-    )
-    if found.fails:
-        instead = "the step fails"
-    else:
-        instead = "it is done by reasoning" if found.name is None else f"{found.name!r} is used"
-    problems.append(f"Step {step.id} {wrong}: {given!r}; {instead}.")
+    wrong = Message("the profile does not allow" if found.is_forbidden else "does not exist")
+    instead = Message("{} is used", repr(found.name))
+    if found.fails or found.name is None:
+        instead = Message("the step fails" if found.fails else "it is done by reasoning")
+    problems.append(Message("Step {} names a tool that {}: {}; {}.", step.id, wrong, repr(given), instead))
 
 
 def _connect(steps: list[Step], problems: list[str]) -> None:
@@ -94,13 +90,11 @@ def _connect(steps: list[Step], problems: list[str]) -> None:
             own, other = _key(step.id), _key(given)
             if other not in ids:
                 if str(given).strip().lower() not in _NO_TOOL:
-                    problems.append(
-                        f"Step {step.id} depends on {given!r}, which does not exist; that is dropped."
-                    )
+                    told = "Step {} depends on {}, which does not exist; that is dropped."
+                    problems.append(Message(told, step.id, repr(given)))
             elif _reaches(needs, other, own):
-                problems.append(
-                    f"Step {step.id} and step {ids[other]} wait for each other; step {step.id} no longer waits."
-                )
+                told = "Step {} and step {} wait for each other; step {} no longer waits."
+                problems.append(Message(told, step.id, ids[other], step.id))
             elif ids[other] not in kept:
                 needs[own].add(other)
                 kept.append(ids[other])

@@ -69,7 +69,7 @@ class PlanningAgent:
         except RunStop as stop:
             if stop.reason != "model":
                 raise
-            why = self._view.say(f"No plan was made, so the question becomes one step. {stop}")
+            why = self._view.say(kit.Message("No plan was made, so the question becomes one step. {}", stop))
             return Plan([self._direct(question)], [why])
         named: list[str] = []
         version = self._view.hub.version

@@ -4,7 +4,7 @@ import asyncio
 from collections.abc import Awaitable, Callable, Iterable, Mapping
 from typing import Any
 
-from ..kit import unmissed
+from ..kit import Message, unmissed
 from .plans import Step, StepResult
 
 Results = dict[int | str, StepResult]
@@ -112,7 +112,7 @@ def _not_started(step: Step, failed: list[int | str], why: str) -> StepResult:
         description=step.description,
         success=False,
         result="",
-        error=why.format(names),
+        error=Message(why, names),
         method="none",
         tool=None,
         arguments=None,

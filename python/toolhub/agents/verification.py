@@ -7,7 +7,7 @@ from collections.abc import Awaitable, Iterable, Mapping
 from typing import TYPE_CHECKING, Any, cast
 
 from .. import kit, truncate
-from ..kit import check_llm, json_in, readable, similarity
+from ..kit import Message, check_llm, json_in, readable, similarity
 from ..options import Lang, Model
 from ..result import ToolResult
 from ._record import Record
@@ -127,11 +127,11 @@ class VerificationAgent:
         before = [_read(one)[:2] for one in earlier]
         issues: list[str] = []
         if error is not None:
-            issues.append(f"The result is an error: {error}")
+            issues.append(Message("The result is an error: {}", error))
         elif not text.strip():
             issues.append("The result is empty.")
         issues += dict.fromkeys(
-            f"The model answered step {one.get('id')} in place of a tool: {why}"
+            Message("The model answered step {} in place of a tool: {}", one.get("id"), why)
             for one in (*earlier, result)
             if (why := reasoned_away(one)) is not None
         )
@@ -166,7 +166,7 @@ class VerificationAgent:
             found = value.get("mistakes")
             if isinstance(found, list):
                 told = (readable(one)[:500] for one in cast("list[Any]", found)[:10])
-                said = [f"A model found a mistake: {one}" for one in told]
+                said = [Message("A model found a mistake: {}", one) for one in told]
                 judged = self._doubted(*said) if said else checked
                 return Verification({**judged, "judged_by": "model"})
         return checked
@@ -217,7 +217,7 @@ def _contradictions(text: str, about: str, earlier: list[tuple[str, str]]) -> It
         # A bare number may be about anything.
         is_bare = not known_task and not kit.words(_wordy(text))
         if same_task and not is_bare and similarity(_wordy(text), _wordy(other)) >= _SAME_TOPIC:
-            yield f"The result contradicts an earlier one: {truncate(other, 120).text!r}"
+            yield Message("The result contradicts an earlier one: {}", repr(truncate(other, 120).text))
 
 
 def _wordy(text: str) -> str:

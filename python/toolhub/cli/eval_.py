@@ -14,9 +14,6 @@ def add_arguments(parser: "argparse.ArgumentParser") -> None:
     parser.add_argument("cases", metavar="FILE")
     parser.add_argument("--junit", metavar="FILE", help="write the results as JUnit's XML")
     parser.add_argument("--save", metavar="FILE", help="write the results, to be compared later")
-    parser.add_argument(
-        "--lang", choices=("en", "zh"), default="en", help="language of error messages (default: en)"
-    )
     parser.add_argument("--compare", metavar="FILE", help="results of an earlier run (--save)")
     add_json_argument(parser)
 
@@ -26,15 +23,12 @@ def run(given: "argparse.Namespace") -> int:
     import json
     from pathlib import Path
 
-    from ..kit import in_language
     from ..testing import evaluation
 
     try:
-        results = evaluation.evaluate(Path(given.cases), lang=given.lang)
+        results = evaluation.evaluate(Path(given.cases))
         before = None if given.compare is None else Path(given.compare).read_text("utf-8", "replace")
-        lines, is_worse = (
-            ([], False) if before is None else evaluation.compared(before, results, lang=given.lang)
-        )
+        lines, is_worse = ([], False) if before is None else evaluation.compared(before, results)
         for path, text in ((given.junit, evaluation.junit), (given.save, evaluation.as_json)):
             if path is not None:
                 Path(path).write_text(text(results), "utf-8")
@@ -50,5 +44,5 @@ def run(given: "argparse.Namespace") -> int:
                 put(f"       {clean(failure)}")
         for line in lines:
             put(clean(line))
-        put(in_language(f"{passed} of {len(results)} cases passed", given.lang))
+        put(f"{passed} of {len(results)} cases passed")
     return FAILED if is_worse or passed < len(results) else OK

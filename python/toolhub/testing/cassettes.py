@@ -6,7 +6,6 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Literal, Self
 
 from .. import _core
-from ..options import Lang
 
 if TYPE_CHECKING:
     from ..hub import ToolHub
@@ -24,11 +23,9 @@ class CassetteError(ValueError):
 class ReplayError(AssertionError):
     """What a program did differs from its recording."""
 
-    def __init__(self, missed: list[str], unused: list[str], *, lang: Lang = "en") -> None:
-        missed, unused = ([_core.in_language(one, lang) for one in some] for some in (missed, unused))
+    def __init__(self, missed: list[str], unused: list[str]) -> None:
         shown = unused[:_SHOWN]
-        left = f"{len(unused) - _SHOWN} more recorded calls were not made."
-        more = [_core.in_language(left, lang)] if len(unused) > _SHOWN else []
+        more = [f"{len(unused) - _SHOWN} more recorded calls were not made."] if len(unused) > _SHOWN else []
         super().__init__("\n".join([*missed[:_SHOWN], *shown, *more]))
         self.missed = missed
         """A sentence for each call that no recording fitted."""
@@ -41,8 +38,6 @@ class _Tape(ABC):
         self.path = os.fspath(path)
         """The file of the cassette."""
         self._hub = None if hub is None else hub._core  # pyright: ignore[reportPrivateUsage]
-        # What a tape says is in the language of its hub.
-        self._lang: Lang = "en" if hub is None else hub.lang
 
     @abstractmethod
     def _start(self) -> None: ...
@@ -54,7 +49,7 @@ class _Tape(ABC):
         try:
             self._start()
         except ValueError as error:
-            raise CassetteError(_core.in_language(str(error), self._lang)) from None
+            raise CassetteError(str(error)) from None
         return self
 
     def __exit__(
@@ -90,7 +85,7 @@ class record(_Tape):
             self.events, *_ = _core.stop_tape()
         except ValueError as error:
             if not is_failing:
-                raise CassetteError(_core.in_language(str(error), self._lang)) from None
+                raise CassetteError(str(error)) from None
 
 
 class replay(_Tape):
@@ -115,6 +110,6 @@ class replay(_Tape):
 
     def _end(self, is_failing: bool) -> None:
         _, missed, unused, notices = _core.stop_tape()
-        self.notices = [_core.in_language(one, self._lang) for one in notices]
+        self.notices = notices
         if not is_failing and (missed or unused):
-            raise ReplayError(missed, unused, lang=self._lang)
+            raise ReplayError(missed, unused)

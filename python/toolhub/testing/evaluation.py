@@ -16,7 +16,6 @@ from typing import Any, cast
 
 from .. import _core
 from ..exceptions import ErrorKind
-from ..options import Lang
 from ..text import truncate
 from .showing import events_of
 
@@ -40,43 +39,39 @@ class CasesError(ValueError):
     """A file of cases is wrong; the text says where."""
 
 
-def evaluate(path: Path, *, lang: Lang = "en") -> list[CaseResult]:
-    """Check each case of a file. A cassette that is missing or wrong fails its case. `lang` is the language of the failures."""
-    return [_evaluated(case, path.parent, lang) for case in read_cases(path, lang=lang)]
+def evaluate(path: Path) -> list[CaseResult]:
+    """Check each case of a file. A cassette that is missing or wrong fails its case."""
+    return [_evaluated(case, path.parent) for case in read_cases(path)]
 
 
-def _wrong(sentence: str, lang: Lang) -> CasesError:
-    return CasesError(_core.in_language(sentence, lang))
-
-
-def read_cases(path: Path, *, lang: Lang = "en") -> list[dict[str, Any]]:
+def read_cases(path: Path) -> list[dict[str, Any]]:
     """The cases of a file, each with a name of its own and no unknown word."""
     try:
         given: Any = _core.read_yaml(path.read_text("utf-8"))
     except (OSError, ValueError) as error:
-        raise _wrong(f"The cases in '{path}' cannot be read: {error}", lang) from None
+        raise CasesError(f"The cases in '{path}' cannot be read: {error}") from None
     cases: Any = given.get("cases")
     if not isinstance(cases, list) or not cases:
-        raise _wrong(f"'{path}' must have a list 'cases' with at least one case.", lang)
+        raise CasesError(f"'{path}' must have a list 'cases' with at least one case.")
     names = set[str]()
     for number, case in enumerate(cast("list[Any]", cases), 1):
         where = f"Case {number} in '{path}'"
         if not isinstance(case, dict):
-            raise _wrong(f"{where} must be a mapping.", lang)
+            raise CasesError(f"{where} must be a mapping.")
         entries = cast("dict[str, Any]", case)
         for word in ("name", "cassette"):
             if not isinstance(entries.get(word), str):
-                raise _wrong(f"{where} must have a text '{word}'.", lang)
+                raise CasesError(f"{where} must have a text '{word}'.")
         if entries["name"] in names:
-            raise _wrong(f"{where} has the same name as another case: {entries['name']!r}.", lang)
+            raise CasesError(f"{where} has the same name as another case: {entries['name']!r}.")
         names.add(entries["name"])
         for word, value in entries.items():
             if word not in ("name", "cassette") and word not in _CHECKS:
-                raise _wrong(f"{where} has {word!r}; it may have {', '.join(_CHECKS)}.", lang)
+                raise CasesError(f"{where} has {word!r}; it may have {', '.join(_CHECKS)}.")
             if word in _CHECKS and (trouble := _CHECKS[word][0](word, value)) is not None:
-                raise _wrong(f"{where} is wrong: {trouble}.", lang)
+                raise CasesError(f"{where} is wrong: {trouble}.")
         if len(entries) == 2:
-            raise _wrong(f"{where} checks nothing; it may have {', '.join(_CHECKS)}.", lang)
+            raise CasesError(f"{where} checks nothing; it may have {', '.join(_CHECKS)}.")
     return cast("list[dict[str, Any]]", cases)
 
 
@@ -129,9 +124,9 @@ def _shown(value: Any) -> str:
     return truncate(json.dumps(value, ensure_ascii=False), 60).text
 
 
-def _evaluated(case: Mapping[str, Any], folder: Path, lang: Lang) -> CaseResult:
+def _evaluated(case: Mapping[str, Any], folder: Path) -> CaseResult:
     try:
-        events = events_of(str(folder / case["cassette"]), lang=lang)
+        events = events_of(str(folder / case["cassette"]))
     except ValueError as error:
         return CaseResult(case["name"], [str(error)])
     # A candidate that was given up has done nothing that counts.
@@ -139,7 +134,7 @@ def _evaluated(case: Mapping[str, Any], folder: Path, lang: Lang) -> CaseResult:
     calls.sort(key=lambda event: event["began"])
     tokens = sum(_tokens(event) for event in events if event["type"] == "model")
     failures = [
-        _core.in_language(failure, lang)
+        failure
         for word, (_, check) in _CHECKS.items()
         if word in case
         for failure in check(case[word], calls, tokens)
@@ -268,7 +263,7 @@ def as_json(results: list[CaseResult]) -> str:
     return json.dumps({"cases": rows}, indent=1, ensure_ascii=False)
 
 
-def compared(before: str, results: list[CaseResult], *, lang: Lang = "en") -> tuple[list[str], bool]:
+def compared(before: str, results: list[CaseResult]) -> tuple[list[str], bool]:
     """A line for each case that differs from an earlier run (the text of `as_json`), and whether one has become worse."""
     try:
         earlier = {
@@ -276,7 +271,7 @@ def compared(before: str, results: list[CaseResult], *, lang: Lang = "en") -> tu
             for row in json.loads(before)["cases"]
         }
     except (ValueError, KeyError, TypeError):
-        raise _wrong("The run to compare with was not written by `toolhub eval --save`.", lang) from None
+        raise CasesError("The run to compare with was not written by `toolhub eval --save`.") from None
     lines: list[str] = []
     is_worse = False
     for now in results:

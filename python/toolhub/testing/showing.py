@@ -5,18 +5,17 @@ from collections.abc import Iterator
 from typing import Any, cast
 
 from .. import _core
-from ..options import Lang
 from .cassettes import CassetteError
 
 _WIDTH = 100
 
 
-def events_of(path: str, *, lang: Lang = "en") -> list[dict[str, Any]]:
+def events_of(path: str) -> list[dict[str, Any]]:
     """The events of a cassette; `CassetteError` if it is wrong."""
     try:
         return [cast("dict[str, Any]", event) for _, event in _core.cassette_events(path)]
     except ValueError as error:
-        raise CassetteError(_core.in_language(str(error), lang)) from None
+        raise CassetteError(str(error)) from None
 
 
 def lines_of(path: str) -> Iterator[str]:

@@ -18,7 +18,7 @@ pub fn in_chinese(sentence: &str) -> Cow<'_, str> {
 }
 
 /// The row of a template, English and Chinese.
-pub(crate) fn row_of(template: &str) -> Option<(&'static str, &'static str)> {
+pub fn row_of(template: &str) -> Option<(&'static str, &'static str)> {
     let kinds = ['~', ';', ',', '|'].map(|kind| format!("{{{kind}}}"));
     let is_same = |row: &str| {
         row == template || kinds.iter().fold(row.to_owned(), |row, kind| row.replace(kind, "{}")) == template

@@ -26,7 +26,6 @@ pub(super) fn templates() -> impl Iterator<Item = &'static (&'static str, &'stat
         gateway::GATEWAY,
         inspector::INSPECTOR,
         offers::OFFERS,
-        agents::AGENTS,
         cassettes::CASSETTES,
         cassettes::EVALUATION,
         LAST,
@@ -36,7 +35,7 @@ pub(super) fn templates() -> impl Iterator<Item = &'static (&'static str, &'stat
 
 /// Templates that only messages have: they are too general to be looked for in a text.
 pub(super) fn by_id() -> impl Iterator<Item = &'static (&'static str, &'static str)> {
-    arguments::ARGUMENTS.iter().chain(arguments::CALLS)
+    arguments::ARGUMENTS.iter().chain(arguments::CALLS).chain(agents::AGENTS)
 }
 
 /// The words of the inspector's page.

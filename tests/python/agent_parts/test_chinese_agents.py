@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+import ast
 import json
+import pickle
 import re
+from pathlib import Path
 from typing import Any
 
 import pytest
 
 from support.agents import Script, call
-from toolhub import ToolHub
+from toolhub import ToolHub, _core, agents
 from toolhub.agents import ChatLoop, CoordinationAgent, PlanningAgent, VerificationAgent
+from toolhub.kit import Message, in_language
 
 ENGLISH = re.compile(r"[A-Za-z]{2,}(?: [A-Za-z]{2,}){2,}")
 
@@ -91,3 +95,28 @@ def test_issues_of_results(result: Any) -> None:
     )
     assert issues
     assert all(map(is_chinese, issues)), issues
+
+
+def test_every_sentence_of_the_agents_is_in_the_table() -> None:
+    """What has a place for an argument, or is the template of a message, is looked up."""
+    texts: set[str] = set()
+    for file in Path(agents.__file__).parent.glob("*.py"):
+        for node in ast.walk(ast.parse(file.read_text("utf-8"))):
+            is_message = isinstance(node, ast.Call) and ast.unparse(node.func).rpartition(".")[2] == "Message"
+            inside = ast.walk(node.args[0]) if is_message else [node]
+            values = [one.value for one in inside if isinstance(one, ast.Constant)]
+            texts |= {
+                one
+                for one in values
+                if isinstance(one, str) and (is_message or ("{}" in one[1:] and "\n" not in one))
+            }
+    assert len(texts) > 50
+    assert [text for text in sorted(texts) if _core.in_language(text, "zh") == text] == []
+
+
+def test_arguments_of_a_sentence_come_through_unchanged() -> None:
+    inner = Message("Step {}: {}", 1, "{0} of {}")
+    assert (
+        in_language(Message("The result is an error: {}", inner), "zh") == "结果是一个错误：步骤 1：{0} of {}"
+    )
+    assert in_language(inner, "en") == inner == pickle.loads(pickle.dumps(inner)) == "Step 1: {0} of {}"

@@ -1,4 +1,4 @@
-//! What agents say: plans, budgets, checks of answers.
+//! What agents say: plans, budgets, checks of answers. Python looks these up by their templates.
 
 pub(super) const AGENTS: &[(&str, &str)] = &[
     ("The budget is used up: {} use of {}.", "预算已用完：{1} 使用 {0} 次。"),
@@ -41,7 +41,7 @@ pub(super) const AGENTS: &[(&str, &str)] = &[
         "The model's answer contains no plan, so the question becomes one step.",
         "模型的回答中没有计划，因此把问题作为一个步骤。",
     ),
-    ("No plan was made, so the question becomes one step. {~}", "没有计划，因此把问题作为一个步骤。{0}"),
+    ("No plan was made, so the question becomes one step. {}", "没有计划，因此把问题作为一个步骤。{0}"),
     ("The plan has {} steps; only the first {} are kept.", "计划有 {0} 个步骤；只保留前 {1} 个。"),
     ("Entry {} of the plan is not a step and was left out: {}", "计划的第 {0} 项不是步骤，已略去：{1}"),
     ("{} more entries of the plan are not steps and were left out.", "计划中还有 {0} 项不是步骤，已略去。"),
@@ -60,38 +60,20 @@ pub(super) const AGENTS: &[(&str, &str)] = &[
         "步骤 {0} 指定了多个工具；只使用第一个：{1}。",
     ),
     ("Two steps have the id {}; the second is {} now.", "两个步骤的 id 都是 {0}；第二个现在是 {1}。"),
-    (
-        "Step {} names a tool that does not exist: {}; it is done by reasoning.",
-        "步骤 {0} 指定的工具不存在：{1}；改为推理完成。",
-    ),
-    (
-        "Step {} names a tool that does not exist: {}; the step fails.",
-        "步骤 {0} 指定的工具不存在：{1}；该步骤失败。",
-    ),
-    (
-        "Step {} names a tool that does not exist: {}; {} is used.",
-        "步骤 {0} 指定的工具不存在：{1}；改用 {2}。",
-    ),
-    (
-        "Step {} names a tool that the profile does not allow: {}; it is done by reasoning.",
-        "步骤 {0} 指定的工具不在配置允许的范围内：{1}；改为推理完成。",
-    ),
-    (
-        "Step {} names a tool that the profile does not allow: {}; {} is used.",
-        "步骤 {0} 指定的工具不在配置允许的范围内：{1}；改用 {2}。",
-    ),
-    (
-        "Step {} names a tool that the profile does not allow: {}; the step fails.",
-        "步骤 {0} 指定的工具不在配置允许的范围内：{1}；该步骤失败。",
-    ),
+    ("Step {} names a tool that {}: {}; {}.", "步骤 {0} 指定的工具{1}：{2}；{3}。"),
+    ("does not exist", "不存在"),
+    ("the profile does not allow", "不在配置允许的范围内"),
+    ("it is done by reasoning", "改为推理完成"),
+    ("the step fails", "该步骤失败"),
+    ("{} is used", "改用 {0}"),
     ("Step {} depends on {}, which does not exist; that is dropped.", "步骤 {0} 依赖的 {1} 不存在；已忽略。"),
     (
         "Step {} and step {} wait for each other; step {} no longer waits.",
         "步骤 {0} 与步骤 {1} 互相等待；步骤 {2} 不再等待。",
     ),
-    ("Step {}: {~}", "步骤 {0}：{1}"),
-    ("The model answered step {} in place of a tool: {~}", "步骤 {0} 由模型代替工具回答：{1}"),
-    ("The result is an error: {~}", "结果是一个错误：{0}"),
+    ("Step {}: {}", "步骤 {0}：{1}"),
+    ("The model answered step {} in place of a tool: {}", "步骤 {0} 由模型代替工具回答：{1}"),
+    ("The result is an error: {}", "结果是一个错误：{0}"),
     ("The result is empty.", "结果为空。"),
     ("The number {} is not finite.", "数字 {0} 不是有限数。"),
     ("The number {} is too large.", "数字 {0} 过大。"),
@@ -103,19 +85,14 @@ pub(super) const AGENTS: &[(&str, &str)] = &[
     ("The time {} is not in the results.", "时间 {0} 不在结果中。"),
     ("The number {} is not in the results.", "数字 {0} 不在结果中。"),
     ("The unit of {} is not that of the results.", "{0} 的单位与结果中的不同。"),
-    (
-        "The answer says {}, but the call for {} did not succeed ({}).",
-        "回答声称 {0}，但针对 {1} 的调用没有成功（{2}）。",
-    ),
-    (
-        "The answer says {}, but only {} of {} calls succeeded ({}).",
-        "回答声称 {0}，但 {2} 次调用中只有 {1} 次成功（{3}）。",
-    ),
+    ("The answer says {}, {} ({}).", "回答声称 {0}，{1}（{2}）。"),
+    ("but the call for {} did not succeed", "但针对 {0} 的调用没有成功"),
+    ("but only {} of {} calls succeeded", "但 {1} 次调用中只有 {0} 次成功"),
+    ("but no call was for {}", "但没有针对 {0} 的调用"),
+    ("but a call did the contrary", "但有调用做了相反的事"),
+    ("but no call did that", "但没有任何调用这样做"),
+    ("but the call did not succeed", "但该调用没有成功"),
     ("The address or file {} is not in the results.", "地址或文件 {0} 不在结果中。"),
-    ("The answer says {}, but no call was for {} ({}).", "回答声称 {0}，但没有针对 {1} 的调用（{2}）。"),
-    ("The answer says {}, but a call did the contrary ({}).", "回答声称 {0}，但有调用做了相反的事（{1}）。"),
-    ("The answer says {}, but no call did that ({}).", "回答声称 {0}，但没有任何调用这样做（{1}）。"),
     ("A model found a mistake: {}", "模型发现一处错误：{0}"),
     ("The answer was not checked, because no time was left.", "没有剩余时间，因此未核对该回答。"),
-    ("The answer says {}, but the call did not succeed ({}).", "回答声称 {0}，但该调用没有成功（{1}）。"),
 ];
