@@ -11,14 +11,14 @@ import sys
 from contextlib import contextmanager, redirect_stdout
 
 from .. import _core
-from ._exits import NOT_FOUND, USAGE, Failure, code_of_connect
+from ._exits import NOT_FOUND, USAGE, Failure, code_of_connect, failing
 from ._output import ProgressLine, say
 from ._sources import NO_SERVER, config_files, store_file
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     import argparse
-    from collections.abc import Generator
+    from collections.abc import Generator, Iterable
     from typing import Any
 
     from ..hub import ToolHub
@@ -29,7 +29,33 @@ _STORE_TIMEOUT = 10.0
 _DATA = os.path.join(os.path.dirname(os.path.dirname(__file__)), "data")
 
 
-class StoredCatalog:
+class Catalog:
+    """Tools that the core has."""
+
+    core: _core.Hub
+    problems: list[str]
+    code = 0
+
+    def tools(self, server: str | None = None) -> "list[_core.ToolInfo]":
+        """All tools, or those of one server."""
+        if server is not None:
+            require_server((row["id"] for row in self.servers()), server)
+        return self.core.tools(None, server)
+
+    def get(self, name: str) -> "_core.ToolInfo | None":
+        """One tool by its name."""
+        return self.core.get(name)
+
+    def servers(self) -> "list[dict[str, Any]]":
+        """The rows of all servers."""
+        raise NotImplementedError
+
+    def search(self, query: str, k: int) -> "list[_core.Hit]":
+        """The best tools for a query."""
+        raise NotImplementedError
+
+
+class StoredCatalog(Catalog):
     """Tools as the store has them."""
 
     def __init__(self, files: list[str], store: str | None) -> None:
@@ -37,8 +63,7 @@ class StoredCatalog:
         self._store = None if store is None else _core.Store(self.core, store, _RESULT_BYTES)
         self._queue = _core.CallbackQueue()
         self._servers = _core.Servers(self.core, self._queue, [], None)
-        self.problems: list[str] = []
-        self.code = 0
+        self.problems = []
         for path in files:
             report: Any = self._servers.load_file(os.path.expanduser(path))
             take_report(self.problems, path, report["loaded"], report["errors"], report["warnings"])
@@ -47,16 +72,6 @@ class StoredCatalog:
     def is_complete(self) -> bool:
         """Whether every server has a list. Each server is named once, so ask once."""
         return not self._servers.take_never_listed()
-
-    def tools(self, server: str | None = None) -> "list[_core.ToolInfo]":
-        """All tools, or those of one server."""
-        if server is not None:
-            require_server(self.servers(), server)
-        return self.core.tools(None, server)
-
-    def get(self, name: str) -> "_core.ToolInfo | None":
-        """One tool by its name."""
-        return self.core.get(name)
 
     def search(self, query: str, k: int) -> "list[_core.Hit]":
         """The best tools for a query."""
@@ -75,7 +90,7 @@ class StoredCatalog:
             self._store.close(_STORE_TIMEOUT)
 
 
-class HubCatalog:
+class HubCatalog(Catalog):
     """Tools of a hub, whose servers without a list are connected."""
 
     def __init__(self, hub: "ToolHub", problems: list[str], code: int) -> None:
@@ -83,16 +98,6 @@ class HubCatalog:
         self.core = hub._core
         self.problems = problems
         self.code = code
-
-    def tools(self, server: str | None = None) -> "list[_core.ToolInfo]":
-        """All tools, or those of one server."""
-        if server is not None:
-            require_server(self.servers(), server)
-        return self.core.tools(None, server)
-
-    def get(self, name: str) -> "_core.ToolInfo | None":
-        """One tool by its name."""
-        return self.core.get(name)
 
     def search(self, query: str, k: int) -> "list[_core.Hit]":
         """The best tools for a query."""
@@ -104,7 +109,7 @@ class HubCatalog:
 
 
 @contextmanager
-def open_catalog(given: "argparse.Namespace") -> "Generator[StoredCatalog | HubCatalog]":
+def open_catalog(given: "argparse.Namespace") -> "Generator[Catalog]":
     """The tools of the sources that were given."""
     if not (given.tools or given.skills):
         stored = StoredCatalog(config_files(given), store_file(given))
@@ -118,9 +123,7 @@ def open_catalog(given: "argparse.Namespace") -> "Generator[StoredCatalog | HubC
         finally:
             stored.close()
     with open_hub(given) as (hub, problems):
-        code = connect_missing(hub, problems)
-        tell(problems)
-        yield HubCatalog(hub, problems, code)
+        yield HubCatalog(hub, problems, connect_missing(hub, problems))
 
 
 @contextmanager
@@ -141,21 +144,16 @@ def open_hub(
     logging.getLogger("toolhub").propagate = False
     problems: list[str] = []
     options.setdefault("login", {"open_url": _refuse_login})
-    try:
+    with failing(USAGE, OSError, TypeError, ValueError, ToolError):
         hub = ToolHub(store=store_file(given), **options)
-    except (OSError, TypeError, ValueError, ToolError) as error:
-        raise Failure(error, USAGE) from None
     with hub:
         loads = [(hub.load_tools, path) for path in getattr(given, "tools", [])]
         loads += [(hub.load_skills, path) for path in getattr(given, "skills", [])]
         loads += [(hub.load_mcp, path) for path in (config_files(given) if files is None else files)]
         for load, path in loads:
             # What modules print when they are imported is no result.
-            try:
-                with redirect_stdout(sys.stderr):
-                    report: LoadReport = load(path)
-            except ValueError as error:
-                raise Failure(error, USAGE) from None
+            with failing(USAGE, ValueError), redirect_stdout(sys.stderr):
+                report: LoadReport = load(path)
             take_report(problems, path, report.loaded, report.errors, report.warnings)
         yield hub, problems
 
@@ -175,24 +173,19 @@ def take_report(
 
 
 def connect_missing(hub: "ToolHub", problems: list[str]) -> int:
-    """Connect the servers that have never listed their tools; the exit code tells whether one could not be."""
+    """Connect the servers that have never listed their tools, and print all problems; the exit code tells of a failure."""
     ids = hub._servers.take_never_listed()
-    if not ids:
-        return 0
-    report = connect_with_progress(hub, ids)
-    for id, error in report.failed.items():
-        problems.append(f"the tools of '{id}' are missing: {error}")
-    return max((code_of_connect(error.kind) for error in report.failed.values()), default=0)
+    failed = connect_with_progress(hub, ids).failed if ids else {}
+    problems += [f"the tools of '{id}' are missing: {error}" for id, error in failed.items()]
+    tell(problems)
+    return max((code_of_connect(error.kind) for error in failed.values()), default=0)
 
 
 def connect_with_progress(hub: "ToolHub", ids: list[str] | None, timeout: float | None = None) -> "Any":
     """Connect, with a line on a terminal that says who is awaited."""
     line = ProgressLine()
-    waiting = (
-        dict.fromkeys(row.id for row in hub.servers() if row.state != "disabled")
-        if ids is None
-        else dict.fromkeys(ids)
-    )
+    all_of = (row.id for row in hub.servers() if row.state != "disabled")
+    waiting = dict.fromkeys(all_of if ids is None else ids)
 
     def progress(id: str, _error: "Any") -> None:
         waiting.pop(id, None)
@@ -206,16 +199,15 @@ def connect_with_progress(hub: "ToolHub", ids: list[str] | None, timeout: float 
         line.clear()
 
 
-def require_server(rows: "list[dict[str, Any]]", id: str) -> None:
+def require_server(ids: "Iterable[str]", id: str) -> None:
     """Raise unless there is a server of this id."""
-    ids = [row["id"] for row in rows]
-    if id not in ids:
-        if not ids:
-            raise Failure(f"unknown server '{id}'; the configuration has no servers", NOT_FOUND)
-        raise Failure(f"unknown server '{id}'; known servers: {', '.join(ids)}", NOT_FOUND)
+    known = list(ids)
+    if id not in known:
+        there = f"known servers: {', '.join(known)}" if known else "the configuration has no servers"
+        raise Failure(f"unknown server '{id}'; {there}", NOT_FOUND)
 
 
-def require_tool(catalog: "StoredCatalog | HubCatalog", name: str) -> "_core.ToolInfo":
+def require_tool(catalog: Catalog, name: str) -> "_core.ToolInfo":
     """The tool of this name, or of `server.name`."""
     found = catalog.get(name)
     if found is None:
@@ -225,9 +217,8 @@ def require_tool(catalog: "StoredCatalog | HubCatalog", name: str) -> "_core.Too
         # It may well be a tool of a server that cannot be reached.
         code = catalog.code or NOT_FOUND
         near = [hit.name for hit in catalog.search(name, 3)]
-        if not near:
-            raise Failure(f"unknown tool '{name}'", code)
-        raise Failure(f"unknown tool '{name}'; did you mean {' or '.join(near)}?", code)
+        hint = f"; did you mean {' or '.join(near)}?" if near else ""
+        raise Failure(f"unknown tool '{name}'{hint}", code)
     return found
 
 

@@ -4,6 +4,7 @@ import argparse
 from importlib import import_module
 
 from ._exits import USAGE, Failure
+from ._sources import add_source_arguments
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -38,6 +39,14 @@ COMMANDS = {
     "inspect": "write a recorded run as a page",
     "completion": "print the completion script for a shell",
     "demo": "a short tour of the hub",
+}
+_SERVERS = ("config", "store")
+_ALL = ("config", "tools", "skills", "store")
+# Where the tools of a command come from, or only the store.
+_SOURCES: "dict[str, tuple[str, ...]]" = {
+    **dict.fromkeys(("list", "search", "show", "call", "prompt", "serve", "export", "stats"), _ALL),
+    **dict.fromkeys(("connect", "doctor", "pins", "login"), _SERVERS),
+    **dict.fromkeys(("pending", "approve", "deny", "ledger", "settle", "store"), ("store",)),
 }
 # Names that Python uses itself, and commands that share a file.
 _MODULES = {"list": "list_", "import": "import_", "eval": "eval_", "inspect": "inspect_"} | dict.fromkeys(
@@ -113,7 +122,12 @@ def parser_for(words: "Sequence[str]") -> argparse.ArgumentParser:
         if name == wanted:
             module = module_of(name)
             command.set_defaults(run=module.run, command=name)
-            module.add_arguments(command)
+            if hasattr(module, "add_arguments"):
+                module.add_arguments(command)
+            if "--json" not in command._option_string_actions:
+                command.add_argument("--json", action="store_true", help="print one JSON object")
+            if sources := _SOURCES.get(name):
+                add_source_arguments(command, sources)
     return parser
 
 

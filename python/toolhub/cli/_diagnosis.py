@@ -10,6 +10,7 @@ import re
 from dataclasses import dataclass, field
 
 from .. import _core
+from ._output import counted
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -144,8 +145,7 @@ def not_listed(id: str, error: "ToolError | None") -> Diagnosis:
 
 def connected(info: "ServerInfo", candidates: "list[_core.Candidate]") -> Diagnosis:
     """A server that has listed its tools."""
-    counted = "1 tool" if len(candidates) == 1 else f"{len(candidates)} tools"
-    diagnosis = Diagnosis(info.id, facts=f"{info.transport}, {info.era}, {counted}")
+    diagnosis = Diagnosis(info.id, facts=f"{info.transport}, {info.era}, {counted(len(candidates), 'tool')}")
     if endless := _notice(info, "the list did not end"):
         return diagnosis.fail(
             "list",

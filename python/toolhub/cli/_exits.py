@@ -29,8 +29,27 @@ class Failure(Exception):
         return {"error": {"kind": _NAMES.get(self.code, "failed"), "message": str(self)}, "exit": self.code}
 
 
+class failing:
+    """Inside, these errors end the command with their text and an exit code."""
+
+    def __init__(self, code: int, *errors: type[Exception]) -> None:
+        self._code, self._errors = code, errors
+
+    def __enter__(self) -> None:
+        pass
+
+    def __exit__(self, kind: object, error: BaseException | None, traceback: object) -> None:
+        if isinstance(error, self._errors):
+            raise Failure(error, self._code) from None
+
+
 class OutputError(Exception):
     """What a command prints cannot be written."""
+
+
+def unwritten(path: str, error: OSError) -> Failure:
+    """A file that cannot be written."""
+    return Failure(f"the file '{path}' cannot be written: {error.strerror}", USAGE)
 
 
 def code_of(kind: object) -> int:

@@ -9,15 +9,10 @@ from ._exits import OutputError
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     import argparse
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Callable, Iterable, Sequence
     from typing import Any, TextIO
 
 _CODES = {"bold": "1", "dim": "2", "red": "31", "green": "32", "yellow": "33", "cyan": "36"}
-
-
-def add_json_argument(parser: "argparse.ArgumentParser") -> None:
-    """`--json`."""
-    parser.add_argument("--json", action="store_true", help="print one JSON object")
 
 
 def is_terminal(stream: "TextIO | None") -> bool:
@@ -76,6 +71,11 @@ def first_line(text: str) -> str:
     return " ".join(next((line for line in clean(text).splitlines() if line.strip()), "").split())
 
 
+def counted(number: int, what: str) -> str:
+    """`1 tool`, `2 tools`."""
+    return f"{number} {what}{'' if number == 1 else 's'}"
+
+
 def put(line: str = "") -> None:
     """A line of the result."""
     write_out(f"{line}\n")
@@ -101,6 +101,14 @@ def has_stream(stream: "TextIO | None") -> bool:
 def put_json(value: "Any") -> None:
     """One JSON object; what is no JSON becomes its text."""
     write_out(json_text(value, sys.stdout))
+
+
+def answer(given: "argparse.Namespace", value: "Any", line: str, show: "Callable[[str], None]") -> None:
+    """What was done: an object with `--json`, otherwise a line."""
+    if given.json:
+        put_json(value)
+    else:
+        show(line)
 
 
 def json_text(value: "Any", stream: "TextIO | None") -> str:

@@ -3,49 +3,31 @@
 import os
 
 from ._exits import USAGE, Failure
+from ._json import items
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     import argparse
+    from collections.abc import Iterable
+    from typing import Any
 
 CONFIG, STORE = "TOOLHUB_CONFIG", "TOOLHUB_STORE"
+_OPTIONS = {
+    "config": ("FILE", "an mcpServers file; repeatable ('' for none)"),
+    "tools": ("PATH", "a folder of Python tools; repeatable"),
+    "skills": ("PATH", "a folder of skills; repeatable"),
+    "store": ("FILE", "the file that keeps what the hub learns ('' for none)"),
+}
 NO_SERVER = "there is no server; name a file with --config, or run 'toolhub import'"
 
 
-def add_source_arguments(parser: "argparse.ArgumentParser", *, folders: bool = True) -> None:
-    """`--config`, `--store`, and with `folders` also `--tools` and `--skills`."""
+def add_source_arguments(parser: "argparse.ArgumentParser", wanted: "Iterable[str]") -> None:
+    """Those of `--config`, `--tools`, `--skills` and `--store` that a command takes."""
     group = parser.add_argument_group("sources")
-    add_config_argument(group)
-    if folders:
-        group.add_argument(
-            "--tools",
-            action="append",
-            default=[],
-            metavar="PATH",
-            help="a folder of Python tools; repeatable",
-        )
-        group.add_argument(
-            "--skills", action="append", default=[], metavar="PATH", help="a folder of skills; repeatable"
-        )
-    add_store_argument(group)
-
-
-def add_config_argument(group: "argparse._ActionsContainer") -> None:
-    """`--config`."""
-    group.add_argument(
-        "--config",
-        action="append",
-        default=[],
-        metavar="FILE",
-        help="an mcpServers file; repeatable ('' for none)",
-    )
-
-
-def add_store_argument(group: "argparse._ActionsContainer") -> None:
-    """`--store`."""
-    group.add_argument(
-        "--store", metavar="FILE", help="the file that keeps what the hub learns ('' for none)"
-    )
+    for name in wanted:
+        metavar, about = _OPTIONS[name]
+        several: Any = {} if name == "store" else {"action": "append", "default": []}
+        group.add_argument(f"--{name}", metavar=metavar, help=about, **several)
 
 
 def config_files(given: "argparse.Namespace") -> list[str]:
@@ -76,6 +58,12 @@ def _user_folder(variable: str, usual: str) -> str | None:
             return None
         base = os.path.join(home, usual)
     return os.path.join(base, "toolhub")
+
+
+def serving_words(entry: "dict[str, Any]") -> list[str]:
+    """The words of a server's command that is `toolhub serve`: a hub of the same files would start itself. Else none."""
+    words = [str(word) for word in (entry.get("command"), *items(entry.get("args")))]
+    return words if "serve" in words and "toolhub" in map(os.path.basename, words) else []
 
 
 def store_file(given: "argparse.Namespace") -> str | None:

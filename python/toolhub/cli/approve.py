@@ -1,16 +1,20 @@
 """`toolhub pending`, `approve`, `deny`, `ledger` and `settle`: calls that wait for a person, and what calls have done."""
 
-from ._exits import FAILED, NOT_FOUND, OK, USAGE, Failure
-from ._output import add_json_argument, one_line, put, put_json, say
-from ._sources import add_store_argument, existing_store
+from ._exits import FAILED, NOT_FOUND, OK, USAGE, Failure, failing
+from ._output import answer, one_line, put, put_json, say
+from ._sources import existing_store
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     import argparse
     from collections.abc import Callable, Sequence
-    from typing import Any
+    from typing import Any, TypeVar
 
     from ..hub import ToolHub
+
+    T = TypeVar("T")
+
+    T = TypeVar("T")
 
 
 def add_arguments(parser: "argparse.ArgumentParser") -> None:
@@ -29,7 +33,6 @@ def add_arguments(parser: "argparse.ArgumentParser") -> None:
             help="done: it happened; failed: it did not, and the run continues with a failure; again: the run calls it again",
         )
         parser.add_argument("--result", metavar="JSON", help="what the call gave, for done (null)")
-    add_json_argument(parser)
     if command == "approve":
         parser.add_argument(
             "--full", action="store_true", help="print the whole question, and decide nothing"
@@ -41,7 +44,6 @@ def add_arguments(parser: "argparse.ArgumentParser") -> None:
         parser.add_argument(
             "--state", choices=("started", "not_sent", "done", "failed", "unknown"), help="only these rows"
         )
-    add_store_argument(parser)
 
 
 def run(given: "argparse.Namespace") -> int:
@@ -60,21 +62,9 @@ def _decide(given: "argparse.Namespace") -> int:
     if getattr(given, "full", False):
         return _show(given)
     denies = given.command == "deny"
-
-    def decide(hub: "ToolHub") -> "list[Any]":
-        if denies:
-            hub.deny(given.id, given.reason)
-        else:
-            hub.approve(given.id)
-        return []
-
-    _with_store(given, decide)
-    if given.json:
-        put_json({"id": given.id, "state": "denied" if denies else "approved"})
-    elif denies:
-        say(f"denied {given.id}")
-    else:
-        say(f"approved {given.id}")
+    _with_store(given, lambda hub: hub.deny(given.id, given.reason) if denies else hub.approve(given.id))
+    state = "denied" if denies else "approved"
+    answer(given, {"id": given.id, "state": state}, f"{state} {given.id}", say)
     return OK
 
 
@@ -82,10 +72,7 @@ def _show(given: "argparse.Namespace") -> int:
     rows = _with_store(given, lambda hub: [row for row in hub.pending() if row.id == given.id])
     if not rows:
         raise Failure(f"No call waits for approval '{given.id}'.", NOT_FOUND)
-    if given.json:
-        put_json(rows[0].to_dict())
-    else:
-        put(one_line(rows[0].shown))
+    answer(given, rows[0].to_dict(), one_line(rows[0].shown), put)
     return OK
 
 
@@ -128,16 +115,9 @@ def _settle(given: "argparse.Namespace") -> int:
         result = None if given.result is None else json.loads(given.result)
     except ValueError as error:
         raise Failure(f"'--result' is not valid JSON: {error}", USAGE) from None
-
-    def settle(hub: "ToolHub") -> "list[Any]":
-        hub.settle(given.id, given.decision, result)
-        return []
-
-    _with_store(given, settle)
-    if given.json:
-        put_json({"id": given.id, "decision": given.decision})
-    else:
-        say(f"settled {given.id}: {given.decision}")
+    _with_store(given, lambda hub: hub.settle(given.id, given.decision, result))
+    told = f"settled {given.id}: {given.decision}"
+    answer(given, {"id": given.id, "decision": given.decision}, told, say)
     return OK
 
 
@@ -150,15 +130,13 @@ def _put(given: "argparse.Namespace", rows: "Sequence[Any]", line: "Callable[[An
     return OK
 
 
-def _with_store(given: "argparse.Namespace", work: "Callable[[ToolHub], Sequence[Any]]") -> "Sequence[Any]":
+def _with_store(given: "argparse.Namespace", work: "Callable[[ToolHub], T]") -> "T":
     """What comes of working with the store of a hub."""
     from ..exceptions import ErrorKind, ToolError
     from ..hub import ToolHub
 
     try:
-        with ToolHub(store=existing_store(given)) as hub:
+        with failing(FAILED, OSError), ToolHub(store=existing_store(given)) as hub:
             return work(hub)
     except ToolError as error:
         raise Failure(error, NOT_FOUND if error.kind is ErrorKind.NOT_FOUND else FAILED) from None
-    except OSError as error:
-        raise Failure(error, FAILED) from None

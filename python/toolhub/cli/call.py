@@ -7,10 +7,9 @@ the schema of the tool wants: the core does that, as for every call.
 import sys
 
 from ._catalog import open_hub, split_name, tell
-from ._exits import FAILED, NOT_FOUND, USAGE, Failure, code_of, code_of_connect
+from ._exits import FAILED, NOT_FOUND, USAGE, Failure, code_of, code_of_connect, failing
 from ._json import items, members
-from ._output import ProgressLine, add_json_argument, clean, is_terminal, put, put_json, say
-from ._sources import add_source_arguments
+from ._output import ProgressLine, clean, is_terminal, put, put_json, say
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -42,8 +41,6 @@ def add_arguments(parser: "argparse.ArgumentParser") -> None:
     parser.add_argument(
         "--full", action="store_true", help="print everything, also what a server sent beside its result"
     )
-    add_json_argument(parser)
-    add_source_arguments(parser)
 
 
 def run(given: "argparse.Namespace") -> int:
@@ -65,9 +62,8 @@ def run(given: "argparse.Namespace") -> int:
             options["progress"] = progress
             line.show(f"calling {given.tool}")
         try:
-            result = hub.call(name, arguments, **options)
-        except (TypeError, ValueError) as error:
-            raise Failure(error, USAGE) from None
+            with failing(USAGE, TypeError, ValueError):
+                result = hub.call(name, arguments, **options)
         finally:
             line.clear()
         code = 0 if result.success else code_of(result.kind)

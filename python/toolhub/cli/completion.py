@@ -1,6 +1,6 @@
 """`toolhub completion`: the completion script for a shell. The scripts ask `toolhub __complete`, which reads the store."""
 
-from ._output import add_json_argument, put, put_json
+from ._output import answer, put
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -64,13 +64,10 @@ complete -c toolhub -f -a '(__toolhub_complete)'
 def add_arguments(parser: "argparse.ArgumentParser") -> None:
     """Those of the command."""
     parser.add_argument("shell", choices=tuple(_SCRIPTS), metavar="SHELL", help="bash, zsh or fish")
-    add_json_argument(parser)
 
 
 def run(given: "argparse.Namespace") -> int:
     """Print the script."""
-    if given.json:
-        put_json({"shell": given.shell, "script": _SCRIPTS[given.shell]})
-    else:
-        put(_SCRIPTS[given.shell].rstrip("\n"))
+    script = _SCRIPTS[given.shell]
+    answer(given, {"shell": given.shell, "script": script}, script.rstrip("\n"), put)
     return 0

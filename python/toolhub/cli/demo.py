@@ -1,18 +1,11 @@
 """`toolhub demo`: a short tour of the hub."""
 
-from ._output import add_json_argument, put_json
+import argparse
 
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    import argparse
+from ._output import put_json
 
 
-def add_arguments(parser: "argparse.ArgumentParser") -> None:
-    """Those of the command."""
-    add_json_argument(parser)
-
-
-def run(given: "argparse.Namespace") -> int:
+def run(given: argparse.Namespace) -> int:
     """Give the tour; with `--json` what it prints is one text in an object."""
     from .. import demo
 

@@ -7,8 +7,8 @@ from . import _diagnosis
 from ._catalog import connect_with_progress, open_hub, require_server
 from ._diagnosis import STEPS, Diagnosis
 from ._exits import AUTH, CONNECT, FAILED, OK, USAGE, Failure
-from ._output import add_json_argument, clean, paint, put, put_json
-from ._sources import add_source_arguments, config_files
+from ._output import clean, paint, put, put_json
+from ._sources import config_files
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -26,8 +26,6 @@ def add_arguments(parser: "argparse.ArgumentParser") -> None:
     parser.add_argument(
         "--timeout", type=float, default=_TIMEOUT, metavar="SECONDS", help="for each server (20)"
     )
-    add_json_argument(parser)
-    add_source_arguments(parser, folders=False)
 
 
 def run(given: "argparse.Namespace") -> int:
@@ -42,7 +40,7 @@ def run(given: "argparse.Namespace") -> int:
             found += _load(hub, path)
         ids = {one.id for one in found} | {info.id for info in hub.servers()}
         for id in given.servers:
-            require_server([{"id": known} for known in sorted(ids)], id)
+            require_server(sorted(ids), id)
         found += _examine(hub, given)
     if given.servers:
         found = [one for one in found if one.id in given.servers]

@@ -1,39 +1,34 @@
 """`toolhub eval`: checks what recorded runs did, cassettes against the cases of a YAML file."""
 
-from ._exits import FAILED, OK, USAGE, Failure
-from ._output import add_json_argument, clean, put, put_json
+import argparse
 
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    import argparse
+from ._exits import FAILED, OK, USAGE, failing
+from ._output import clean, put, put_json
 
 
-def add_arguments(parser: "argparse.ArgumentParser") -> None:
+def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Those of the command."""
     parser.description = "Check what recorded runs did: cassettes against the cases of a YAML file."
     parser.add_argument("cases", metavar="FILE")
     parser.add_argument("--junit", metavar="FILE", help="write the results as JUnit's XML")
     parser.add_argument("--save", metavar="FILE", help="write the results, to be compared later")
     parser.add_argument("--compare", metavar="FILE", help="results of an earlier run (--save)")
-    add_json_argument(parser)
 
 
-def run(given: "argparse.Namespace") -> int:
+def run(given: argparse.Namespace) -> int:
     """Print how each case ended; the exit code is 1 if one fails or has become worse."""
     import json
     from pathlib import Path
 
     from ..testing import evaluation
 
-    try:
+    with failing(USAGE, evaluation.CasesError, OSError):
         results = evaluation.evaluate(Path(given.cases))
         before = None if given.compare is None else Path(given.compare).read_text("utf-8", "replace")
         lines, is_worse = ([], False) if before is None else evaluation.compared(before, results)
         for path, text in ((given.junit, evaluation.junit), (given.save, evaluation.as_json)):
             if path is not None:
                 Path(path).write_text(text(results), "utf-8")
-    except (evaluation.CasesError, OSError) as error:
-        raise Failure(error, USAGE) from None
     passed = sum(result.passed for result in results)
     if given.json:
         put_json({**json.loads(evaluation.as_json(results)), "passed": passed, "compared": lines})

@@ -11,12 +11,11 @@ import json
 import re
 
 from ._catalog import open_catalog
-from ._exits import NOT_FOUND, USAGE, Failure
+from ._exits import NOT_FOUND, Failure, unwritten
 from ._export_names import camel, identifiers, pascal, snake
 from ._json import members
-from ._output import first_line, put, put_json, say
+from ._output import counted, first_line, put, put_json, say
 from ._shapes import PYTHON, TYPESCRIPT, Form, Shapes, key
-from ._sources import add_source_arguments
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -33,7 +32,6 @@ def add_arguments(parser: "argparse.ArgumentParser") -> None:
     parser.add_argument("--format", choices=tuple(_WRITERS), default="py", help="(py)")
     parser.add_argument("--output", "-o", metavar="FILE", help="the file to write (stdout)")
     parser.add_argument("--json", action="store_true", help='print an object with the file as "text"')
-    add_source_arguments(parser)
 
 
 def run(given: "argparse.Namespace") -> int:
@@ -48,17 +46,13 @@ def run(given: "argparse.Namespace") -> int:
                 with open(given.output, "w", encoding="utf-8") as file:
                     file.write(text)
             except OSError as error:
-                raise Failure(
-                    f"the file '{given.output}' cannot be written: {error.strerror}", USAGE
-                ) from None
+                raise unwritten(given.output, error) from None
         if given.json:
             put_json({"format": given.format, "tools": [tool.name for tool in tools], "text": text})
         elif given.output is None:
             put(text.rstrip("\n"))
-        elif len(tools) == 1:
-            say(f"1 tool written to {given.output}")
         else:
-            say(f"{len(tools)} tools written to {given.output}")
+            say(f"{counted(len(tools), 'tool')} written to {given.output}")
         return catalog.code
 
 

@@ -7,11 +7,11 @@ import shlex
 
 from .. import _core
 from ._clients import ClientFile, known_files, known_names, named_file
-from ._exits import NOT_FOUND, OK, USAGE, Failure
+from ._exits import NOT_FOUND, OK, USAGE, Failure, unwritten
 from ._forms import ImportedFile, read_file
 from ._json import items, members
-from ._output import add_json_argument, clean, one_line, put, put_json, say
-from ._sources import own_config
+from ._output import clean, one_line, put, put_json, say
+from ._sources import own_config, serving_words
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -37,7 +37,6 @@ def add_arguments(parser: "argparse.ArgumentParser") -> None:
     parser.add_argument("--to", metavar="FILE", help="the file to write (the user's own)")
     parser.add_argument("--replace", action="store_true", help="replace servers that are there already")
     parser.add_argument("--dry-run", action="store_true", help="say what would be written, and write nothing")
-    add_json_argument(parser)
 
 
 def run(given: "argparse.Namespace") -> int:
@@ -60,7 +59,7 @@ def run(given: "argparse.Namespace") -> int:
         for id, entry in one.servers.items():
             if given.only and id not in given.only:
                 continue
-            if _is_toolhub(entry):
+            if serving_words(entry):
                 say(clean(f"'{id}' is left out, because it is toolhub itself"))
                 continue
             if id in taken and taken[id] != entry:
@@ -128,12 +127,6 @@ def _put_found(found: list[ImportedFile], as_json: bool) -> int:
     return OK
 
 
-def _is_toolhub(entry: "Any") -> bool:
-    """Whether a server is the command that serves the user's own file: a hub that uses it would start itself."""
-    words = [str(word) for word in (entry.get("command"), *items(entry.get("args")))]
-    return "serve" in words and any(os.path.basename(word) == "toolhub" for word in words)
-
-
 def _shown(entry: "Any") -> str:
     """What a server starts or reaches: the whole command, as a shell would read it, and the names of what it is given.
 
@@ -195,10 +188,7 @@ def _write(given: "argparse.Namespace", target: str, taken: "dict[str, Any]", to
         put(one_line(f"{id}  {_shown(new[id])}"))
     for id in kept:
         say(f"kept existing '{id}' in {target} (differs); use --replace to overwrite")
-    if given.dry_run:
-        say(f"would write {len(new)} server(s) to {target}")
-    else:
-        say(f"wrote {len(new)} server(s) to {target}")
+    say(f"{'would write' if given.dry_run else 'wrote'} {len(new)} server(s) to {target}")
     return OK
 
 
@@ -220,4 +210,4 @@ def _save(target: str, text: str) -> None:
             os.unlink(temporary)
             raise
     except OSError as error:
-        raise Failure(f"the file '{target}' cannot be written: {error.strerror}", USAGE) from None
+        raise unwritten(target, error) from None

@@ -2,9 +2,8 @@
 
 from ._catalog import open_catalog
 from ._describe import group_of, tool_as_json, where
-from ._output import add_json_argument, clean, cut, first_line, paint, put, put_json, width
+from ._output import clean, counted, cut, first_line, paint, put, put_json, width
 from ._shapes import signature
-from ._sources import add_source_arguments
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -17,8 +16,6 @@ def add_arguments(parser: "argparse.ArgumentParser") -> None:
     """Those of the command."""
     parser.add_argument("server", nargs="?", metavar="SERVER", help="only the tools of this server")
     parser.add_argument("--names", action="store_true", help="print the names only")
-    add_json_argument(parser)
-    add_source_arguments(parser)
 
 
 def run(given: "argparse.Namespace") -> int:
@@ -42,7 +39,7 @@ def _put_groups(tools: "list[ToolInfo]") -> None:
     for at, (group, members) in enumerate(groups.items()):
         if at:
             put()
-        put(paint(f"// {clean(group)}: {len(members)} tool{'s' if len(members) > 1 else ''}", "dim"))
+        put(paint(f"// {clean(group)}: {counted(len(members), 'tool')}", "dim"))
         for tool in members:
             _put_tool(tool)
 

@@ -1,15 +1,13 @@
 """`toolhub parse`: the tool calls in a model's text."""
 
-from ._exits import FAILED, OK, USAGE, Failure
-from ._output import add_json_argument, clean, paint, put, put_json
+import argparse
+
+from ._exits import FAILED, OK, USAGE, Failure, failing
+from ._output import answer, clean, paint, put, put_json
 from .call import read_text
 
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    import argparse
 
-
-def add_arguments(parser: "argparse.ArgumentParser") -> None:
+def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Those of the command."""
     parser.add_argument("file", nargs="?", default="-", metavar="FILE", help="the text; - is stdin (-)")
     parser.add_argument("--format", default="auto", metavar="NAME", help="the format of the model (auto)")
@@ -18,20 +16,16 @@ def add_arguments(parser: "argparse.ArgumentParser") -> None:
     parser.add_argument(
         "--schemas", metavar="FILE", help='a JSON list of {"name", "parameters"}, for typed values'
     )
-    add_json_argument(parser)
 
 
-def run(given: "argparse.Namespace") -> int:
+def run(given: argparse.Namespace) -> int:
     """Print the calls; the exit code is 1 if one of them cannot be read."""
     import json
 
     from ..parsing import formats, parse
 
     if given.formats:
-        if given.json:
-            put_json({"formats": formats()})
-        else:
-            put("\n".join(formats()))
+        answer(given, {"formats": formats()}, "\n".join(formats()), put)
         return OK
     tools = None
     if given.schemas is not None:
@@ -39,10 +33,8 @@ def run(given: "argparse.Namespace") -> int:
             tools = json.loads(read_text(given.schemas))
         except ValueError as error:
             raise Failure(f"the file '{given.schemas}' is not valid JSON: {error}", USAGE) from None
-    try:
+    with failing(USAGE, TypeError, ValueError):
         found = parse(read_text(given.file), given.format, tools, reasoning=given.reasoning)
-    except (TypeError, ValueError) as error:
-        raise Failure(error, USAGE) from None
     if given.json:
         calls = [{**call.to_dict(), "sentence": call.sentence} for call in found.calls]
         put_json({"calls": calls, "text": found.text, "format": found.format})

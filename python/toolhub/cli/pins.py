@@ -1,44 +1,35 @@
 """`toolhub pins`: accepted definitions of tools, and those that have changed since."""
 
-from ._catalog import connect_missing, open_hub, require_server, tell
+import argparse
+
+from ._catalog import connect_missing, open_hub, require_server
 from ._exits import FAILED, NOT_FOUND, OK, Failure
-from ._output import add_json_argument, clean, put_json, put_table, say
-from ._sources import add_source_arguments
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    import argparse
+from ._output import answer, clean, put_json, put_table, say
 
 
-def add_arguments(parser: "argparse.ArgumentParser") -> None:
+def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Those of the command."""
     parser.add_argument("--accept", metavar="SERVER[.TOOL]", help="accept what has changed")
     parser.add_argument("--changed", action="store_true", help="only those that wait to be accepted")
-    add_json_argument(parser)
-    add_source_arguments(parser, folders=False)
 
 
-def run(given: "argparse.Namespace") -> int:
+def run(given: argparse.Namespace) -> int:
     """Print the pins, or accept changed ones; the exit code is 1 while a definition differs from the accepted one."""
     with open_hub(given) as (hub, problems):
         code = connect_missing(hub, problems)
-        tell(problems)
-        rows = [vars(info) for info in hub.servers()]
+        ids = [info.id for info in hub.servers()]
         if given.accept is not None:
             server, _, tool = given.accept.partition(".")
-            if given.accept in (row["id"] for row in rows):
+            if given.accept in ids:
                 server, tool = given.accept, ""
-            require_server(rows, server)
+            require_server(ids, server)
             report = hub.connect_sync([server])
             if server in report.failed:
                 raise Failure(report.failed[server], code or FAILED)
             accepted = hub.pins.accept(server, tool or None)
             if tool and not any(pin["server"] == server and pin["tool"] == tool for pin in hub.pins.list()):
                 raise Failure(f"no tool '{tool}' of '{server}' is pinned", NOT_FOUND)
-            if given.json:
-                put_json({"accepted": accepted})
-            else:
-                say(f"changed definitions accepted: {accepted}")
+            answer(given, {"accepted": accepted}, f"changed definitions accepted: {accepted}", say)
             return OK
         pins = [pin for pin in hub.pins.list() if not given.changed or pin["state"] != "accepted"]
         if given.json:

@@ -1,9 +1,8 @@
 """`toolhub prompt`: the tools as a model gets them."""
 
-from ._catalog import connect_missing, open_hub, tell
-from ._exits import USAGE, Failure
-from ._output import add_json_argument, put, put_json, say
-from ._sources import add_source_arguments
+from ._catalog import connect_missing, open_hub
+from ._exits import USAGE, failing
+from ._output import answer, put, put_json, say
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -27,16 +26,13 @@ def add_arguments(parser: "argparse.ArgumentParser") -> None:
         default="text",
         help="a prompt, or the tools for an API (text)",
     )
-    add_json_argument(parser)
-    add_source_arguments(parser)
 
 
 def run(given: "argparse.Namespace") -> int:
     """Print the prompt, or a JSON object with the tools."""
     with open_hub(given) as (hub, problems):
         code = connect_missing(hub, problems)
-        tell(problems)
-        try:
+        with failing(USAGE, ValueError):
             if given.format == "text":
                 text = hub.system_prompt(
                     given.base,
@@ -48,15 +44,10 @@ def run(given: "argparse.Namespace") -> int:
                     lang=given.lang,
                     budget_tokens=given.budget_tokens,
                 )
-                if given.json:
-                    put_json({"prompt": text})
-                else:
-                    put(text)
+                answer(given, {"prompt": text}, text, put)
                 return code
             declare: Any = getattr(hub, f"as_{given.format}")
             tools = declare(given.query, given.limit)
-        except ValueError as error:
-            raise Failure(error, USAGE) from None
         for name, reason in tools.skipped:
             say(f"'{name}' is left out: {reason}")
         put_json({"tools": list(tools)})

@@ -5,7 +5,7 @@ import sys
 from contextlib import contextmanager
 
 from .. import _core
-from ._exits import FAILED, USAGE, Failure
+from ._exits import FAILED, USAGE, Failure, failing
 from ._output import put_json, say
 
 TYPE_CHECKING = False
@@ -47,10 +47,8 @@ def run(given: "argparse.Namespace") -> int:
         raise Failure(
             f"nothing in the command has imported toolhub, so there is no {given.output}", code or FAILED
         )
-    try:
+    with failing(code or FAILED, ValueError):
         events = _core.finish_cassette(path)
-    except ValueError as error:
-        raise Failure(error, code or FAILED) from None
     if given.json:
         from ..testing.showing import events_of
 

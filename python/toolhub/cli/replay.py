@@ -1,18 +1,15 @@
 """`toolhub replay FILE -- command`: runs a program whose hubs and models are answered from a cassette."""
 
+import argparse
 import json
 import os
 
-from ._exits import FAILED, USAGE, Failure
+from ._exits import FAILED, USAGE, Failure, failing
 from ._output import put_json, say
 from .record import add_run_arguments, run_with
 
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    import argparse
 
-
-def add_arguments(parser: "argparse.ArgumentParser") -> None:
+def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Those of the command."""
     parser.description = (
         "Run a command; the calls of its hubs, and those of models, are answered from a cassette. No tool runs and no "
@@ -23,7 +20,7 @@ def add_arguments(parser: "argparse.ArgumentParser") -> None:
     add_run_arguments(parser)
 
 
-def run(given: "argparse.Namespace") -> int:
+def run(given: argparse.Namespace) -> int:
     """Run the command, and report what differs from the recording."""
     import tempfile
 
@@ -31,10 +28,8 @@ def run(given: "argparse.Namespace") -> int:
     from ..testing.cassettes import CassetteError
     from ..testing.showing import events_of
 
-    try:
+    with failing(USAGE, CassetteError, OSError):
         events_of(given.file)
-    except (CassetteError, OSError) as error:
-        raise Failure(error, USAGE) from None
     with tempfile.TemporaryDirectory() as folder:
         report = os.path.join(folder, "report.json")
         code = run_with(given, REPLAY, json.dumps([os.path.abspath(given.file), given.mode, report]))

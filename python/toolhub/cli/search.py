@@ -1,27 +1,22 @@
 """`toolhub search`: the tools that fit some words."""
 
+import argparse
+
 from ._catalog import open_catalog
 from ._describe import group_of, tool_as_json
 from ._exits import NOT_FOUND, USAGE, Failure
-from ._output import add_json_argument, clean, cut, first_line, paint, put, put_json, say, width
-from ._sources import add_source_arguments
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    import argparse
+from ._output import clean, cut, first_line, paint, put, put_json, say, width
 
 
-def add_arguments(parser: "argparse.ArgumentParser") -> None:
+def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Those of the command."""
     parser.add_argument("query", nargs="+", metavar="WORD", help="task description")
     parser.add_argument(
         "-k", type=int, default=10, metavar="N", help="maximum number of results (default: 10)"
     )
-    add_json_argument(parser)
-    add_source_arguments(parser)
 
 
-def run(given: "argparse.Namespace") -> int:
+def run(given: argparse.Namespace) -> int:
     """Print the tools that fit best, best first; without a hit the exit code is 5."""
     if given.k < 0:
         raise Failure(f"-k must be 0 or more, got {given.k}", USAGE)

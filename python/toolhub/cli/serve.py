@@ -8,10 +8,10 @@ import sys
 from collections.abc import Generator
 from typing import TYPE_CHECKING, Any
 
-from ._exits import FAILED, OK, USAGE, Failure
-from ._json import items, members
-from ._output import clean, is_terminal, put_json, say
-from ._sources import NO_SERVER, add_source_arguments, config_files, store_file
+from ._exits import FAILED, OK, USAGE, Failure, failing
+from ._json import members
+from ._output import clean, counted, is_terminal, put_json, say
+from ._sources import NO_SERVER, config_files, serving_words, store_file
 
 if TYPE_CHECKING:
     from ..hub import ToolHub
@@ -55,7 +55,6 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         action="store_true",
         help="print the addresses as one JSON object; on stdio, where stdout is for the client, to stderr",
     )
-    add_source_arguments(parser)
 
 
 def run(given: argparse.Namespace) -> int:
@@ -80,13 +79,11 @@ def run(given: argparse.Namespace) -> int:
             USAGE,
         )
     has_sources = bool(files or given.tools or given.skills)
-    try:
-        # Tools may print while they are imported.
-        with contextlib.nullcontext() if given.http and not given.json else _stdout_to_stderr():
-            hub = ToolHub(tools=given.tools, skills=given.skills, store=store_file(given))
-            reports = [hub.load_mcp(path) for path in files]
-    except (OSError, TypeError, ValueError, ToolError) as error:
-        raise Failure(error, USAGE) from None
+    # Tools may print while they are imported.
+    quiet = contextlib.nullcontext() if given.http and not given.json else _stdout_to_stderr()
+    with failing(USAGE, OSError, TypeError, ValueError, ToolError), quiet:
+        hub = ToolHub(tools=given.tools, skills=given.skills, store=store_file(given))
+        reports = [hub.load_mcp(path) for path in files]
     with hub:
         errors = [error for report in reports for error in report.errors]
         # All are logged, and what is left is served.
@@ -97,18 +94,13 @@ def run(given: argparse.Namespace) -> int:
             sys.stderr.flush()
         if not (given.http or has_sources):
             say(NO_SERVER)
-        try:
+        wrong, failed = failing(USAGE, TypeError, ValueError), failing(FAILED, ToolError)
+        with contextlib.suppress(KeyboardInterrupt), wrong, failed:
             hub._serve_configured(
                 "http" if given.http else "stdio",
                 lambda: _serve_options(given, files),
                 lambda serving: _ready(given, hub, serving, has_sources),
             )
-        except (TypeError, ValueError) as error:
-            raise Failure(error, USAGE) from None
-        except ToolError as error:
-            raise Failure(error, FAILED) from None
-        except KeyboardInterrupt:
-            return OK
     return OK
 
 
@@ -122,17 +114,9 @@ def _starts_itself(files: list[str]) -> tuple[str, str] | None:
         except ValueError:
             continue  # loading it says why
         for id, entry in entries.items():
-            words = [
-                str(word) for word in (members(entry).get("command"), *items(members(entry).get("args")))
-            ]
-            names = {os.path.basename(word) for word in words}
+            words = serving_words(members(entry))
             has_config = any(word.partition("=")[0] == "--config" for word in words)
-            if (
-                "toolhub" in names
-                and "serve" in words
-                and not has_config
-                and not members(entry).get("disabled")
-            ):
+            if words and not has_config and not members(entry).get("disabled"):
                 return id, path
     return None
 
@@ -140,20 +124,11 @@ def _starts_itself(files: list[str]) -> tuple[str, str] | None:
 def _ready(given: argparse.Namespace, hub: "ToolHub", serving: "Serving", has_sources: bool) -> None:
     inspector = serving.inspect_url
     if given.json:
-        put_json(
-            {
-                "transport": "http",
-                "tools": len(hub),
-                "url": serving.url,
-                "inspect_url": inspector,
-            }
-        )
+        addresses = {"url": serving.url, "inspect_url": inspector}
+        put_json({"transport": "http", "tools": len(hub), **addresses})
         sys.stdout.flush()
     else:
-        if len(hub) == 1:
-            say(f"serving 1 tool at {serving.url}")
-        else:
-            say(f"serving {len(hub)} tools at {serving.url}")
+        say(f"serving {counted(len(hub), 'tool')} at {serving.url}")
         if inspector is not None and is_terminal(sys.stderr):
             say(f"inspector at {inspector}")
         elif inspector is not None:

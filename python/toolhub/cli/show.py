@@ -2,9 +2,8 @@
 
 from ._catalog import open_catalog, require_tool
 from ._describe import tool_as_json
-from ._output import add_json_argument, clean, paint, put, put_json
+from ._output import clean, paint, put, put_json
 from ._shapes import SHORT, Shapes, signature
-from ._sources import add_source_arguments
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -17,8 +16,6 @@ def add_arguments(parser: "argparse.ArgumentParser") -> None:
     """Those of the command."""
     parser.add_argument("tool", metavar="TOOL", help="its name, or server.name")
     parser.add_argument("--schema", action="store_true", help="print the JSON Schema of its arguments")
-    add_json_argument(parser)
-    add_source_arguments(parser)
 
 
 def run(given: "argparse.Namespace") -> int:

@@ -1,24 +1,19 @@
 """`toolhub stats`: what past calls have shown."""
 
+import argparse
+
 from ._catalog import open_hub, tell
 from ._exits import NOT_FOUND, Failure
-from ._output import add_json_argument, clean, put_json, put_table, say
-from ._sources import add_source_arguments
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    import argparse
+from ._output import clean, put_json, put_table, say
 
 
-def add_arguments(parser: "argparse.ArgumentParser") -> None:
+def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Those of the command."""
     parser.description = "Print what past calls of the tools in the given sources have shown."
     parser.add_argument("tool", nargs="?", metavar="TOOL", help="only this tool")
-    add_json_argument(parser)
-    add_source_arguments(parser)
 
 
-def run(given: "argparse.Namespace") -> int:
+def run(given: argparse.Namespace) -> int:
     """Print a row for each candidate that was called."""
     with open_hub(given) as (hub, problems):
         tell(problems)

@@ -1,15 +1,13 @@
 """`toolhub store accept`: go on with a store that is not the one that was here before."""
 
-from ._exits import FAILED, OK, Failure
-from ._output import add_json_argument, put_json, say
-from ._sources import add_store_argument, existing_store
+import argparse
 
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    import argparse
+from ._exits import FAILED, OK, failing
+from ._output import answer, say
+from ._sources import existing_store
 
 
-def add_arguments(parser: "argparse.ArgumentParser") -> None:
+def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Those of the command."""
     parser.add_argument(
         "action",
@@ -17,23 +15,16 @@ def add_arguments(parser: "argparse.ArgumentParser") -> None:
         metavar="accept",
         help="accept the store as it is: open runs and approvals end, new ones may begin",
     )
-    add_json_argument(parser)
-    add_store_argument(parser)
 
 
-def run(given: "argparse.Namespace") -> int:
+def run(given: argparse.Namespace) -> int:
     """Accept the store."""
     from .._core import accept_store
 
     store = existing_store(given)
-    try:
+    with failing(FAILED, OSError):
         accepted = accept_store(store)
-    except OSError as error:
-        raise Failure(error, FAILED) from None
-    if given.json:
-        put_json({"store": store, "accepted": accepted})
-    elif accepted:
-        say(f"accepted {store}; its open runs and approvals have ended")
-    else:
-        say(f"there is nothing to accept: {store} is the store that was here before")
+    told = f"there is nothing to accept: {store} is the store that was here before"
+    told = f"accepted {store}; its open runs and approvals have ended" if accepted else told
+    answer(given, {"store": store, "accepted": accepted}, told, say)
     return OK
