@@ -102,6 +102,15 @@ class CallTracer:
         return self._tracer.start_span(span.name, context=span.around, start_time=span.begun)
 
 
+def _passed_on(name: str) -> Any:
+    """A method that the span of the SDK has."""
+
+    def method(self: "CallSpan", *args: Any, **options: Any) -> None:
+        getattr(self._used(), name)(*args, **options)
+
+    return method
+
+
 class CallSpan(trace.Span):
     """The current span while a call runs. That of the SDK is made when this one is used, or when it is exported."""
 
@@ -159,35 +168,14 @@ class CallSpan(trace.Span):
     def is_recording(self) -> bool:
         return self._ended is None and self.sampled.decision.is_recording()
 
-    def set_attributes(self, attributes: Mapping[str, Any]) -> None:
-        self._used().set_attributes(attributes)
-
-    def set_attribute(self, key: str, value: Any) -> None:
-        self._used().set_attribute(key, value)
-
-    def add_event(self, name: str, attributes: Any = None, timestamp: int | None = None) -> None:
-        self._used().add_event(name, attributes, timestamp)
-
-    def add_link(self, context: trace.SpanContext, attributes: Any = None) -> None:
-        self._used().add_link(context, attributes)
-
-    def update_name(self, name: str) -> None:
-        self._used().update_name(name)
-
-    def set_status(self, status: Any, description: str | None = None) -> None:
-        self._used().set_status(status, description)
-
-    def record_exception(
-        self,
-        exception: BaseException,
-        attributes: Any = None,
-        timestamp: int | None = None,
-        escaped: bool = False,
-    ) -> None:
-        self._used().record_exception(exception, attributes, timestamp, escaped)
-
-    def end(self, end_time: int | None = None) -> None:
-        self._used().end(end_time)
+    set_attributes = _passed_on("set_attributes")
+    set_attribute = _passed_on("set_attribute")
+    add_event = _passed_on("add_event")
+    add_link = _passed_on("add_link")
+    update_name = _passed_on("update_name")
+    set_status = _passed_on("set_status")
+    record_exception = _passed_on("record_exception")
+    end = _passed_on("end")
 
     def __getattr__(self, name: str) -> Any:
         # What only the spans of the SDK have, such as `attributes`.

@@ -3,8 +3,10 @@
 import math
 import operator
 import os
-from collections.abc import Mapping
-from typing import Any, cast
+from collections.abc import Callable, Mapping
+from typing import Any, TypeVar, cast
+
+T = TypeVar("T")
 
 _MOST = 2**63 - 1
 """The largest whole number that the core takes."""
@@ -78,8 +80,8 @@ def check_seconds(what: str, value: Any, *, above_zero: bool = False, least: flo
     return max(min(seconds, _LONGEST), -_LONGEST)
 
 
-def check_text(what: str, value: Any) -> None:
-    """Raise unless `value` is text.
+def check_text(what: str, value: Any) -> str:
+    """The text `value`; raises if it is none.
 
     >>> check_text("source", ["tools", "mcps"])
     Traceback (most recent call last):
@@ -95,6 +97,7 @@ def check_text(what: str, value: Any) -> None:
     # A text that comes from bytes that are no UTF-8. The core has no such texts.
     if not value.isascii() and any("\ud800" <= letter <= "\udfff" for letter in value):
         raise ValueError(f"{what} must be Unicode text, got {value[:80]!a} with a lone surrogate")
+    return value
 
 
 def check_path(what: str, value: Any, hint: str = "") -> None:
@@ -144,6 +147,15 @@ def check_mapping(what: str, value: Any) -> None:
     """
     if not isinstance(value, Mapping):
         raise TypeError(f"{what} must be a mapping, got {type(value).__name__}")
+
+
+def if_given(check: Callable[..., T], what: str, value: Any, *more: Any, **options: Any) -> T | None:
+    """What a check gives for `value`; None for None.
+
+    >>> if_given(check_whole, "limit", 5, 0), if_given(check_whole, "limit", None, 0)
+    (5, None)
+    """
+    return None if value is None else check(what, value, *more, **options)
 
 
 def _shown(number: Any) -> str:

@@ -5,7 +5,7 @@ from functools import partial
 from typing import Any, TypeVar, Unpack, overload
 
 from . import _core
-from ._checks import check_seconds, check_whole
+from ._checks import check_seconds, check_whole, if_given
 from .options import RegisterOptions, Source
 
 T = TypeVar("T")
@@ -36,14 +36,18 @@ def merge_options(marked: ToolOptions, given: ToolOptions) -> ToolOptions:
 
 def with_checked_numbers(options: dict[str, Any]) -> dict[str, Any]:
     """The options with their numbers in the range of the core; raises for values that are no such numbers."""
-    checked = dict(options)
-    if (timeout := options.get("timeout")) is not None:
-        checked["timeout"] = check_seconds("timeout", timeout, above_zero=True)
-    if (most := options.get("max_concurrency")) is not None:
-        checked["max_concurrency"] = check_whole("max_concurrency", most, 1)
-    if (priority := options.get("priority")) is not None:
-        checked["priority"] = check_whole("priority", priority, None, 2**31 - 1)
-    return checked
+    return {name: if_given(_CHECKS.get(name, _unchecked), name, value) for name, value in options.items()}
+
+
+def _unchecked(_: str, value: Any) -> Any:
+    return value
+
+
+_CHECKS = {
+    "timeout": partial(check_seconds, above_zero=True),
+    "max_concurrency": partial(check_whole, least=1),
+    "priority": partial(check_whole, least=None, most=2**31 - 1),
+}
 
 
 def with_name(name: str, options: dict[str, Any]) -> dict[str, Any]:

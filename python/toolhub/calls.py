@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Literal, cast
 
 from . import _background, _core
 from ._answer import Answer
-from ._checks import check_finite, check_mapping, check_text
+from ._checks import check_finite, check_mapping, check_text, if_given
 from ._twins import blocking
 from .principal import Principal
 
@@ -59,9 +59,8 @@ class CurrentCall:
         A client of a served hub gets MCP progress; `hub.execute(…, progress=function)` calls the function.
         """
         progress = check_finite("progress", progress)
-        total = None if total is None else check_finite("total", total)
-        if message is not None:
-            check_text("message", message)
+        total = if_given(check_finite, "total", total)
+        if_given(check_text, "message", message)
         if self._scope is not None:
             self._scope.report(progress, total, message)
 

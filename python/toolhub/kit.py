@@ -20,6 +20,7 @@ from ._core import (
     unreached,
     visible_text,
 )
+from ._lazy import shown_as as shown_as
 from ._plain import readable, whole
 from ._tape import on_tape
 from ._tasks import unmissed

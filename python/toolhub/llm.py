@@ -8,7 +8,7 @@ from collections.abc import AsyncIterator, Mapping, Sequence
 from typing import Any, cast
 
 from . import _background, _core
-from ._checks import check_number, check_seconds, check_text, check_whole
+from ._checks import check_number, check_seconds, check_text, check_whole, if_given
 from ._tape import on_tape
 from ._unknown_options import explain_unknown_options
 
@@ -44,8 +44,7 @@ class OpenAI:
         check_text("model", model)
         if temperature is not None:
             temperature = _checked_temperature(temperature)
-        if max_tokens is not None:
-            max_tokens = check_whole("max_tokens", max_tokens, 1, 2**32 - 1)
+        max_tokens = if_given(check_whole, "max_tokens", max_tokens, 1, 2**32 - 1)
         self.model = model
         self._shown_url = None if base_url is None else _without_credentials(base_url)
         self._client = _core.ChatClient(

@@ -121,8 +121,7 @@ class Sampling(Question):
             "maxTokens": check_whole("max_tokens", max_tokens, 1),
         }
         if system_prompt is not None:
-            check_text("system_prompt", system_prompt)
-            self.params["systemPrompt"] = system_prompt
+            self.params["systemPrompt"] = check_text("system_prompt", system_prompt)
         if temperature is not None:
             self.params["temperature"] = check_finite("temperature", temperature)
         if stop_sequences is not None:

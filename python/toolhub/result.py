@@ -1,13 +1,11 @@
 """The result of a call: a real dict, with attributes and a short `repr` on top."""
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from . import _core
+from ._lazy import shown_as
 from ._plain import readable
 from .exceptions import ErrorKind, ToolError
-
-if TYPE_CHECKING:
-    from .display._html import Bundle
 
 __all__ = ["ToolResult"]
 
@@ -138,10 +136,7 @@ class ToolResult(dict[str, Any]):
         shown = line if len(line) <= _SHOWN else f"{line[: _SHOWN - 1]}…"
         return f"ToolResult(success={self.success}{named}, {'text' if self.success else 'error'}={shown!r})"
 
-    def _repr_mimebundle_(self, include: Any = None, exclude: Any = None) -> "Bundle":
-        from .display._views import of_result
-
-        return of_result(self)
+    _repr_mimebundle_ = shown_as("of_result")
 
 
 _SHOWN = 60

@@ -1,12 +1,9 @@
 """The explanation of what would happen to a call."""
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
 
 from ._core import Candidate
-
-if TYPE_CHECKING:
-    from .display._html import Bundle
+from ._lazy import shown_as
 
 __all__ = ["Explanation"]
 
@@ -30,7 +27,4 @@ class Explanation:
     def __str__(self) -> str:
         return self.text
 
-    def _repr_mimebundle_(self, include: Any = None, exclude: Any = None) -> "Bundle":
-        from .display._views import of_explanation
-
-        return of_explanation(self)
+    _repr_mimebundle_ = shown_as("of_explanation")

@@ -2,12 +2,10 @@
 
 import logging
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from ._lazy import shown_as
 from .exceptions import ErrorKind, ToolError
-
-if TYPE_CHECKING:
-    from .display._html import Bundle
 
 __all__ = ["ConnectReport", "LoadReport", "ServerInfo"]
 
@@ -100,10 +98,7 @@ class ConnectReport:
     def __bool__(self) -> bool:
         return not self.failed
 
-    def _repr_mimebundle_(self, include: Any = None, exclude: Any = None) -> "Bundle":
-        from .display._views import of_connect_report
-
-        return of_connect_report(self)
+    _repr_mimebundle_ = shown_as("of_connect_report")
 
 
 def as_error(given: dict[str, Any]) -> ToolError:

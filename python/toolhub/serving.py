@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from . import _core
-from ._checks import check_seconds, check_text
+from ._checks import check_seconds, check_text, if_given
 from ._lazy import asyncio
 
 Scope = MutableMapping[str, Any]
@@ -160,7 +160,7 @@ class AsgiApp:
 
 def _rotate(gateway: _core.Gateway, key: str, grace: float | None) -> None:
     check_text("key", key)
-    gateway.rotate_session_key(key, None if grace is None else check_seconds("grace", grace))
+    gateway.rotate_session_key(key, if_given(check_seconds, "grace", grace))
 
 
 def _target(scope: Scope) -> str:

@@ -2,14 +2,12 @@
 
 import json
 from collections.abc import Iterable, Mapping
-from typing import TYPE_CHECKING, Any, cast
+from typing import Any, cast
 
+from ..kit import shown_as
 from ..result import ToolResult
 from ._record import Record
 from .shapes import STEP_OPTIONS, wrong
-
-if TYPE_CHECKING:
-    from ..display._html import Bundle
 
 NONE = "none"
 """The tool of a step that needs only thinking."""
@@ -86,10 +84,7 @@ class Plan(list[Step]):
         """The steps as a plain list."""
         return list(self)
 
-    def _repr_mimebundle_(self, include: Any = None, exclude: Any = None) -> "Bundle":
-        from ..display._views import of_plan
-
-        return of_plan(self)
+    _repr_mimebundle_ = shown_as("of_plan")
 
 
 class StepResult(Record):

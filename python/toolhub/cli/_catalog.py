@@ -175,7 +175,7 @@ def take_report(
 def connect_missing(hub: "ToolHub", problems: list[str]) -> int:
     """Connect the servers that have never listed their tools, and print all problems; the exit code tells of a failure."""
     ids = hub._servers.take_never_listed()
-    failed = connect_with_progress(hub, ids).failed if ids else {}
+    failed: dict[str, Any] = connect_with_progress(hub, ids).failed if ids else {}
     problems += [f"the tools of '{id}' are missing: {error}" for id, error in failed.items()]
     tell(problems)
     return max((code_of_connect(error.kind) for error in failed.values()), default=0)

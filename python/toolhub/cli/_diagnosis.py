@@ -23,6 +23,10 @@ STEPS = ("file", "command", "start", "era", "auth", "list", "schemas", "names", 
 
 # The code of JSON-RPC for a method that a server does not have.
 _METHOD_NOT_FOUND = -32601
+_BAD_SCHEMA = "Report it to the server's author; a model gets this schema, and calls may fail."
+_BAD_NAME = "Rename the tool, or set 'prefix' or 'exclude' under 'toolhub' of the entry."
+_BAD_DESCRIPTION = "A model chooses by the description: ask the author for one, or 'exclude' the tool."
+_HIDDEN = "Invisible characters can hide instructions to a model: ask the author why they are there, or 'exclude' the tool."
 # What the APIs of models accept as the name of a function.
 _NAME = re.compile(r"[A-Za-z0-9_-]{1,64}")
 
@@ -53,68 +57,66 @@ class Diagnosis:
 
 def wrong_file(path: str, message: str) -> Diagnosis:
     """A file that gives no server at all."""
-    if "does not exist" in message:
-        advice = "Check the path; 'toolhub import' writes a file from those of other clients."
-    elif "not valid JSON" in message:
-        advice = "Correct the file at that place; comments and trailing commas are allowed."
-    else:
-        advice = "Write an object `mcpServers` with an entry for each server: a name, and `command` or `url`."
-    return Diagnosis(path).fail("file", message, advice)
+    return Diagnosis(path).fail("file", message, _advice(message, _OF_FILES))
 
 
 def wrong_entry(id: str, message: str) -> Diagnosis:
     """A server whose entry cannot be used."""
+    advice = "Correct the key that is named; 'command' starts a program, 'url' is an address."
     if "$" in message and "set" in message:
         advice = "Set the variable, or give it a default with `:-` after its name."
-    else:
-        advice = "Correct the key that is named; 'command' starts a program, 'url' is an address."
     return Diagnosis(id).fail("file", message, advice)
 
 
 def not_connected(id: str, transport: str, error: "ToolError") -> Diagnosis:
     """A server that could not be connected."""
-    diagnosis, kind, message = Diagnosis(id), str(error.kind), str(error)
+    kind, message = str(error.kind), str(error)
     if kind == "auth":
-        return diagnosis.fail("auth", message, _auth_advice(error))
-    if kind in ("protocol", "rpc"):
-        return diagnosis.fail(
-            "era",
-            message,
-            "Check that this is an MCP server, and update it: it shares no protocol version with toolhub.",
-        )
-    if transport == "stdio":
-        if kind == "connect":
-            return diagnosis.fail("command", message, _command_advice(message))
-        if kind == "timeout":
-            return diagnosis.fail(
-                "start",
-                message,
-                "Run the command by hand: it must wait for input and print nothing but MCP messages.",
+        step, advice = "auth", "Run 'toolhub login SERVER', or correct 'auth' or 'headers' of its entry."
+        if error.status == 403:
+            advice = (
+                "The credentials are known but not allowed to do this: ask for the right, or use other ones."
             )
-        return diagnosis.fail(
-            "start", message, "Run the command by hand to see why it ends; check 'args' and 'env'."
+    elif kind in ("protocol", "rpc"):
+        step = "era"
+        advice = (
+            "Check that this is an MCP server, and update it: it shares no protocol version with toolhub."
         )
-    if kind == "http":
-        return diagnosis.fail("start", message, _status_advice(error.status or 0))
-    if "no TLS at this address" in message:
-        advice = "Write http:// in 'url', or turn TLS on at the server."
-    elif "TLS certificate" in message:
-        advice = "Use the name that the certificate is for, and a certificate that this machine trusts."
+    elif transport == "stdio":
+        step, advice = "start", "Run the command by hand to see why it ends; check 'args' and 'env'."
+        if kind == "connect":
+            step, advice = "command", _advice(message, _OF_COMMANDS)
+        elif kind == "timeout":
+            advice = "Run the command by hand: it must wait for input and print nothing but MCP messages."
     else:
-        advice = "Check host, port and scheme of 'url', and whether the server runs."
-    return diagnosis.fail("start", message, advice)
+        step = "start"
+        advice = _status_advice(error.status or 0) if kind == "http" else _advice(message, _OF_ADDRESSES)
+    return Diagnosis(id).fail(step, message, advice)
 
 
-def _command_advice(message: str) -> str:
-    if "may not be executed" in message:
-        return "Make the file executable (chmod +x), or write its interpreter as 'command' and the file into 'args'."
-    if "it is a folder" in message:
-        return "Write a program as 'command': one in that folder, or another."
-    if "not the interpreter" in message:
-        return "Install that interpreter, or correct the first line of the file."
-    if "the folder '" in message:
-        return "Create that folder, or correct 'cwd'."
-    return "Install the program, or correct 'command' or 'cwd'; a program that is not on PATH needs its full path."
+# What a message has, and what to do about it; the last one is for all others.
+_OF_FILES = {
+    "does not exist": "Check the path; 'toolhub import' writes a file from those of other clients.",
+    "not valid JSON": "Correct the file at that place; comments and trailing commas are allowed.",
+    "": "Write an object `mcpServers` with an entry for each server: a name, and `command` or `url`.",
+}
+_OF_COMMANDS = {
+    "may not be executed": "Make the file executable (chmod +x), or write its interpreter as 'command' "
+    "and the file into 'args'.",
+    "it is a folder": "Write a program as 'command': one in that folder, or another.",
+    "not the interpreter": "Install that interpreter, or correct the first line of the file.",
+    "the folder '": "Create that folder, or correct 'cwd'.",
+    "": "Install the program, or correct 'command' or 'cwd'; a program that is not on PATH needs its full path.",
+}
+_OF_ADDRESSES = {
+    "no TLS at this address": "Write http:// in 'url', or turn TLS on at the server.",
+    "TLS certificate": "Use the name that the certificate is for, and a certificate that this machine trusts.",
+    "": "Check host, port and scheme of 'url', and whether the server runs.",
+}
+
+
+def _advice(message: str, table: dict[str, str]) -> str:
+    return next(advice for part, advice in table.items() if part in message)
 
 
 def _status_advice(status: int) -> str:
@@ -125,12 +127,6 @@ def _status_advice(status: int) -> str:
     if status == 429:
         return "The server is limiting requests: try again later."
     return "The server itself fails: look at its log, or try again later."
-
-
-def _auth_advice(error: "ToolError") -> str:
-    if error.status == 403:
-        return "The credentials are known but not allowed to do this: ask for the right, or use other ones."
-    return "Run 'toolhub login SERVER', or correct 'auth' or 'headers' of its entry."
 
 
 def not_listed(id: str, error: "ToolError | None") -> Diagnosis:
@@ -146,40 +142,23 @@ def not_listed(id: str, error: "ToolError | None") -> Diagnosis:
 def connected(info: "ServerInfo", candidates: "list[_core.Candidate]") -> Diagnosis:
     """A server that has listed its tools."""
     diagnosis = Diagnosis(info.id, facts=f"{info.transport}, {info.era}, {counted(len(candidates), 'tool')}")
-    if endless := _notice(info, "the list did not end"):
-        return diagnosis.fail(
-            "list",
-            endless,
-            "The list never ends: report it to the server's author.",
-        )
-    if not candidates:
-        message = info.notices[0] if info.notices else "the list of tools is empty"
-        return diagnosis.fail(
-            "list", message, "Check the server's own settings, and 'include' and 'exclude' of its entry."
-        )
+    empty = (*info.notices, "the list of tools is empty")[0] if not candidates else ""
     wrong = next((f"'{one.name}': {problem}" for one in candidates if (problem := _schema_problem(one))), "")
-    if problem := wrong or _notice(info, "the inputSchema of "):
-        return diagnosis.fail(
-            "schemas",
-            problem,
-            "Report it to the server's author; a model gets this schema, and calls may fail.",
-        )
-    if problem := _name_problem(info, candidates):
-        return diagnosis.fail(
-            "names", problem, "Rename the tool, or set 'prefix' or 'exclude' under 'toolhub' of the entry."
-        )
-    if problem := _description_problem(candidates):
-        return diagnosis.fail(
-            "descriptions",
-            problem,
-            "A model chooses by the description: ask the author for one, or 'exclude' the tool.",
-        )
-    if hidden := _notice(info, "invisible characters in "):
-        return diagnosis.fail(
-            "descriptions",
-            hidden,
-            "Invisible characters can hide instructions to a model: ask the author why they are there, or 'exclude' the tool.",
-        )
+    problems = (
+        (
+            "list",
+            _notice(info, "the list did not end"),
+            "The list never ends: report it to the server's author.",
+        ),
+        ("list", empty, "Check the server's own settings, and 'include' and 'exclude' of its entry."),
+        ("schemas", wrong or _notice(info, "the inputSchema of "), _BAD_SCHEMA),
+        ("names", _name_problem(info, candidates), _BAD_NAME),
+        ("descriptions", _description_problem(candidates), _BAD_DESCRIPTION),
+        ("descriptions", _notice(info, "invisible characters in "), _HIDDEN),
+    )
+    for step, problem, advice in problems:
+        if problem:
+            return diagnosis.fail(step, problem, advice)
     diagnosis.notes += info.notices
     return diagnosis
 
@@ -188,12 +167,9 @@ def note_stray_output(diagnosis: Diagnosis, info: "ServerInfo") -> Diagnosis:
     """Note what a server prints that is no message, unless it is the reason of the failure."""
     line = info.stray_output
     if line is not None and line not in diagnosis.message:
-        diagnosis.notes.append(_stray_note(line))
+        wrong = f"stdout is for MCP messages, but it printed '{line}' there"
+        diagnosis.notes.append(f"{wrong}; other clients may fail, so let it print to stderr")
     return diagnosis
-
-
-def _stray_note(line: str) -> str:
-    return f"stdout is for MCP messages, but it printed '{line}' there; other clients may fail, so let it print to stderr"
 
 
 def _notice(info: "ServerInfo", *beginnings: str) -> str:

@@ -14,8 +14,6 @@ if TYPE_CHECKING:
 
     T = TypeVar("T")
 
-    T = TypeVar("T")
-
 
 def add_arguments(parser: "argparse.ArgumentParser") -> None:
     """Those of the command at hand."""

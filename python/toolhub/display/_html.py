@@ -4,12 +4,13 @@ Colours are mixed with the colour of the text, so that they fit light and dark t
 """
 
 import html
-from collections.abc import Iterable, Sequence
-from typing import Any
+from collections.abc import Callable, Sequence
+from typing import Any, TypeVar
 
 from .. import _core
 from .._plain import readable
 
+T = TypeVar("T")
 Bundle = dict[str, Any]
 """What a notebook shows, by media type."""
 
@@ -74,7 +75,7 @@ def heading(*parts: Any) -> Html:
     return Html(f"<div>{' '.join(escaped(part) for part in parts if part not in (None, ''))}</div>")
 
 
-def block(text: str, lang: str = "en") -> Html:
+def block(text: str) -> Html:
     """A text with its lines, cut if it is long."""
     if len(text) <= MOST_CHARACTERS:
         return marked("pre", text)
@@ -82,17 +83,18 @@ def block(text: str, lang: str = "en") -> Html:
     return Html(marked("pre", f"{text[:MOST_CHARACTERS]}…") + marked("div", note, "quiet"))
 
 
-def table(
-    head: Sequence[Any], rows: Iterable[Sequence[Any]], total: int | None = None, lang: str = "en"
-) -> Html:
-    """A table of cells, which are texts or `Html`. If `total` is more than the rows, a line tells it."""
-    given = list(rows)
+def _itself(row: Any) -> Sequence[Any]:
+    return row
+
+
+def table(head: Sequence[Any], items: Sequence[T], cells: Callable[[T], Sequence[Any]] = _itself) -> Html:
+    """A table with a row for each item. Its cells are texts or `Html`. If there are more than are shown, a line tells it."""
     lines = [_row("th", head)] if head else []
-    lines += [_row("td", row) for row in given]
+    lines += [_row("td", cells(item)) for item in items[:MOST_ROWS]]
     # Where there is little room, a table is scrolled and long texts keep a width that can be read.
     text = f'<div class="wide"><table>{"".join(lines)}</table></div>'
-    if total is not None and total > len(given):
-        text += marked("div", f"{total:,} rows; the first {len(given):,} are shown.", "quiet")
+    if len(items) > MOST_ROWS:
+        text += marked("div", f"{len(items):,} rows; the first {MOST_ROWS:,} are shown.", "quiet")
     return Html(text)
 
 

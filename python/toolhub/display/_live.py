@@ -92,7 +92,7 @@ class LiveView:
             call.ms, call.error = event.get("duration_ms"), str(event.get("error") or "")
 
     def _repr_mimebundle_(self, include: Any = None, exclude: Any = None) -> Bundle:
-        lang, servers = self._hub.lang, self._hub.servers()
+        servers = self._hub.servers()
         with self._lock:
             rows = [
                 [
@@ -108,7 +108,7 @@ class LiveView:
         clock = marked("span", time.strftime("%H:%M:%S"), "quiet")
         return bundle(
             heading(marked("b", "ToolHub"), clock),
-            server_table(servers, lang) if servers else None,
+            server_table(servers) if servers else None,
             table(head, rows) if rows else None,
         )
 

@@ -18,18 +18,18 @@ _SHOWN = {
 }
 
 
-def value_html(value: Any, text: str, lang: str) -> Html:
+def value_html(value: Any, text: str) -> Html:
     """A value; `text` is how it is written where it is neither a table nor a picture."""
     own = _own_display(value)
     if own is not None:
         return own
-    as_table = _as_table(value, lang)
-    return block(text, lang) if as_table is None else as_table
+    as_table = _as_table(value)
+    return block(text) if as_table is None else as_table
 
 
-def content_html(blocks: Sequence[Mapping[str, Any]], lang: str) -> Html:
+def content_html(blocks: Sequence[Mapping[str, Any]]) -> Html:
     """The content blocks of a server."""
-    return Html("".join(_block_html(one, lang) for one in blocks[:MOST_ROWS]))
+    return Html("".join(_block_html(one) for one in blocks[:MOST_ROWS]))
 
 
 def has_media(blocks: Sequence[Mapping[str, Any]]) -> bool:
@@ -37,16 +37,16 @@ def has_media(blocks: Sequence[Mapping[str, Any]]) -> bool:
     return any(one.get("type") in _SHOWN for one in blocks)
 
 
-def _block_html(one: Mapping[str, Any], lang: str) -> Html:
+def _block_html(one: Mapping[str, Any]) -> Html:
     kind = one.get("type")
     if kind == "text":
-        return block(str(one.get("text", "")), lang)
+        return block(str(one.get("text", "")))
     if kind in _SHOWN:
         media = _media(str(kind), one.get("mimeType"), one.get("data"))
         if media is not None:
             return media
         return marked("div", f"[{short(one.get('mimeType') or kind)}]", "quiet")
-    return block(json.dumps(one, ensure_ascii=False, indent=1, default=str), lang)
+    return block(json.dumps(one, ensure_ascii=False, indent=1, default=str))
 
 
 def _media(kind: str, media_type: Any, data: Any) -> Html | None:
@@ -101,12 +101,11 @@ def _drawn(value: Any, method: str, media_type: str) -> Any:
         return None
 
 
-def _as_table(value: Any, lang: str) -> Html | None:
+def _as_table(value: Any) -> Html | None:
     if isinstance(value, Mapping):
         members = cast("Mapping[Any, Any]", value)
         plain = bool(members) and all(_is_cell(one) for one in members.values())
-        rows = [[_cell(key), _cell(one)] for key, one in list(members.items())[:MOST_ROWS]] if plain else []
-        return table([], rows, len(members), lang) if plain else None
+        return table([], list(members.items()), lambda pair: [*map(_cell, pair)]) if plain else None
     if not isinstance(value, list | tuple) or not value:
         return None
     items = cast("Sequence[Any]", value)
@@ -116,8 +115,8 @@ def _as_table(value: Any, lang: str) -> Html | None:
     columns = list(dict.fromkeys(key for row in shown for key in row))
     if len(columns) > _MOST_COLUMNS:
         return None
-    rows = [[_cell(row[column]) if column in row else "" for column in columns] for row in shown]
-    return table([_cell(column) for column in columns], rows, len(items), lang)
+    head = [_cell(column) for column in columns]
+    return table(head, items, lambda row: [_cell(row[column]) if column in row else "" for column in columns])
 
 
 def _is_cell(value: Any) -> bool:

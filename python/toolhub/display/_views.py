@@ -4,24 +4,12 @@ import json
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, cast
 
-from ._html import (
-    MOST_ROWS,
-    Bundle,
-    Html,
-    bar,
-    block,
-    bundle,
-    heading,
-    marked,
-    milliseconds,
-    short,
-    table,
-)
+from ._html import MOST_ROWS, Bundle, Html, bar, block, bundle, heading, marked, milliseconds, short, table
 from ._values import content_html, has_media, value_html
 
 if TYPE_CHECKING:
     from .._core import Candidate, Hit, ToolInfo
-    from ..agents.plans import Plan
+    from ..agents.plans import Plan, Step
     from ..hub import RunOutcome, ToolHub
     from ..result import ToolResult
     from ..routing import Explanation
@@ -35,55 +23,58 @@ _STATES = {"connected": "good", "failed": "bad", "connecting": "wait"}
 
 def of_hub(hub: "ToolHub") -> Bundle:
     """A hub: its servers and tools."""
-    lang, servers = hub.lang, hub.servers()
+    servers = hub.servers()
     tools = hub._core.tools(None, None, None, None)
     counted = f"{len(tools):,} tools, {len(servers):,} servers"
     return bundle(
         heading(marked("b", "ToolHub"), counted),
-        server_table(servers, lang) if servers else None,
-        _tool_table(tools, lang) if tools else None,
+        server_table(servers) if servers else None,
+        _tool_table(tools) if tools else None,
     )
 
 
-def server_table(servers: "Sequence[ServerInfo]", lang: str) -> Html:
+def server_table(servers: "Sequence[ServerInfo]") -> Html:
     """The state of servers."""
     head = ["server", "state", "protocol", "transport", "number of tools", "error"]
-    rows = [
-        [
+
+    def cells(server: "ServerInfo") -> list[Any]:
+        return [
             marked("b", short(server.id)),
             marked("span", server.state, _STATES.get(server.state, "quiet")),
             marked("span", server.version or "", "whole"),
             server.transport,
-            "" if server.tools is None else str(server.tools),
+            server.tools,
             "" if server.error is None else short(server.error, 300),
         ]
-        for server in servers[:MOST_ROWS]
-    ]
-    return table(head, rows, len(servers), lang)
+
+    return table(head, servers, cells)
 
 
 def of_connect_report(report: "ConnectReport") -> Bundle:
     """Which servers are connected, and why the others are not."""
-    rows = [[marked("b", short(id)), marked("span", "connected", "good"), ""] for id in report.connected]
-    rows += [
-        [marked("b", short(id)), marked("span", "failed", "bad"), short(error, 300)]
-        for id, error in report.failed.items()
-    ]
-    return bundle(table(["server", "state", "error"], rows[:MOST_ROWS], len(rows)))
+    ends = [(id, "connected", "good", "") for id in report.connected]
+    ends += [(id, "failed", "bad", short(error, 300)) for id, error in report.failed.items()]
+    rows = [[marked("b", short(id)), marked("span", state, kind), error] for id, state, kind, error in ends]
+    return bundle(table(["server", "state", "error"], rows))
 
 
-def of_tools(tools: "Sequence[ToolInfo]", lang: str) -> Bundle:
+def of_tools(tools: "Sequence[ToolInfo]") -> Bundle:
     """A list of tools."""
-    return bundle(_tool_table(tools, lang))
+    return bundle(_tool_table(tools))
 
 
-def _tool_table(tools: "Sequence[ToolInfo]", lang: str) -> Html:
+def _tool_table(tools: "Sequence[ToolInfo]") -> Html:
     head = ["tool", "from", "safety", "description"]
-    rows = [
-        [marked("b", short(tool.name)), _origin(tool.candidates), _safety(tool), short(tool.description)]
-        for tool in tools[:MOST_ROWS]
-    ]
-    return table(head, rows, len(tools), lang)
+
+    def cells(tool: "ToolInfo") -> list[Any]:
+        return [
+            marked("b", short(tool.name)),
+            _origin(tool.candidates),
+            _safety(tool),
+            short(tool.description),
+        ]
+
+    return table(head, tools, cells)
 
 
 def of_tool(tool: "ToolInfo | Candidate") -> Bundle:
@@ -94,7 +85,7 @@ def of_tool(tool: "ToolInfo | Candidate") -> Bundle:
         heading(marked("b", short(tool.name)), marked("span", _origin(candidates), "quiet"), _safety(tool)),
         block(tool.description) if tool.description else None,
         _parameter_table(tool.parameters),
-        _lanes([(candidate, "good") for candidate in candidates], "en") if len(candidates) > 1 else None,
+        _lanes([(candidate, "good") for candidate in candidates]) if len(candidates) > 1 else None,
     )
 
 
@@ -104,14 +95,14 @@ def _parameter_table(schema: Mapping[str, Any]) -> Html | None:
     if not properties:
         return None
     required = _items(schema.get("required"))
-    rows: list[list[Any]] = []
-    for name, one in list(properties.items())[:MOST_ROWS]:
-        part = _mapping(one)
+
+    def cells(member: tuple[str, Any]) -> list[Any]:
+        name, part = member[0], _mapping(member[1])
         default = short(_json(part["default"]), 60) if "default" in part else ""
         needed = "required" if name in required else default
-        about = short(part.get("description") or "", 300)
-        rows.append([marked("code", short(name)), _type(part), needed, about])
-    return table(["parameter", "type", "default", "description"], rows, len(properties))
+        return [marked("code", short(name)), _type(part), needed, short(part.get("description") or "", 300)]
+
+    return table(["parameter", "type", "default", "description"], list(properties.items()), cells)
 
 
 def _type(schema: Mapping[str, Any], depth: int = 0) -> str:
@@ -150,25 +141,20 @@ def _safety(tool: "ToolInfo | Candidate") -> Html:
     return marked("span", tool.safety.replace("_", " "), _SAFETY.get(tool.safety, "wait"))
 
 
-def of_hits(hits: "Sequence[Hit]", lang: str) -> Bundle:
+def of_hits(hits: "Sequence[Hit]") -> Bundle:
     """The hits of a search, best first."""
     head = ["score", "tool", "from", "description"]
-    rows = [
-        [
-            f"{hit.score:.2f}",
-            marked("b", short(hit.name)),
-            _origin(hit.tool.candidates),
-            short(hit.tool.description),
-        ]
-        for hit in hits[:MOST_ROWS]
-    ]
-    return bundle(table(head, rows, len(hits), lang))
+
+    def cells(hit: "Hit") -> list[Any]:
+        about = _origin(hit.tool.candidates), short(hit.tool.description)
+        return [f"{hit.score:.2f}", marked("b", short(hit.name)), *about]
+
+    return bundle(table(head, hits, cells))
 
 
 def of_result(result: "ToolResult") -> Bundle:
     """A result: the value, and the time of each candidate that was tried."""
-    lang: str = result._lang
-    return bundle(_outcome(result), _answer(result, lang), _attempts(result.get("_meta") or {}, lang))
+    return bundle(_outcome(result), _answer(result), _attempts(result.get("_meta") or {}))
 
 
 def _outcome(result: "ToolResult") -> Html:
@@ -179,16 +165,16 @@ def _outcome(result: "ToolResult") -> Html:
     return heading(sign, marked("b", short(meta.get("tool") or "")), kind, took)
 
 
-def _answer(result: "ToolResult", lang: str) -> Html:
+def _answer(result: "ToolResult") -> Html:
     if not result.success:
-        return block(str(result.error), lang)
+        return block(str(result.error))
     blocks = result.content if result._blocks is not None else []
     if has_media(blocks) or (len(blocks) > 1 and result.structured is None):
-        return content_html(blocks, lang)
-    return value_html(result.result, result.text, lang)
+        return content_html(blocks)
+    return value_html(result.result, result.text)
 
 
-def _attempts(meta: Mapping[str, Any], lang: str) -> Html | None:
+def _attempts(meta: Mapping[str, Any]) -> Html | None:
     """The timeline of a call, small: one lane for each candidate that was tried. A lone one needs none."""
     tried: list[Mapping[str, Any]] = meta.get("attempts") or []
     if len(tried) < 2:
@@ -198,13 +184,13 @@ def _attempts(meta: Mapping[str, Any], lang: str) -> Html | None:
     whole = (sum(times) if one_after_another else max(times)) or 1.0
     rows: list[list[Any]] = []
     begin = 0.0
-    for attempt, time in list(zip(tried, times, strict=True))[:MOST_ROWS]:
+    for attempt, time in zip(tried, times, strict=True):
         kind = "good" if attempt.get("ok") else "wait" if attempt.get("kind") == "cancelled" else "bad"
         label = short(attempt.get("server") or attempt.get("source") or "", 60)
         error = short(attempt.get("error") or "", 200)
         rows.append([label, bar(kind, begin / whole, time / whole), milliseconds(time), error])
         begin += time if one_after_another else 0.0
-    return table(["from", "time", "", "error"], rows, len(tried), lang)
+    return table(["from", "time", "", "error"], rows)
 
 
 def of_explanation(explanation: "Explanation") -> Bundle:
@@ -214,12 +200,12 @@ def of_explanation(explanation: "Explanation") -> Bundle:
     ]
     return bundle(
         heading(marked("b", explanation.strategy), marked("span", explanation.rule, "quiet")),
-        _lanes(first, "en") if first else None,
+        _lanes(first) if first else None,
         block(explanation.text),
     )
 
 
-def _lanes(candidates: "Sequence[tuple[Candidate, str]]", lang: str) -> Html:
+def _lanes(candidates: "Sequence[tuple[Candidate, str]]") -> Html:
     stats: list[Mapping[str, Any]] = [candidate.stats for candidate, _ in candidates]
     longest = max((row.get("latency_p50_ms") or 0.0 for row in stats), default=0.0) or 1.0
     rows = [
@@ -229,13 +215,12 @@ def _lanes(candidates: "Sequence[tuple[Candidate, str]]", lang: str) -> Html:
             milliseconds(row.get("latency_p50_ms")),
             f"{row.get('successes', 0)}/{row.get('calls', 0)}",
         ]
-        for (candidate, kind), row in list(zip(candidates, stats, strict=True))[:MOST_ROWS]
+        for (candidate, kind), row in zip(candidates, stats, strict=True)
     ]
-    head = ["from", "usual time", "", "successful calls"]
-    return table(head, rows, len(candidates), lang)
+    return table(["from", "usual time", "", "successful calls"], rows)
 
 
-def of_stats(rows: Sequence[Mapping[str, Any]], lang: str) -> Bundle:
+def of_stats(rows: Sequence[Mapping[str, Any]]) -> Bundle:
     """Statistics: one row for each candidate, those that were called most first."""
     rows = sorted(rows, key=lambda row: -row["calls"])
     words = ("tool", "from", "number of calls", "success rate", "median", "95 %", "breaker")
@@ -249,33 +234,30 @@ def of_stats(rows: Sequence[Mapping[str, Any]], lang: str) -> Bundle:
             milliseconds(row["latency_p95_ms"]),
             marked("span", row["breaker"], "good" if row["breaker"] == "closed" else "bad"),
         ]
-        for row in rows[:MOST_ROWS]
+        for row in rows
     ]
-    return bundle(table(list(words), cells, len(rows), lang))
+    return bundle(table(words, cells))
+
+
+def of_stats_by_tool(by_tool: Mapping[str, Sequence[Mapping[str, Any]]]) -> Bundle:
+    """Statistics by the name of the tool."""
+    return of_stats([row for rows in by_tool.values() for row in rows])
 
 
 def of_run(outcome: "RunOutcome") -> Bundle:
     """A model's message: its text, and what came of its calls."""
     parts: list[Html] = [block(outcome.text)] if outcome.text.strip() else []
     for result in outcome.results[:MOST_ROWS]:
-        parts += [_outcome(result), _answer(result, result._lang)]
+        parts += [_outcome(result), _answer(result)]
     return bundle(*parts)
 
 
 def of_plan(plan: "Plan") -> Bundle:
     """The steps of a plan, and what was repaired in it."""
-    rows = [
-        [
-            str(step.id),
-            short(step.description, 300),
-            marked("code", short(step.tool_type)),
-            _after(step.dependencies),
-        ]
-        for step in plan[:MOST_ROWS]
-    ]
+
+    def cells(step: "Step") -> list[Any]:
+        after = ", ".join(short(one, 20) for one in step.dependencies)
+        return [str(step.id), short(step.description, 300), marked("code", short(step.tool_type)), after]
+
     problems = [marked("div", short(problem, 300), "wait") for problem in plan.problems[:MOST_ROWS]]
-    return bundle(table(["step", "description", "tool", "after"], rows, len(plan)), *problems)
-
-
-def _after(dependencies: Sequence[Any]) -> str:
-    return ", ".join(short(one, 20) for one in dependencies)
+    return bundle(table(["step", "description", "tool", "after"], plan, cells), *problems)

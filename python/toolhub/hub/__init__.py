@@ -16,8 +16,9 @@ from typing import TYPE_CHECKING, Any, Literal, Self, Unpack, cast
 
 from .. import _background, _core
 from .._callbacks import Callbacks
-from .._checks import check_callable, check_seconds, check_switch, check_text, check_whole
+from .._checks import check_callable, check_seconds, check_switch, check_text, check_whole, if_given
 from .._compat import CORE_TOOLS, SOURCE_ALIASES, CompatMethods
+from .._lazy import shown_as
 from .._twins import blocking
 from .._unknown_options import explain_unknown_options
 from .._user_functions import aend_waits, end_waits, in_thread
@@ -56,7 +57,6 @@ from ._synthesis import check_llm
 from ._tool_methods import ToolMethods
 
 if TYPE_CHECKING:
-    from ..display._html import Bundle
     from .pins import Pins
     from .prompts import Prompts
     from .resources import Resources
@@ -166,8 +166,7 @@ class ToolHub(
             check_whole("seed", seed, 0)
             seed %= 2**64  # of any length, as for `random.seed`
         for what, text in (("prefer", prefer), ("shadow", shadow), ("ledger", ledger)):
-            if text is not None:
-                check_text(what, text)
+            if_given(check_text, what, text)
         if llm is not None:
             check_llm(llm)
         self._core = _core.Hub(
@@ -501,10 +500,7 @@ class ToolHub(
     def __repr__(self) -> str:
         return f"<ToolHub with {len(self)} tools{', closed' if self._state.closed else ''}>"
 
-    def _repr_mimebundle_(self, include: Any = None, exclude: Any = None) -> "Bundle":
-        from ..display._views import of_hub
-
-        return of_hub(self)
+    _repr_mimebundle_ = shown_as("of_hub")
 
 
 def _pairs(strategies: Any) -> list[tuple[str, str]]:

@@ -3,11 +3,11 @@
 import logging
 import math
 from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping
-from functools import lru_cache
+from functools import lru_cache, partial
 from typing import TYPE_CHECKING, Any, Never, Unpack, cast
 
 from .. import _core
-from .._checks import check_callable, check_mapping, check_seconds, check_text, check_whole
+from .._checks import check_callable, check_mapping, check_seconds, check_text, check_whole, if_given
 from .._core import CallOptions as PlannedOptions
 from .._core import Hub
 from .._lazy import asyncio
@@ -27,56 +27,24 @@ if TYPE_CHECKING:
 _INFO = logging.INFO
 
 
-def _checked_options(
-    strategy: str = "auto",
-    timeout: float | None = None,
-    deadline: float | None = None,
-    max_parallel: int | None = None,
-    hedge_after: float | None = None,
-    source: str | None = None,
-    server: str | None = None,
-    validate: bool = True,
-    coerce: bool = True,
-    prefer: str | None = None,
-    cache_ttl: float | None = None,
-    single_flight: bool = False,
-    none_is_input: bool = False,
-    run: str | None = None,
-) -> "_core.CallOptions":
+_CHECKS: dict[str, Callable[[str, Any], Any]] = {
+    "timeout": partial(check_seconds, above_zero=True),
+    # What is left of a budget may be below zero.
+    "deadline": partial(check_seconds, least=-math.inf),
+    "hedge_after": check_seconds,
+    "cache_ttl": check_seconds,
+    "max_parallel": partial(check_whole, least=1),
+    **dict.fromkeys(("strategy", "source", "server", "prefer", "run"), check_text),
+}
+
+
+def _checked_options(**options: Any) -> "_core.CallOptions":
     """The options of a call, checked."""
-    if timeout is not None:
-        timeout = check_seconds("timeout", timeout, above_zero=True)
-    if hedge_after is not None:
-        hedge_after = check_seconds("hedge_after", hedge_after)
-    if cache_ttl is not None:
-        cache_ttl = check_seconds("cache_ttl", cache_ttl)
-    if deadline is not None:
-        # What is left of a budget may be below zero.
-        deadline = check_seconds("deadline", deadline, least=-math.inf)
-    if max_parallel is not None:
-        max_parallel = check_whole("max_parallel", max_parallel, 1)
-    for what, text in (
-        *(("strategy", strategy), ("source", source), ("server", server)),
-        *(("prefer", prefer), ("run", run)),
-    ):
-        if text is not None:
-            check_text(what, text)
-    return _core.CallOptions(
-        strategy,
-        timeout,
-        deadline,
-        max_parallel,
-        hedge_after,
-        source,
-        server,
-        validate,
-        coerce,
-        prefer,
-        cache_ttl,
-        single_flight,
-        none_is_input,
-        run,
-    )
+    checked: dict[str, Any] = {"strategy": "auto", **options}
+    for what, check in _CHECKS.items():
+        if checked.get(what) is not None:
+            checked[what] = check(what, checked[what])
+    return _core.CallOptions(**checked)
 
 
 # Typed, because True == 1: an option of the wrong type must not find the options that were made for a right one.
@@ -89,13 +57,13 @@ Around = tuple[
 the tools that have parameters of these names, and who has to approve it."""
 
 
-def call_options(*options: Any, **named: Any) -> "_core.CallOptions":
+def call_options(**options: Any) -> "_core.CallOptions":
     """The options of a call. Most programs use a handful of combinations, so they are made once."""
     try:
-        return _cached_options(*options, **named)
+        return _cached_options(**options)
     except TypeError:
         # Unhashable values cannot be looked up. They are not options either; the checks say which one is wrong.
-        return _checked_options(*options, **named)
+        return _checked_options(**options)
 
 
 _NO_OPTIONS = call_options()
@@ -268,10 +236,8 @@ class CallMethods:
         llm = llm or llm_client
         if llm is not None:
             check_llm(llm)
-        if progress is not None:
-            check_callable("progress", progress)
-        if meta is not None:
-            check_mapping("meta", meta)
+        if_given(check_callable, "progress", progress)
+        if_given(check_mapping, "meta", meta)
         planned = call_options(**options)
         reports = None if progress is None else ProgressReports(progress, options.get("deadline"))
         llm = llm or self._llm

@@ -3,7 +3,7 @@
 from typing import TYPE_CHECKING, Any, cast
 
 from .. import _core
-from .._checks import check_text, check_whole
+from .._checks import check_text, check_whole, if_given
 from .._core import Hub
 from ..exceptions import ToolError
 from ..ledger import Decision, EffectState, LedgerRow, PendingApproval, ResumedRun, pending_of, rows_of
@@ -42,8 +42,7 @@ class LedgerMethods:
         [('send_mail', 'done')]
         """
         for what, text in (("run", run), ("state", state), ("tool", tool), ("principal", principal)):
-            if text is not None:
-                check_text(what, text)
+            if_given(check_text, what, text)
         limit = check_whole("limit", limit, 0)
         return rows_of(_core.ledger_rows(self._core, run, principal, state, tool, limit))
 
@@ -88,8 +87,7 @@ class LedgerMethods:
 
     def pending(self, principal: str | None = None) -> list[PendingApproval]:
         """The calls that wait for an approval because of `approve="ask"`, oldest first."""
-        if principal is not None:
-            check_text("principal", principal)
+        if_given(check_text, "principal", principal)
         return pending_of(_core.pending_approvals(self._core, principal))
 
     def approve(self, id: str) -> None:
@@ -116,8 +114,7 @@ class LedgerMethods:
 
     def deny(self, id: str, reason: str | None = None) -> None:
         """Refuse a call that waits; the same call then fails with `reason`."""
-        if reason is not None:
-            check_text("reason", reason)
+        if_given(check_text, "reason", reason)
         self._decide(id, False, reason)
 
     def _decide(self, id: str, approves: bool, reason: str | None) -> None:

@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import Any, TypeVar, cast
 
 from .. import _core
-from .._checks import check_mapping, check_text
+from .._checks import check_mapping, check_text, if_given
 from ..offers import Offers
 from ..options import Completions
 from ._part import Part
@@ -66,8 +66,7 @@ class Offered(Part):
             "title": options.get("title"),
         }
         for what, text in (("title", entry["title"]), ("mime_type", entry["mimeType"])):
-            if text is not None:
-                check_text(what, text)
+            if_given(check_text, what, text)
         for member, given in (("annotations", options.get("annotations")), ("_meta", options.get("meta"))):
             if given is not None:
                 check_mapping(member.strip("_"), given)

@@ -6,7 +6,7 @@ from os import PathLike
 from typing import Any, Literal, NamedTuple, cast
 
 from .. import _core
-from .._checks import check_whole
+from .._checks import check_whole, if_given
 from .._core import Hub, Tokenizer, ToolChoice
 from ..events import Events
 from ..exceptions import ErrorKind, ToolError
@@ -101,10 +101,8 @@ class PromptMethods:
         **You have 1 tool available.**
         """
         self._lists.fetch_missing()
-        if budget_tokens is not None:
-            budget_tokens = check_whole("budget_tokens", budget_tokens, 0)
-        if limit is not None:
-            limit = check_whole("limit", limit, 0)
+        budget_tokens = if_given(check_whole, "budget_tokens", budget_tokens, 0)
+        limit = if_given(check_whole, "limit", limit, 0)
         first = self._present(self._always_shown if core is None else core)
         choice = None
         if query is not None or tools is not None or limit is not None:
@@ -214,8 +212,7 @@ class PromptMethods:
         >>> print(hub.format(hub.call("search_notes", "rust")).splitlines()[0])
         1. Note 0 – about rust – note:0
         """
-        if limit is not None:
-            limit = check_whole("limit", limit, 0)
+        limit = if_given(check_whole, "limit", limit, 0)
         given = _as_result(result)
         text, cut = _core.format_result(self._core, given, limit)
         report_cut(self._events, given, cut)
@@ -248,8 +245,7 @@ class PromptMethods:
     ) -> VendorTools:
         """The tools in the form of one API; see `as_openai`."""
         self._lists.fetch_missing()
-        if limit is not None:
-            limit = check_whole("limit", limit, 0)
+        limit = if_given(check_whole, "limit", limit, 0)
         choice = self._choice(self._present(core), tools)
         if query is not None:
             choice = self._relevant(query, _DEFAULT_LIMIT if limit is None else limit, choice)

@@ -2,11 +2,11 @@
 
 from collections.abc import Awaitable, Callable, Iterable
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Unpack, cast
+from typing import Any, Unpack, cast
 
 from .. import _core
-from .._checks import check_callable, check_seconds, check_whole
-from .._lazy import asyncio
+from .._checks import check_callable, check_seconds, check_whole, if_given
+from .._lazy import asyncio, shown_as
 from .._tasks import unmissed
 from .._twins import blocking
 from .._unknown_options import refuse_unknown
@@ -19,9 +19,6 @@ from ..result import ToolResult
 from ._dispatch_methods import DispatchMethods
 from ._prompt_methods import report_cut
 from ._servers import ServerManager
-
-if TYPE_CHECKING:
-    from ..display._html import Bundle
 
 _NATIVE = ("openai", "openai_responses", "anthropic", "gemini")
 
@@ -51,10 +48,7 @@ class RunOutcome:
         """Whether the model called tools, so that its next turn is due."""
         return bool(self.calls)
 
-    def _repr_mimebundle_(self, include: Any = None, exclude: Any = None) -> "Bundle":
-        from ..display._views import of_run
-
-        return of_run(self)
+    _repr_mimebundle_ = shown_as("of_run")
 
 
 class RunMethods(DispatchMethods):
@@ -112,14 +106,12 @@ class RunMethods(DispatchMethods):
         </tool_result>
         """
         concurrency = check_whole("concurrency", concurrency, 1)
-        if limit is not None:
-            limit = check_whole("limit", limit, _core.min_result_limit())
+        limit = if_given(check_whole, "limit", limit, _core.min_result_limit())
         if results not in ("auto", "tags", *_NATIVE):
             raise ValueError(f"results must be auto, tags, {', '.join(_NATIVE)}, got {results!r}")
         if results == "auto" and format in ("tags", *_NATIVE):
             results = format
-        if admit is not None:
-            check_callable("admit", admit)
+        if_given(check_callable, "admit", admit)
         approve_timeout = check_seconds("approve_timeout", approve_timeout, above_zero=True)
         permissions = Permissions(allowed, approve, approve_timeout)
         refuse_unknown(self, RunMethods.run, options)

@@ -8,14 +8,14 @@ from collections.abc import Callable, Generator
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Unpack, cast
 
 from .. import _background, _lifecycle
-from .._checks import check_callable, check_seconds, check_whole
+from .._checks import check_callable, check_seconds, check_text, check_whole, if_given
 from .._core import Gateway, Hub
 from .._unknown_options import refuse_unknown
 from ..options import ServeOptions
 from ._configured_options import ConfiguredOptions
 from ._folders import FolderLoader
 from ._reloading import Reloader
-from ._serve_options import asking, checked, gateway_options
+from ._serve_options import asking, gateway_options
 from ._servers import ServerManager
 from ._state import HubState
 
@@ -204,10 +204,9 @@ class _Place(NamedTuple):
 def _checked_place(transport: Any, ready: Any, host: Any, port: Any, path: Any, grace: Any) -> _Place:
     if transport not in ("stdio", "http"):
         raise ValueError(f"transport must be 'stdio' or 'http', got {transport!r}")
-    if ready is not None:
-        check_callable("ready", ready)
+    if_given(check_callable, "ready", ready)
     if transport == "http":
-        host, port = checked("host", host), check_whole("port", port, 0)
+        host, port = check_text("host", host), check_whole("port", port, 0)
         if port > _HIGHEST_PORT:
             raise ValueError(f"port must be at most {_HIGHEST_PORT}, got {port}")
     return _Place(transport, ready, host, port, path, check_seconds("grace", grace))

@@ -8,7 +8,7 @@ from typing import Any, cast
 
 from .. import _core, _lifecycle
 from .._callbacks import Callbacks
-from .._checks import check_callable, check_path, check_seconds
+from .._checks import check_callable, check_path, check_seconds, if_given
 from ..exceptions import ToolError
 from ..options import Default
 from ..result import ToolResult
@@ -113,8 +113,7 @@ class ServerManager:
     ) -> ConnectReport:
         """See `ToolHub.connect`, and `ToolHub.refresh`."""
         timeout = as_timeout(timeout)
-        if progress is not None:
-            check_callable("progress", progress)
+        if_given(check_callable, "progress", progress)
         servers = self.named(ids)
         if servers is None:
             return ConnectReport()

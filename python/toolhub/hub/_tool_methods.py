@@ -4,11 +4,11 @@ from collections.abc import Callable, Iterable, Mapping
 from functools import partial
 from typing import Any, Literal, TypeVar, Unpack, cast, overload
 
-from .._checks import check_text
+from .._checks import check_text, if_given
 from .._core import Candidate, Hit, Hub, ToolInfo
 from .._marks import DecoratorOptions, with_checked_numbers, with_name
 from .._unknown_options import known_options, unknown_options
-from ..options import Lang, RegisterOptions, Source
+from ..options import RegisterOptions, Source
 from ._inspection import CapabilityRules, StatsRow, flat
 from ._listing import ListFetcher
 from ._registration import Registration
@@ -16,7 +16,6 @@ from ._search import ToolSearch
 from ._shown_lists import HitList, StatsByTool, StatsList, ToolList
 
 F = TypeVar("F", bound=Callable[..., Any])
-Shown = TypeVar("Shown", ToolList, HitList, StatsList, StatsByTool)
 
 
 class ToolMethods:
@@ -26,7 +25,6 @@ class ToolMethods:
     _registration: Registration
     _search: ToolSearch
     _lists: ListFetcher
-    _lang: Lang
 
     @overload
     def tool(
@@ -131,7 +129,7 @@ class ToolMethods:
         if server is not None:
             self._core.require_server(server)
         self._lists.fetch_missing()
-        return self._shown(ToolList(self._core.tools(source, server, capability, category)))
+        return ToolList(self._core.tools(source, server, capability, category))
 
     def get(self, name: str) -> ToolInfo | None:
         """One tool by its name; None if there is none."""
@@ -185,12 +183,11 @@ class ToolMethods:
         >>> [(row["tool"], row["calls"], row["failures"]) for row in hub.stats(rows=True)]
         [('length', 1, 0)]
         """
-        if caller is not None:
-            check_text("caller", caller)
+        if_given(check_text, "caller", caller)
         by_tool = self._core.stats(name, caller)
         if rows:
-            return self._shown(StatsList(flat(by_tool)))
-        return self._shown(StatsByTool(by_tool))
+            return StatsList(flat(by_tool))
+        return StatsByTool(by_tool)
 
     def search(self, query: str, k: int = 10) -> list[Hit]:
         """The `k` tools that match a query best, best first.
@@ -208,7 +205,7 @@ class ToolMethods:
         'countLetters'
         """
         self._lists.fetch_missing()
-        return self._shown(HitList(self._search.search(query, k)))
+        return HitList(self._search.search(query, k))
 
     def recommend(self, query: str, k: int = 10) -> list[Hit]:
         """`search`, weighted by what has worked before.
@@ -224,13 +221,7 @@ class ToolMethods:
         ['length']
         """
         self._lists.fetch_missing()
-        return self._shown(HitList(self._search.search(query, k, learnt=True)))
-
-    def _shown(self, table: Shown) -> Shown:
-        """A list or a table that a notebook shows in the language of the hub."""
-        if self._lang != "en":
-            table.lang = self._lang
-        return table
+        return HitList(self._search.search(query, k, learnt=True))
 
     def __contains__(self, name: object) -> bool:
         return isinstance(name, str) and name in self._core
