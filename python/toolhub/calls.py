@@ -37,9 +37,7 @@ _LEVELS: dict[str, int] = {
     "notice": logging.INFO,
     "warning": logging.WARNING,
     "error": logging.ERROR,
-    "critical": logging.CRITICAL,
-    "alert": logging.CRITICAL,
-    "emergency": logging.CRITICAL,
+    **dict.fromkeys(("critical", "alert", "emergency"), logging.CRITICAL),
 }
 _log = logging.getLogger("toolhub.tools")
 

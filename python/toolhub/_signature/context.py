@@ -17,7 +17,7 @@ PASSED_ON: ContextVar[Mapping[str, Any] | None] = ContextVar("PASSED_ON", defaul
 """What the caller hands to the tools that take it."""
 
 _INPUTS = frozenset(
-    [
+    (
         "input",
         "inputs",
         "input_data",
@@ -28,7 +28,7 @@ _INPUTS = frozenset(
         "params",
         "payload",
         "data",
-    ]
+    )
 )
 # A parameter with such a hint is an argument that a model can give.
 _JSON = re.compile(r"\b(int|float|str|bool|list|List|Sequence|Literal|Enum)\b")

@@ -24,30 +24,23 @@ class ParsedDocstring(NamedTuple):
 
 
 _PARAMETER_TITLES = (
-    "Args",
-    "Arguments",
-    "Params",
-    "Parameters",
-    "Keyword Args",
-    "Keyword Arguments",
-    "Other Parameters",
-    "Attributes",
+    *("Args", "Arguments", "Params", "Parameters", "Attributes"),
+    *("Keyword Args", "Keyword Arguments", "Other Parameters"),
 )
 _OTHER_TITLES = (
-    "Example",
-    "Examples",
-    "Except",
-    "Exceptions",
-    "Raise",
-    "Raises",
-    "Return",
-    "Returns",
-    "Yield",
-    "Yields",
-    "Warns",
-    "See Also",
-    "References",
-    "Todo",
+    *(
+        "Example",
+        "Examples",
+        "Except",
+        "Exceptions",
+        "Raise",
+        "Raises",
+        "Return",
+        "Returns",
+        "Yield",
+        "Yields",
+    ),
+    *("Warns", "See Also", "References", "Todo"),
 )
 # Checked in this order: a NumPy docstring may quote `:param`, and a Google docstring has no underlined titles.
 _STYLES = {

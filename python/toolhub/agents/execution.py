@@ -12,7 +12,7 @@ from ..permissions import Approve
 from ..result import ToolResult
 from .inputs import NoExpressionError, arguments_for, is_object_alone, objects_in, unwrapped, with_results
 from .model import AgentModel
-from .plans import NONE, Step, StepResult, reasoned_away, shown
+from .plans import NONE, Step, StepResult, reasoned_away, result_of, shown
 from .profile import AgentProfile
 from .prompts import AgentPrompts
 from .shapes import STEP_RESULT, wrong
@@ -205,18 +205,19 @@ class _Attempt:
     async def _call(self, tool: str, method: str, arguments: dict[str, Any]) -> StepResult:
         full = await self._view.call(tool, arguments)
         text = kit.visible_text(full.text) if full.success else ""
-        result = self._result(full.success, text, full.error, method, tool, arguments)
+        about = {"method": method, "tool": tool, "arguments": arguments}
+        result = self._result(success=full.success, result=text, error=full.error, **about)
         result.full = full
         if full.success:
             result["shown"] = self._view.hub.format(full)
         else:
-            self._tried.append({"method": method, "tool": tool, "arguments": arguments, "error": full.error})
+            self._tried.append({**about, "error": full.error})
         return result
 
     def _not_called(self, tool: str, method: str, reason: str) -> StepResult:
         error = self._view.say(reason)
         self._tried.append({"method": method, "tool": tool, "error": error})
-        return self._result(False, "", error, method, tool, None)
+        return self._result(error=error, method=method, tool=tool)
 
     async def _ask_for_arguments(
         self, tool: str, known: ToolInfo, before: StepResult | None
@@ -267,29 +268,15 @@ class _Attempt:
         if not text:
             return self.failed(self._view.say("The model answered nothing."))
         method = "reasoning" if self._step.tool_type == NONE else "reasoned"
-        return self._result(True, text, None, method, None, None)
+        return self._result(success=True, result=text, method=method)
 
     def failed(self, error: str, stopped: str | None = None) -> StepResult:
         """The result of a step that could not be carried out."""
-        result = self._result(False, "", error, "reasoning" if stopped is None else "none", None, None)
-        result["stopped"] = stopped
-        return result
+        method = "reasoning" if stopped is None else "none"
+        return self._result(error=error, method=method, stopped=stopped)
 
-    def _result(
-        self, success: bool, text: str, error: str | None, method: str, tool: str | None, arguments: Any
-    ) -> StepResult:
-        return StepResult(
-            id=self._step.id,
-            description=self._step.description,
-            success=success,
-            result=text,
-            error=error,
-            method=method,
-            tool=tool,
-            arguments=arguments,
-            attempts=self._tried,
-            stopped=None,
-        )
+    def _result(self, **fields: Any) -> StepResult:
+        return result_of(self._step, attempts=self._tried, **fields)
 
 
 def _is_unfit(result: StepResult, known: ToolInfo) -> bool:

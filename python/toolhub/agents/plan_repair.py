@@ -7,7 +7,7 @@ from typing import NamedTuple
 from ..kit import Message
 from .plans import NONE, Step
 
-_NO_TOOL = (
+_NO_TOOL = [
     "",
     "none",
     "null",
@@ -21,7 +21,7 @@ _NO_TOOL = (
     "不需要",
     "无工具",
     "推理",
-)
+]
 
 
 class FoundTool(NamedTuple):

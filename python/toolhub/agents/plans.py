@@ -111,6 +111,13 @@ class StepResult(Record):
     """The whole result of the tool; it is not part of the data, so not kept over a pause."""
 
 
+def result_of(step: Step, **fields: Any) -> StepResult:
+    """What a step came to; what is not given is that of a step that failed."""
+    empty = {"success": False, "result": "", "error": None, "method": "none", "tool": None}
+    more = {"arguments": None, "attempts": [], "stopped": None}
+    return StepResult(id=step.id, description=step.description, **{**empty, **more, **fields})
+
+
 def shown(results: Iterable[StepResult]) -> str:
     """Results for a prompt: each as a JSON text, so that nothing in it looks like a part of the prompt."""
     lines = [

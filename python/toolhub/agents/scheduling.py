@@ -5,7 +5,7 @@ from collections.abc import Awaitable, Callable, Iterable, Mapping
 from typing import Any
 
 from ..kit import Message, unmissed
-from .plans import Step, StepResult
+from .plans import Step, StepResult, result_of
 
 Results = dict[int | str, StepResult]
 
@@ -106,16 +106,4 @@ def _in_order(steps: list[Step]) -> list[Step]:
 
 
 def _not_started(step: Step, failed: list[int | str], why: str) -> StepResult:
-    names = ", ".join(map(str, failed))
-    return StepResult(
-        id=step.id,
-        description=step.description,
-        success=False,
-        result="",
-        error=Message(why, names),
-        method="none",
-        tool=None,
-        arguments=None,
-        attempts=[],
-        stopped=None,
-    )
+    return result_of(step, error=Message(why, ", ".join(map(str, failed))), method="none")

@@ -168,24 +168,3 @@ def _put_rich(titles: "Sequence[str]", cells: "list[list[str]]") -> bool:
         table.add_row(*(Text(cell) for cell in row))
     Console(file=sys.stdout).print(table)
     return True
-
-
-class ProgressLine:
-    """One line on a terminal that is overwritten; nothing in a pipe."""
-
-    def __init__(self) -> None:
-        self._stream = sys.stderr if is_terminal(sys.stderr) else None
-
-    def show(self, text: str) -> None:
-        """Replace the line."""
-        if self._stream is not None:
-            try:
-                columns = os.get_terminal_size(self._stream.fileno()).columns or 80
-            except OSError:
-                columns = 80
-            self._stream.write(f"\r\x1b[2K{cut(text, columns - 1)}")
-            self._stream.flush()
-
-    def clear(self) -> None:
-        """Remove the line."""
-        self.show("")

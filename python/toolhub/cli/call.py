@@ -6,10 +6,11 @@ the schema of the tool wants: the core does that, as for every call.
 
 import sys
 
+from .._progress_line import ProgressLine
 from ._catalog import open_hub, split_name, tell
 from ._exits import FAILED, NOT_FOUND, USAGE, Failure, code_of, code_of_connect, failing
 from ._json import items, members
-from ._output import ProgressLine, clean, is_terminal, put, put_json, say
+from ._output import clean, is_terminal, put, put_json, say
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

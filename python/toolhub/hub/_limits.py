@@ -1,6 +1,7 @@
 """The rare options of a hub: the numbers in `limits` and the logins in `login`."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from functools import partial
 from typing import Any, cast
 
 from .. import _core
@@ -37,21 +38,22 @@ def checked_limits(given: Any) -> tuple[dict[str, Any], dict[str, int]]:
         for what in _CONCURRENCY
         if what in limits
     }
-    numbers = {**_DEFAULTS, **limits}
-    for what in ("cancel_grace", "breaker_rest", "lookup_timeout", "approval_lifetime"):
-        numbers[what] = check_seconds(what, numbers[what], above_zero=what == "approval_lifetime")
-    for what in ("max_waiting", "store_results_max_bytes"):
-        numbers[what] = check_whole(what, numbers[what], 0)
-    numbers["breaker_threshold"] = check_whole(
-        "breaker_threshold", numbers["breaker_threshold"], 0, 2**32 - 1
-    )
-    numbers["embed_weight"] = check_finite("embed_weight", numbers["embed_weight"])
-    check_mapping("result_limits", numbers["result_limits"])
-    numbers["result_limits"] = [
-        (kind, check_whole(f"result_limits[{kind!r}]", limit, 0))
-        for kind, limit in numbers["result_limits"].items()
-    ]
-    return numbers, concurrency
+    return {what: _CHECKS[what](what, value) for what, value in {**_DEFAULTS, **limits}.items()}, concurrency
+
+
+def _by_kind(what: str, given: Any) -> list[tuple[str, int]]:
+    check_mapping(what, given)
+    return [(kind, check_whole(f"{what}[{kind!r}]", limit, 0)) for kind, limit in given.items()]
+
+
+_CHECKS: dict[str, Callable[[str, Any], Any]] = {
+    **dict.fromkeys(("cancel_grace", "breaker_rest", "lookup_timeout"), check_seconds),
+    **dict.fromkeys(("max_waiting", "store_results_max_bytes"), partial(check_whole, least=0)),
+    "approval_lifetime": partial(check_seconds, above_zero=True),
+    "breaker_threshold": partial(check_whole, least=0, most=2**32 - 1),
+    "embed_weight": check_finite,
+    "result_limits": _by_kind,
+}
 
 
 def checked_login(given: Any) -> tuple[Any, Any]:

@@ -2,11 +2,11 @@
 
 import contextlib
 import logging
-import sys
 import warnings
 
 from .. import _background
 from .._lazy import asyncio
+from .._progress_line import ProgressLine
 from ..exceptions import ToolError
 from ._servers import ServerManager
 
@@ -41,15 +41,19 @@ class ListFetcher:
     async def _fetch(self, ids: list[str]) -> None:
         """Connect all servers at once; those that need longer than `lookup_timeout` go on connecting."""
         waiting = dict.fromkeys(ids)
-        line = _ProgressLine(len(ids))
+        line = ProgressLine()
+
+        def show() -> None:
+            done = len(ids) - len(waiting)
+            line.show(f"Listing tools: {done} of {len(ids)} servers, waiting for {', '.join(waiting)}")
 
         def progress(id: str, error: ToolError | None) -> None:
             waiting.pop(id, None)
-            line.show(list(waiting))
+            show()
             if error is not None:
                 _LOG.warning("The tools of server %r are missing: %s", id, error)
 
-        line.show(ids)
+        show()
         try:
             with contextlib.suppress(TimeoutError):
                 async with asyncio.timeout(self._timeout):
@@ -59,27 +63,3 @@ class ListFetcher:
         if waiting:
             names = ", ".join(repr(id) for id in waiting)
             _LOG.warning("Still waiting for the tools of %s after %g s.", names, self._timeout)
-
-
-class _ProgressLine:
-    """One line on a terminal that is overwritten; nothing elsewhere."""
-
-    def __init__(self, total: int) -> None:
-        stream = sys.stderr
-        self._stream = stream if stream is not None and stream.isatty() else None
-        self._total = total
-
-    def show(self, waiting: list[str]) -> None:
-        if self._stream is not None and waiting:
-            done = self._total - len(waiting)
-            text = f"Listing tools: {done} of {self._total} servers, waiting for {', '.join(waiting)}"
-            self._write(text[:78])
-
-    def clear(self) -> None:
-        if self._stream is not None:
-            self._write("")
-
-    def _write(self, text: str) -> None:
-        if self._stream is not None:
-            self._stream.write(f"\r\x1b[2K{text}")
-            self._stream.flush()

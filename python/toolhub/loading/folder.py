@@ -6,7 +6,7 @@ import importlib
 import types
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any
 
 from .._marks import MARK
 from .._signature.callables import name_of
@@ -15,21 +15,8 @@ from .members import Member, members
 from .modules import Modules, why
 from .outline import Outline, outline
 
-
-class Registry(Protocol):
-    """The part of a hub that a folder uses."""
-
-    def put(self, tool: Any, name: str, source: str, before: Any = None) -> None:
-        """Register a tool, in place of the one `before` if there is one."""
-        ...
-
-    def take(self, name: str, source: str, tool: Any) -> None:
-        """Unregister a tool."""
-        ...
-
-    def registered(self, name: str, source: str) -> list[Any]:
-        """The objects that are registered under a name."""
-        ...
+if TYPE_CHECKING:
+    from ..hub._registration import Registration
 
 
 @dataclass
@@ -71,7 +58,7 @@ class ModuleFolder:
         """All objects that may be registered under a name: the user may interrupt while one replaces another."""
         self._done: dict[str, Any] = {}
 
-    def load(self, hub: Registry, asked: bool) -> Outcome:
+    def load(self, hub: Registration, asked: bool) -> Outcome:
         """Bring the hub up to date with the folder.
 
         What was removed by hand comes back only if the folder was `asked` for, or has changed.
@@ -133,7 +120,7 @@ class ModuleFolder:
         self._imports = [*(one for one in self._imports if one in used), fresh]
         self._known, self._files, self._errors = known, files, errors
 
-    def _register_all(self, hub: Registry, asked: bool, outcome: Outcome) -> None:
+    def _register_all(self, hub: Registration, asked: bool, outcome: Outcome) -> None:
         wanted = {name for known in self._known.values() for name, _ in known.tools}
         for name in [name for name in self._ours if name not in wanted]:
             for tool in self._registered(hub, name):
@@ -162,7 +149,7 @@ class ModuleFolder:
                 outcome.skipped.append(f"{known.path}: the name {name!r} of {member.name} is taken{by}")
         outcome.loaded = list(owners)
 
-    def _register(self, hub: Registry, name: str, member: Member, outcome: Outcome) -> bool:
+    def _register(self, hub: Registration, name: str, member: Member, outcome: Outcome) -> bool:
         """Register a tool, in place of what was ours; False if the name is taken."""
         ours = self._registered(hub, name)
         if ours and self._done.get(name) is member.tool:
@@ -175,11 +162,11 @@ class ModuleFolder:
         outcome.changed.append(name)
         return True
 
-    def _was_removed(self, hub: Registry, name: str, member: Member) -> bool:
+    def _was_removed(self, hub: Registration, name: str, member: Member) -> bool:
         """Whether the user has removed a tool that was registered."""
         return self._done.get(name) is member.tool and not self._registered(hub, name)
 
-    def _registered(self, hub: Registry, name: str) -> list[Any]:
+    def _registered(self, hub: Registration, name: str) -> list[Any]:
         """What is registered under a name and is ours."""
         ours = self._ours.get(name, [])
         return [tool for tool in hub.registered(name, self.source) if any(tool is one for one in ours)]

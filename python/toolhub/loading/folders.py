@@ -7,12 +7,15 @@ import threading
 from collections.abc import Generator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any, cast
+from typing import TYPE_CHECKING, Any, cast
 
 from .. import _core
 from ..servers import LoadReport, LogOnce
 from .files import is_skill
-from .folder import ModuleFolder, Outcome, Registry
+from .folder import ModuleFolder, Outcome
+
+if TYPE_CHECKING:
+    from ..hub._registration import Registration
 
 _PATIENCE = 30.0
 
@@ -26,7 +29,7 @@ class SkillFolder:
         self._skills = _core.SkillFolder(str(folder))
         self._modules = ModuleFolder(folder, "skills") if python and not is_skill(folder) else None
 
-    def load(self, hub: Registry, asked: bool) -> Outcome:
+    def load(self, hub: Registration, asked: bool) -> Outcome:
         """Bring the hub up to date with the folder."""
         outcome = Outcome(**cast("dict[str, Any]", self._skills.load(self._core)))
         if self._modules is not None:
@@ -51,7 +54,7 @@ class Folders:
         self._turn = threading.RLock()
 
     def load(
-        self, hub: Registry, core: _core.Hub, source: str, folder: Path, python: bool = True
+        self, hub: Registration, core: _core.Hub, source: str, folder: Path, python: bool = True
     ) -> LoadReport:
         """Load a folder, or load it again; of a folder of skills, without `python` only those that are text."""
         place = folder.resolve()
@@ -66,7 +69,7 @@ class Folders:
                 self._folders[source, place] = known
             return self._report(known.load(hub, asked=True), complete=True)
 
-    def reload(self, hub: Registry) -> LoadReport:
+    def reload(self, hub: Registration) -> LoadReport:
         """Load all folders again and report what has changed."""
         report = LoadReport([], [], [])
         with self._one_at_a_time():
