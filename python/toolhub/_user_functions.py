@@ -47,9 +47,7 @@ async def alone(awaitable: Awaitable[T]) -> T:
     try:
         await asyncio.wait({task})
     except asyncio.CancelledError:
-        task.cancel()
-        task.add_done_callback(_forget)
-        await asyncio.wait({task}, timeout=_GRACE)
+        await _cancel(task)
         raise
     value, error = task.result()
     if error is not None:

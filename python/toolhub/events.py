@@ -122,15 +122,7 @@ class Events:
         wanted = logger.isEnabledFor(logging.INFO)
         if not wanted and not self.listeners:
             return
-        event = Event(
-            type=type,
-            time=time.time(),
-            execution_id=None,
-            call_id=None,
-            tool=None,
-            source=None,
-            server=None,
-        )
+        event = Event(dict.fromkeys(_ABOUT), type=type, time=time.time())
         event.update({key: _clean(key, value) for key, value in details.items()})
         if wanted:
             logger.info("%s", event)
@@ -204,31 +196,29 @@ class Watched:
                 kind=kind,
                 error=self._error(more, kind),
             )
-        self._events.emit(what, **self._ids, tool=tool, source=source, server=server, **details)
+        self._emit(what, tool=tool, source=source, server=server, **details)
 
     @property
     def execution_id(self) -> str:
         """The id of the call in all its events."""
         return self._ids["execution_id"]
 
+    def _emit(self, what: str, **details: Any) -> None:
+        self._events.emit(what, **self._ids, **details)
+
     def routed(self, rule: str, source: str | None, server: str | None) -> None:
         """The request was routed."""
-        self._events.emit("routed", **self._ids, tool=self._tool, source=source, server=server, rule=rule)
+        self._emit("routed", tool=self._tool, source=source, server=server, rule=rule)
 
     def refused(self, result: Any) -> None:
         """Permissions forbid the call."""
-        self._events.emit("refused", **self._ids, tool=self._tool, error=self._error(result["error"], None))
+        self._emit("refused", tool=self._tool, error=self._error(result["error"], None))
 
     def synthesised(self, result: Any, duration_ms: float) -> None:
         """A model has combined several answers."""
         meta = result["_meta"]
-        self._events.emit(
-            "synthesised",
-            **self._ids,
-            tool=meta["tool"],
-            duration_ms=duration_ms,
-            method=meta["synthesis_method"],
-        )
+        method = meta["synthesis_method"]
+        self._emit("synthesised", tool=meta["tool"], duration_ms=duration_ms, method=method)
 
     def finished(self, result: Any) -> None:
         """The call has a result."""
@@ -237,16 +227,7 @@ class Watched:
         if not result["success"]:
             kind = meta["error"]["kind"]
             failed = {"kind": kind, "error": self._error(result["error"], kind)}
-        self._events.emit(
-            "finished",
-            **self._ids,
-            tool=self._tool,
-            source=meta["source"],
-            server=meta["server"],
-            duration_ms=self._milliseconds(),
-            success=result["success"],
-            **failed,
-        )
+        self._ended(result["success"], source=meta["source"], server=meta["server"], more=failed)
         if EXECUTE.isEnabledFor(logging.DEBUG):
             from ._plain import shown
 
@@ -255,15 +236,12 @@ class Watched:
     def broken_off(self, error: BaseException) -> None:
         """The call ended without a result: cancelled, interrupted, or a programming error."""
         kind = "cancelled" if isinstance(error, asyncio.CancelledError) else None
-        self._events.emit(
-            "finished",
-            **self._ids,
-            tool=self._tool,
-            duration_ms=self._milliseconds(),
-            success=False,
-            kind=kind,
-            error=self._error(f"{type(error).__name__}: {readable(error)}", kind),
-        )
+        said = self._error(f"{type(error).__name__}: {readable(error)}", kind)
+        self._ended(False, more={"kind": kind, "error": said})
+
+    def _ended(self, success: bool, *, more: dict[str, Any], **place: Any) -> None:
+        took = (time.perf_counter() - self._begun) * 1e3
+        self._emit("finished", tool=self._tool, **place, duration_ms=took, success=success, **more)
 
     def _named(self) -> str:
         return f"{_core.event_name(self._tool)} [{_core.event_name(self._ids['call_id'])}]"
@@ -273,6 +251,3 @@ class Watched:
         if not issubclass(type(text), str):
             return None
         return _core.event_error(text, self._args, kind, debug=EXECUTE.isEnabledFor(logging.DEBUG))
-
-    def _milliseconds(self) -> float:
-        return (time.perf_counter() - self._begun) * 1e3

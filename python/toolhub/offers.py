@@ -4,7 +4,7 @@ The `server` of what the hub itself offers is `"native"`.
 """
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from typing import Any, Generic, TypeVar, cast
 
 from .exceptions import ToolError
@@ -87,36 +87,19 @@ class PromptText:
     description: str | None = None
 
 
-def as_resource(server: str, data: dict[str, Any]) -> Resource:
-    """An entry of `resources/list`."""
-    size = data.get("size")
-    return Resource(
-        data["uri"],
-        server,
-        **_texts(data, "name", "title", "description"),
-        mime_type=_text(data, "mimeType"),
-        size=size if isinstance(size, int) else None,
-        data=data,
-    )
+_NAMES = {"mime_type": "mimeType", "uri_template": "uriTemplate"}
+"""What the protocol calls members of these classes."""
 
 
-def as_template(server: str, data: dict[str, Any]) -> ResourceTemplate:
-    """An entry of `resources/templates/list`."""
-    texts = _texts(data, "name", "title", "description")
-    return ResourceTemplate(
-        data["uriTemplate"], server, **texts, mime_type=_text(data, "mimeType"), data=data
-    )
-
-
-def as_prompt(server: str, data: dict[str, Any]) -> Prompt:
-    """An entry of `prompts/list`."""
-    return Prompt(
-        data["name"],
-        server,
-        **_texts(data, "title", "description"),
-        arguments=_mappings(data.get("arguments")),
-        data=data,
-    )
+def as_offer(kind: type[_T], server: str, data: dict[str, Any]) -> _T:
+    """An entry of a list, such as that of `resources/list`. A member of another type than it should have is left out."""
+    given = {one.name: data.get(_NAMES.get(one.name, one.name)) for one in fields(cast("Any", kind))}
+    known: dict[str, Any] = {name: value for name, value in given.items() if isinstance(value, str)}
+    if isinstance(given.get("size"), int):
+        known["size"] = given["size"]
+    if "arguments" in given:
+        known["arguments"] = _mappings(given["arguments"])
+    return kind(**{**known, "server": server, "data": data})
 
 
 def as_contents(uri: str, server: str, answer: dict[str, Any]) -> list[ResourceContent]:
@@ -131,16 +114,8 @@ def as_contents(uri: str, server: str, answer: dict[str, Any]) -> list[ResourceC
             decoded = None if blob is None else base64.b64decode(blob, validate=True)
         except binascii.Error:
             decoded = None
-        contents.append(
-            ResourceContent(
-                _text(data, "uri") or uri,
-                server,
-                _text(data, "mimeType"),
-                _text(data, "text"),
-                decoded,
-                data,
-            )
-        )
+        mime_type, text = _text(data, "mimeType"), _text(data, "text")
+        contents.append(ResourceContent(_text(data, "uri") or uri, server, mime_type, text, decoded, data))
     return contents
 
 
@@ -160,10 +135,6 @@ def as_values(answer: dict[str, Any]) -> list[str]:
 def _text(data: Mapping[str, Any], key: str) -> str | None:
     value = data.get(key)
     return value if isinstance(value, str) else None
-
-
-def _texts(data: Mapping[str, Any], *keys: str) -> dict[str, Any]:
-    return {key: _text(data, key) for key in keys}
 
 
 def _mappings(given: Any) -> list[dict[str, Any]]:

@@ -114,7 +114,7 @@ class StepResult(Record):
 def result_of(step: Step, **fields: Any) -> StepResult:
     """What a step came to; what is not given is that of a step that failed."""
     empty = {"success": False, "result": "", "error": None, "method": "none", "tool": None}
-    more = {"arguments": None, "attempts": [], "stopped": None}
+    more: dict[str, Any] = {"arguments": None, "attempts": [], "stopped": None}
     return StepResult(id=step.id, description=step.description, **{**empty, **more, **fields})
 
 

@@ -1,11 +1,11 @@
 """What `hub.resources` and `hub.prompts` share: the hub's own offers, and those of its MCP servers. The core does the work."""
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any, TypeVar, cast
 
 from .. import _core
 from .._checks import check_mapping, check_text, if_given
-from ..offers import Offers
+from ..offers import Offers, as_offer
 from ..options import Completions
 from ._part import Part
 from ._servers import NATIVE, ServerManager, as_ids, as_timeout
@@ -23,23 +23,19 @@ class Offered(Part):
         self._state = state
 
     async def _listed(
-        self,
-        kind: str,
-        read: Callable[[str, dict[str, Any]], _T],
-        ids: Iterable[str] | None,
-        timeout: float | None,
+        self, kind: str, made: type[_T], ids: Iterable[str] | None, timeout: float | None
     ) -> Offers[_T]:
         """What the hub and its servers offer of one kind, and why some servers could not list it."""
         timeout, named = as_timeout(timeout), as_ids(ids)
         own = _core.own_offers(self._core, kind) if named is None or NATIVE in named else []
-        offered = [read(server, data) for server, data in own]
+        offered = [as_offer(made, server, data) for server, data in own]
         if named is not None:
             named = [id for id in named if id != NATIVE]
         servers = self._servers.named(named or None)
         if servers is None or named == []:
             return Offers(offered)
         entries, failed = cast("Any", await servers.offers(kind, named, timeout))
-        return Offers(offered + [read(server, data) for server, data in entries], failed)
+        return Offers(offered + [as_offer(made, server, data) for server, data in entries], failed)
 
     async def _ask(
         self, query: _core.OfferQuery, kind: str, key: str, server: str | None, timeout: float | None

@@ -25,7 +25,7 @@ class Prompts(Offered):
 
     async def list(self, ids: Iterable[str] | None = None, *, timeout: float | None = None) -> Offers[Prompt]:
         """The prompts of the hub and of all servers, or of those named, like `hub.resources.list`."""
-        return await self._listed("prompts", offers.as_prompt, ids, timeout)
+        return await self._listed("prompts", Prompt, ids, timeout)
 
     list_sync = blocking(list)
     """`list`, blocking."""

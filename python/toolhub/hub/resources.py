@@ -38,7 +38,7 @@ class Resources(Offered):
         The `server` of the hub's own is `"native"`, which is also how `ids` names them. A server that cannot list them is in
         `failed` of the result, with the reason. `timeout` (30 s) is for each server.
         """
-        return await self._listed("resources", offers.as_resource, ids, timeout)
+        return await self._listed("resources", Resource, ids, timeout)
 
     list_sync = blocking(list)
     """`list`, blocking."""
@@ -47,7 +47,7 @@ class Resources(Offered):
         self, ids: Iterable[str] | None = None, *, timeout: float | None = None
     ) -> Offers[ResourceTemplate]:
         """The templates for addresses of resources, like `list`."""
-        return await self._listed("resourceTemplates", offers.as_template, ids, timeout)
+        return await self._listed("resourceTemplates", ResourceTemplate, ids, timeout)
 
     templates_sync = blocking(templates)
     """`templates`, blocking."""

@@ -82,11 +82,11 @@ def _names_wrong(word: str, value: Any) -> str | None:
     return next((_name_wrong(word, one) for one in cast("list[Any]", value) if not _is_name(one)), None)
 
 
-def _mapping_wrong(word: str, value: Any, entry_wrong: Callable[[str, Any], str | None]) -> str | None:
+def _mapping_wrong(word: str, value: Any) -> str | None:
     if not isinstance(value, dict) or not value:
         return f"{word!r} must be a mapping with at least one tool name, got {_shown(value)}"
     for name, entry in cast("dict[str, Any]", value).items():
-        trouble = entry_wrong(f"{word}.{name}", entry) if _is_name(name) else _name_wrong(word, name)
+        trouble = _entry_wrong(f"{word}.{name}", entry) if _is_name(name) else _name_wrong(word, name)
         if trouble is not None:
             return trouble
     return None
@@ -100,23 +100,22 @@ def _name_wrong(word: str, name: Any) -> str:
     return f"{word!r} has {_shown(name)}, which is not a tool name; patterns are not allowed here"
 
 
-def _count_wrong(word: str, value: Any) -> str | None:
-    if isinstance(value, int) and not isinstance(value, bool) and value >= 0:
-        return None
-    return f"{word!r} must be a whole number of at least 0, got {_shown(value)}"
+def _entry_wrong(word: str, value: Any) -> str | None:
+    """Why the value of a word, or of a tool in it, is not of the kind that the word has."""
+    fits, wanted = _KINDS[word.partition(".")[0]]
+    return None if fits(value) else f"{word!r} must be {wanted}, got {_shown(value)}"
 
 
-def _arguments_wrong(word: str, value: Any) -> str | None:
-    return (
-        None if isinstance(value, dict) else f"{word!r} must be a mapping of arguments, got {_shown(value)}"
-    )
+def _is_count(value: Any) -> bool:
+    return isinstance(value, int) and not isinstance(value, bool) and value >= 0
 
 
-def _outcome_wrong(word: str, value: Any) -> str | None:
-    outcomes = ["ok", *ErrorKind]
-    if value in outcomes:
-        return None
-    return f"{word!r} must be one of {', '.join(outcomes)}, got {_shown(value)}"
+_OUTCOMES = ["ok", *ErrorKind]
+_KINDS: dict[str, tuple[Callable[[Any], bool], str]] = {
+    "arguments": (lambda value: isinstance(value, dict), "a mapping of arguments"),
+    **dict.fromkeys(("at_most", "tokens"), (_is_count, "a whole number of at least 0")),
+    "outcome": (lambda value: value in _OUTCOMES, f"one of {', '.join(_OUTCOMES)}"),
+}
 
 
 def _shown(value: Any) -> str:
@@ -209,11 +208,11 @@ def _most_tokens(most: int, calls: Calls, tokens: int) -> list[str]:
 _CHECKS: dict[str, tuple[Callable[[str, Any], str | None], Callable[[Any, Calls, int], list[str]]]] = {
     "called": (_names_wrong, _called),
     "order": (_names_wrong, _order),
-    "arguments": (lambda word, value: _mapping_wrong(word, value, _arguments_wrong), _arguments),
+    "arguments": (_mapping_wrong, _arguments),
     "not_called": (_names_wrong, _not_called),
-    "at_most": (lambda word, value: _mapping_wrong(word, value, _count_wrong), _at_most),
-    "outcome": (lambda word, value: _mapping_wrong(word, value, _outcome_wrong), _outcome),
-    "tokens": (_count_wrong, _most_tokens),
+    "at_most": (_mapping_wrong, _at_most),
+    "outcome": (_mapping_wrong, _outcome),
+    "tokens": (_entry_wrong, _most_tokens),
 }
 """By word: what is wrong with its value, and what a run did against it."""
 
