@@ -13,7 +13,7 @@ The flow, one file a step::
 This page imports nothing, so that `import toolhub` stays fast: docstring-parser and inspect are loaded when the first function
 is described, and pydantic when a signature needs it.
 
->>> from toolhub._signature import describe
+>>> from toolhub._signature.build import describe
 >>> def add(a: int, b: int = 1) -> int:
 ...     "Add two numbers."
 ...     return a + b
@@ -23,41 +23,3 @@ is described, and pydantic when a signature needs it.
 >>> tool.call(**tool.build({"a": 5}))
 6
 """
-
-# The name alone is what type checkers look for; importing it from `typing` would cost milliseconds.
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-    from typing import Any
-
-    from .described import Described
-
-__all__ = ["Described", "describe"]
-
-
-def describe(
-    obj: "Any",
-    *,
-    name: "str | None" = None,
-    description: "str | None" = None,
-    parameters: "Mapping[str, Any] | None" = None,
-) -> "Described":
-    """Describe a callable, or an object with `name`, `description` and `execute(input)`, as a tool.
-
-    `parameters`, a JSON Schema, replaces the one from the signature.
-
-    >>> describe(len, name="length").parameters["required"]
-    ['obj']
-    """
-    from .build import describe as build
-
-    return build(obj, name=name, description=description, parameters=parameters)
-
-
-def __getattr__(name: str) -> "Any":
-    """Load the class on first use."""
-    if name == "Described":
-        from .described import Described
-
-        return Described
-    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

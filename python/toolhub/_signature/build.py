@@ -21,7 +21,9 @@ def describe(
     description: str | None = None,
     parameters: Mapping[str, Any] | None = None,
 ) -> Described:
-    """Describe `obj` as a tool; what is given here comes before what `obj` says of itself.
+    """Describe a callable, or an object with `name`, `description` and `execute(input)`, as a tool.
+
+    What is given here comes before what `obj` says of itself; `parameters` is a JSON Schema.
 
     >>> describe(lambda x: x, name="echo").parameters["required"]
     ['x']

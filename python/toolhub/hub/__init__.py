@@ -47,13 +47,12 @@ from ._local_skills import LocalSkills
 from ._prompt_methods import PromptMethods
 from ._registration import Registration
 from ._run_methods import RunMethods, RunOutcome
-from ._sampling import sampler
 from ._search import ToolSearch
 from ._serve_methods import ServeMethods
 from ._servers import ServerManager
 from ._state import HubState
 from ._store import HubStore
-from ._synthesis import check_llm
+from ._synthesis import check_llm, sampler
 from ._tool_methods import ToolMethods
 
 if TYPE_CHECKING:

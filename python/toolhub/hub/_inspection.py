@@ -1,9 +1,11 @@
-"""Inspection: the table of capabilities, and statistics in the shapes that users want."""
+"""Inspection: the table of capabilities, statistics in the shapes that users want, lists that a notebook shows as tables."""
 
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 from .. import _core
+from .._core import Hit, ToolInfo
+from .._lazy import shown_as
 
 StatsRow = dict[str, Any]
 
@@ -58,3 +60,27 @@ class CapabilityRules(Mapping[str, list[str]]):
 
     def __len__(self) -> int:
         return len(self._core.capability_rules())
+
+
+class ToolList(list[ToolInfo]):
+    """Tools."""
+
+    _repr_mimebundle_ = shown_as("of_tools")
+
+
+class HitList(list[Hit]):
+    """The hits of a search."""
+
+    _repr_mimebundle_ = shown_as("of_hits")
+
+
+class StatsList(list[StatsRow]):
+    """Statistics, one row for each candidate."""
+
+    _repr_mimebundle_ = shown_as("of_stats")
+
+
+class StatsByTool(dict[str, list[StatsRow]]):
+    """Statistics by the name of the tool."""
+
+    _repr_mimebundle_ = shown_as("of_stats_by_tool")

@@ -51,7 +51,7 @@ class Offered(Part):
     def _offer(
         self, kind: str, key: str, function: Any, is_content: bool, options: Mapping[str, Any]
     ) -> None:
-        from .._signature import describe
+        from .._signature.build import describe
 
         description = options.get("description")
         described = describe(function, name=key, description=description)

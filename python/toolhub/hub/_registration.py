@@ -38,7 +38,7 @@ class Registration:
         self._state.require_open()
         marked: ToolOptions = getattr(obj, MARK, ToolOptions())
         merged = with_checked_numbers({**merge_options(marked, options), "priority": priority})
-        from .._signature import describe
+        from .._signature.build import describe
 
         described = describe(
             obj,

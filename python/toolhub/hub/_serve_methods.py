@@ -12,9 +12,8 @@ from .._checks import check_callable, check_seconds, check_text, check_whole, if
 from .._core import Gateway, Hub
 from .._unknown_options import refuse_unknown
 from ..options import ServeOptions
-from ._configured_options import ConfiguredOptions
 from ._folders import FolderLoader
-from ._reloading import Reloader
+from ._reloading import ConfiguredOptions, Reloader
 from ._serve_options import asking, gateway_options
 from ._servers import ServerManager
 from ._state import HubState

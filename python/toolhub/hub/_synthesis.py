@@ -1,6 +1,6 @@
-"""Asking the user's model, whatever it is: a callable, or a client with one of the usual methods."""
+"""Asking the user's model, for the hub and for servers: a callable, or a client with one of the usual methods."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Coroutine, Mapping
 from typing import Any, cast
 
 from .. import _core
@@ -67,3 +67,34 @@ def said_in(message: Any) -> str | None:
     from ..parsing import spelt_out
 
     return _core.message_text(spelt_out(message))
+
+
+def sampler(llm: Any) -> Callable[[str, Any], Coroutine[Any, Any, dict[str, Any]]]:
+    """The sampling function of a hub that has a model and no `sampling` function of the user."""
+
+    async def sample(server: str, request: Mapping[str, Any]) -> dict[str, Any]:
+        text = text_of(await ask(llm, prompt_of(request)))
+        model = str(getattr(llm, "model", type(llm).__name__))
+        return {
+            "role": "assistant",
+            "content": {"type": "text", "text": text},
+            "model": model,
+            "stopReason": "endTurn",
+        }
+
+    return sample
+
+
+def prompt_of(request: Mapping[str, Any]) -> str:
+    """The texts of a conversation, one turn after another.
+
+    >>> prompt_of({"systemPrompt": "Be brief.", "messages": [{"role": "user", "content": {"type": "text", "text": "Hi"}}]})
+    'Be brief.\\n\\nuser: Hi'
+    """
+    turns = [str(request["systemPrompt"])] if request.get("systemPrompt") else []
+    for message in cast("list[dict[str, Any]]", request.get("messages") or []):
+        content = message.get("content")
+        blocks = cast("list[dict[str, Any]]", content if isinstance(content, list) else [content or {}])
+        text = "\n".join(block["text"] for block in blocks if block.get("type") == "text")
+        turns.append(f"{message.get('role', 'user')}: {text}")
+    return "\n\n".join(turns)

@@ -9,11 +9,10 @@ from .._core import Candidate, Hit, Hub, ToolInfo
 from .._marks import DecoratorOptions, with_checked_numbers, with_name
 from .._unknown_options import known_options, unknown_options
 from ..options import RegisterOptions, Source
-from ._inspection import CapabilityRules, StatsRow, flat
+from ._inspection import CapabilityRules, HitList, StatsByTool, StatsList, StatsRow, ToolList, flat
 from ._listing import ListFetcher
 from ._registration import Registration
 from ._search import ToolSearch
-from ._shown_lists import HitList, StatsByTool, StatsList, ToolList
 
 F = TypeVar("F", bound=Callable[..., Any])
 

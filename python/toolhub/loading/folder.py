@@ -11,9 +11,8 @@ from typing import TYPE_CHECKING, Any
 from .._marks import MARK
 from .._signature.callables import name_of
 from .files import ModuleFile, modules_of
-from .members import Member, members
+from .members import Member, Outline, members, outline
 from .modules import Modules, why
-from .outline import Outline, outline
 
 if TYPE_CHECKING:
     from ..hub._registration import Registration

@@ -212,7 +212,7 @@ impl PyHub {
         })
     }
 
-    /// Registers what `toolhub._signature.describe` has described; returns the candidate and the one it replaces.
+    /// Registers what `toolhub._signature.build.describe` has described; returns the candidate and the one it replaces.
     ///
     /// `replace` removes every candidate of the same name, source and server, `instead_of` the one made from that object.
     #[pyo3(signature = (described, source, server, priority, options, replace=false, instead_of=None))]

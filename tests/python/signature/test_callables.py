@@ -12,7 +12,8 @@ from unittest.mock import AsyncMock
 import pytest
 from pydantic import BaseModel, Field, validate_call
 
-from toolhub._signature import Described, describe
+from toolhub._signature.build import describe
+from toolhub._signature.described import Described
 
 
 def add(a: int, b: int = 2) -> int:

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from toolhub._signature import describe
+from toolhub._signature.build import describe
 from toolhub._signature.docstrings import ParsedDocstring, read
 
 GOOGLE = """Search the web.

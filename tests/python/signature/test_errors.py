@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 from pydantic import BaseModel
 
-from toolhub._signature import describe
+from toolhub._signature.build import describe
 
 
 def add(a: int, b: int) -> int:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any, NamedTuple, TypedDict
 import pytest
 from pydantic import BaseModel, Field, ValidationError
 
-from toolhub._signature import describe
+from toolhub._signature.build import describe
 
 if TYPE_CHECKING:
     from pandas import DataFrame

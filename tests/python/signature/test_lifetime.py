@@ -15,7 +15,7 @@ from pydantic import TypeAdapter
 
 import toolhub
 from toolhub import ToolHub
-from toolhub._signature import describe
+from toolhub._signature.build import describe
 
 
 def run_alone(code: str) -> str:
@@ -42,7 +42,7 @@ def test_the_import_loads_nothing() -> None:
 
 def test_a_given_schema_needs_no_pydantic() -> None:
     code = """
-from toolhub._signature import describe
+from toolhub._signature.build import describe
 def add(a: int, b: int):
     "Add."
 class Tool:
@@ -140,15 +140,6 @@ def test_describing_from_many_threads() -> None:
         return await asyncio.gather(*(asyncio.to_thread(describe, tool) for _ in range(50)))
 
     assert {str(found.parameters) for found in asyncio.run(main())} == {str(describe(tool).parameters)}
-
-
-def test_the_public_names() -> None:
-    import toolhub._signature as signature
-
-    for name in signature.__all__:
-        assert getattr(signature, name) is not None
-    with pytest.raises(AttributeError, match="nothing_such"):
-        _ = signature.nothing_such
 
 
 class Box:

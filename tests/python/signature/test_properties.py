@@ -8,7 +8,7 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from support.checking import reaching, violations
-from toolhub._signature import describe
+from toolhub._signature.build import describe
 
 Kind = inspect._ParameterKind
 NOTHING = inspect.Parameter.empty

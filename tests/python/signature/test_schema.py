@@ -18,7 +18,7 @@ from pydantic.json_schema import SkipJsonSchema
 
 from support.checking import reaching, taking, violations
 from toolhub import ToolHub
-from toolhub._signature import describe
+from toolhub._signature.build import describe
 
 
 class Color(enum.Enum):

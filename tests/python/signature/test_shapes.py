@@ -9,7 +9,7 @@ import pytest
 from pydantic import BaseModel, Field
 
 from support.checking import reaching, violations
-from toolhub._signature import describe
+from toolhub._signature.build import describe
 
 
 class Query(BaseModel):

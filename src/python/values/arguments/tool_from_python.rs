@@ -1,4 +1,4 @@
-//! A Python tool from the description that `toolhub._signature.describe` made and the options given at registration.
+//! A Python tool from the description that `toolhub._signature.build.describe` made and the options given at registration.
 
 use crate::classes::options::{parse_strategy, seconds};
 use crate::runtime::fork_safe_once::ForkSafeOnce;
