@@ -7,6 +7,7 @@
 
 use super::super::job::CutJob;
 use super::super::notice::{self, Language, Noun, more};
+use super::scan::ODD;
 use super::string::shorten;
 use super::tape::{ATOM, JsonNode, JsonTape, NodeShape};
 use super::telling::{Telling, is_link, telling};
@@ -100,7 +101,7 @@ impl<'t> Writer<'t> {
             };
             let node = self.tape.node(value);
             frame.promised -= self.overhead(&frame, key) + self.share(&frame, key);
-            frame.child = frame.kept.pop().unwrap_or(node.next());
+            frame.child = frame.kept.pop().unwrap_or(node.next);
             frame.left -= 1;
             frame.first = false;
             let end = frame.end - frame.promised;
@@ -114,12 +115,12 @@ impl<'t> Writer<'t> {
     fn value(&mut self, index: usize, end: usize) {
         let node = self.tape.node(index);
         let room = end - self.chars;
-        let fits = !node.open && node.size() <= room;
+        let fits = !node.open && node.size <= room;
         match node.shape {
-            NodeShape::Atom if fits && node.is_odd => self.push("null"),
+            NodeShape::Atom if fits && ODD.contains(&self.tape.raw(index)) => self.push("null"),
             _ if fits && node.tight => {
                 self.out.push_str(self.tape.raw(index));
-                self.chars += node.size();
+                self.chars += node.size;
             }
             NodeShape::Object | NodeShape::Array => {
                 let frame = if fits { self.whole(index) } else { self.shared(index, room) };
@@ -143,7 +144,7 @@ impl<'t> Writer<'t> {
         let node = self.tape.node(index);
         match (node.open, index) {
             (false, _) => Some(0),
-            (true, 0) => Some(self.total_chars.saturating_sub(node.size())),
+            (true, 0) => Some(self.total_chars.saturating_sub(node.size)),
             (true, _) => None,
         }
     }
@@ -151,11 +152,11 @@ impl<'t> Writer<'t> {
     /// A container that fits: only surplus hits are left out.
     fn whole(&self, index: usize) -> Frame {
         let node = self.tape.node(index);
-        let (keep, children) = (node.keep as usize, node.children as usize);
+        let (keep, children) = (node.keep, node.children);
         let mark = if keep < children { MoreMark::More(children - keep) } else { MoreMark::Nothing };
         let mut frame = Frame { left: keep, ..Frame::new(node.shape, index, mark, usize::MAX) };
         let mark = self.mark_text(mark, node.shape, 0).chars().count();
-        frame.promised = node.size() - 2 - mark - usize::from(mark > 0 && keep > 0);
+        frame.promised = node.size - 2 - mark - usize::from(mark > 0 && keep > 0);
         frame.end = self.chars + 1 + frame.promised;
         frame
     }
@@ -177,7 +178,7 @@ impl<'t> Writer<'t> {
             None => self.first_within(frame, self.children(index), room),
         };
         let all = within(&frame, inner);
-        if all.len() == node.children as usize && !node.open {
+        if all.len() == node.children && !node.open {
             (frame.kept, frame.mark) = (all, MoreMark::Nothing);
         } else {
             frame.kept = within(&frame, inner.saturating_sub(cost));
@@ -194,7 +195,7 @@ impl<'t> Writer<'t> {
             }
             frame.end -= self.mark_size(&frame);
             if let MoreMark::More(missing) = &mut frame.mark {
-                *missing = node.children as usize - frame.kept.len();
+                *missing = node.children - frame.kept.len();
             }
         }
         self.promise(&mut frame);
@@ -210,7 +211,7 @@ impl<'t> Writer<'t> {
         let to_value = usize::from(node.shape == NodeShape::Object);
         let mut child = index + 1;
         (0..node.keep).map(move |_| {
-            let next = self.tape.node(child + to_value).next();
+            let next = self.tape.node(child + to_value).next;
             std::mem::replace(&mut child, next)
         })
     }
@@ -218,7 +219,7 @@ impl<'t> Writer<'t> {
     /// The keys of an object, those that tell most first; `None` for an array, and for an object that is a table and not a
     /// description of something.
     fn ranked(&self, index: usize) -> Option<Vec<usize>> {
-        const TABLE: u32 = 64;
+        const TABLE: usize = 64;
         let node = self.tape.node(index);
         if node.shape != NodeShape::Object || node.keep > TABLE {
             return None;
@@ -273,8 +274,8 @@ impl<'t> Writer<'t> {
         let value = self.tape.node(self.value_of(frame, first));
         let least = match value.shape {
             NodeShape::Object | NodeShape::Array => 2,
-            NodeShape::Atom if value.size() <= ATOM => value.size(),
-            NodeShape::Atom | NodeShape::Text => value.size().min(3),
+            NodeShape::Atom if value.size <= ATOM => value.size,
+            NodeShape::Atom | NodeShape::Text => value.size.min(3),
         };
         let needed = self.key_size(frame, first) + least;
         if needed <= inner && needed + self.mark_size(frame) > inner {
@@ -342,7 +343,7 @@ impl<'t> Writer<'t> {
 
     /// The key of a member and its colon.
     fn key_size(&self, frame: &Frame, child: usize) -> usize {
-        if frame.shape == NodeShape::Object { self.tape.node(child).size() + 1 } else { 0 }
+        if frame.shape == NodeShape::Object { self.tape.node(child).size + 1 } else { 0 }
     }
 
     /// The room that a child needs in addition to its value.
@@ -354,7 +355,7 @@ impl<'t> Writer<'t> {
     fn best_mark(&self, index: usize, inner: usize) -> MoreMark {
         let node = self.tape.node(index);
         let counted = match (node.open, index) {
-            (false, _) => Some(MoreMark::More(node.children as usize)),
+            (false, _) => Some(MoreMark::More(node.children)),
             (true, 0) => Some(MoreMark::Notice),
             // The number of missing elements is unknown.
             (true, _) => None,
@@ -419,5 +420,5 @@ impl<'t> Writer<'t> {
 
 /// The number of characters that a value would fill.
 fn wants(node: &JsonNode) -> usize {
-    node.size() + if node.open { BEYOND } else { 0 }
+    node.size + if node.open { BEYOND } else { 0 }
 }

@@ -13,19 +13,15 @@ pub(super) struct JsonNode {
     pub(super) open: bool,
     /// Has no white space and nothing is left out: it can be copied.
     pub(super) tight: bool,
-    start: u32,
-    end: u32,
+    start: usize,
+    end: usize,
     /// The number of characters without white space.
-    size: u32,
+    pub(super) size: usize,
     /// The index after this value and its content.
-    next: u32,
-    /// The word `null`.
-    pub(super) is_null: bool,
-    /// A word of Python for a float that JSON lacks: written as `null`.
-    pub(super) is_odd: bool,
+    pub(super) next: usize,
     /// The number of elements or members, and the number that may be written.
-    pub(super) children: u32,
-    pub(super) keep: u32,
+    pub(super) children: usize,
+    pub(super) keep: usize,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -47,10 +43,6 @@ pub(super) const ATOM: usize = 24;
 impl<'a> JsonTape<'a> {
     /// Reads a text, or its start if it is not `whole`; `None` if it is not JSON.
     pub(super) fn read(text: &'a str, whole: bool, hits: Option<usize>, language: Language) -> Option<Self> {
-        // Positions are kept in 32 bits.
-        if u32::try_from(text.len()).is_err() {
-            return None;
-        }
         let mut reader = TapeReader {
             text,
             at: 0,
@@ -71,22 +63,12 @@ impl<'a> JsonTape<'a> {
 
     pub(super) fn raw(&self, index: usize) -> &'a str {
         let node = &self.nodes[index];
-        &self.text[node.start as usize..node.end as usize]
+        &self.text[node.start..node.end]
     }
 
     /// True if hits were left out.
     pub(super) fn capped(&self) -> bool {
         self.nodes.iter().any(|node| node.keep < node.children)
-    }
-}
-
-impl JsonNode {
-    pub(super) fn size(&self) -> usize {
-        self.size as usize
-    }
-
-    pub(super) fn next(&self) -> usize {
-        self.next as usize
     }
 }
 
@@ -207,22 +189,20 @@ impl TapeReader<'_> {
         if keep < self.nodes[node].children {
             self.cap(node, keep);
         }
-        let next = self.nodes.len() as u32;
+        let next = self.nodes.len();
         let container = &mut self.nodes[node];
         container.open = open;
         container.tight = !open && self.loose == loose;
-        container.end = self.at as u32;
+        container.end = self.at;
         container.next = next;
         self.add_to_parent(node)
     }
 
     /// The number of elements of a container that are kept. A list of hits is the outermost array: the text itself,
     /// or an array of objects inside objects.
-    fn kept_hits(&self, node: usize, last: usize) -> u32 {
+    fn kept_hits(&self, node: usize, last: usize) -> usize {
         let children = self.nodes[node].children;
-        let Some(hits) = self.hits.and_then(|hits| u32::try_from(hits).ok()) else {
-            return children;
-        };
+        let Some(hits) = self.hits else { return children };
         let is_list = self.nodes[node].shape == NodeShape::Array
             && self.arrays == 0
             && (self.stack.is_empty()
@@ -231,19 +211,19 @@ impl TapeReader<'_> {
             return children;
         }
         let JsonNode { shape, start, end, .. } = self.nodes[last];
-        let content = &self.text[start as usize..end as usize];
+        let content = &self.text[start..end];
         let marked = shape == NodeShape::Text && is_mark(content.trim_matches('"'));
         if marked && children - 1 <= hits { children } else { hits }
     }
 
     /// Drops all but the first elements, and adjusts the size.
-    fn cap(&mut self, node: usize, keep: u32) {
-        let mark = more(self.language, (self.nodes[node].children - keep) as usize).chars().count() + 2;
-        let mut size = 2 + mark as u32 + keep;
+    fn cap(&mut self, node: usize, keep: usize) {
+        let mark = more(self.language, self.nodes[node].children - keep).chars().count() + 2;
+        let mut size = 2 + mark + keep;
         let mut child = node + 1;
         for _ in 0..keep {
             size += self.nodes[child].size;
-            child = self.nodes[child].next();
+            child = self.nodes[child].next;
         }
         self.nodes[node].size = size;
         self.nodes[node].keep = keep;
@@ -251,7 +231,7 @@ impl TapeReader<'_> {
     }
 
     fn key(&mut self, key: &Scalar) -> Expect {
-        let size = self.text[self.at..key.end].chars().count() as u32;
+        let size = self.text[self.at..key.end].chars().count();
         self.push(NodeShape::Text, Scalar { end: key.end, open: false }, size);
         self.at = key.end;
         Expect::Colon
@@ -274,8 +254,8 @@ impl TapeReader<'_> {
         let is_odd = shape == NodeShape::Atom && ODD.contains(&&self.text[self.at..scalar.end]);
         self.loose += usize::from(is_odd);
         let size = match is_odd {
-            true => "null".len() as u32,
-            false => (self.text[self.at..scalar.end].chars().count() + quote) as u32,
+            true => "null".len(),
+            false => self.text[self.at..scalar.end].chars().count() + quote,
         };
         // After a scalar at the end of the text, only an incomplete escape can follow.
         let after = if scalar.open { self.text.len() } else { scalar.end };
@@ -284,18 +264,16 @@ impl TapeReader<'_> {
         Some(Some(self.add_to_parent(self.nodes.len() - 1)))
     }
 
-    fn push(&mut self, shape: NodeShape, scalar: Scalar, size: u32) {
-        let next = self.nodes.len() as u32 + 1;
+    fn push(&mut self, shape: NodeShape, scalar: Scalar, size: usize) {
+        let next = self.nodes.len() + 1;
         self.nodes.push(JsonNode {
             shape,
             open: scalar.open,
             tight: !scalar.open,
-            start: self.at as u32,
-            end: scalar.end as u32,
+            start: self.at,
+            end: scalar.end,
             size,
             next,
-            is_null: shape == NodeShape::Atom && &self.text[self.at..scalar.end] == "null",
-            is_odd: shape == NodeShape::Atom && ODD.contains(&&self.text[self.at..scalar.end]),
             children: 0,
             keep: 0,
         });
@@ -312,7 +290,7 @@ impl TapeReader<'_> {
             size += self.nodes[value - 1].size + 1;
         }
         let parent = &mut self.nodes[level.node];
-        parent.size += size + u32::from(parent.children > 0);
+        parent.size += size + usize::from(parent.children > 0);
         parent.children += 1;
         parent.keep = parent.children;
         Expect::CommaOrEnd
@@ -387,7 +365,7 @@ mod tests {
         let text = "{ \"a\" : [ 1 , \"é中\" , { } ] , \"b\" : false }";
         let compact = r#"{"a":[1,"é中",{}],"b":false}"#;
         let tape = read(text, true);
-        assert_eq!(tape.as_ref().map(|tape| tape.node(0).size()), Some(compact.chars().count()));
+        assert_eq!(tape.as_ref().map(|tape| tape.node(0).size), Some(compact.chars().count()));
         assert_eq!(tape.map(|tape| tape.node(0).tight), Some(false));
         assert_eq!(read(compact, true).map(|tape| tape.node(0).tight), Some(true));
     }

@@ -28,7 +28,7 @@ const IDENTIFIER: &str = "id ids uuid guid uid gid oid sha hash etag checksum cu
 
 /// How much a member tells, by its key (in quotation marks) and its value, as it is written and as it was read.
 pub(super) fn telling(key: &str, raw: &str, value: &JsonNode) -> Telling {
-    if is_empty(value) {
+    if is_empty(raw, value) {
         return Telling::Identifier;
     }
     let words = words(key);
@@ -55,11 +55,11 @@ pub(super) fn is_link(raw: &str) -> bool {
 }
 
 /// `""`, `null`, `{}` and `[]`.
-fn is_empty(value: &JsonNode) -> bool {
+fn is_empty(raw: &str, value: &JsonNode) -> bool {
     match value.shape {
         NodeShape::Object | NodeShape::Array => value.children == 0 && !value.open,
-        NodeShape::Text => value.size() == 2 && !value.open,
-        NodeShape::Atom => value.is_null,
+        NodeShape::Text => value.size == 2 && !value.open,
+        NodeShape::Atom => raw == "null",
     }
 }
 
