@@ -71,30 +71,9 @@ const HUB: &[(&str, &str)] = &[
         "'{}' is not for models; only the program calls it, by its name.",
         "'{0}' 不供模型调用；只有程序可以按名称调用它。",
     ),
-    ("There is no source '{}'. {~}", "没有来源 '{0}'。{1}"),
-    (
-        "The label '{}' refers to server '{}', which does not exist. {~}",
-        "标签 '{0}' 代表服务器 '{1}'，但没有这个 id 的服务器。{2}",
-    ),
-    (
-        "Known servers: {~}. Known sources: tools, skills, mcps. Did you mean '{}'?",
-        "已知服务器：{0}。已知来源：tools、skills、mcps。是否想用 '{1}'？",
-    ),
     (
         "Known servers: {~}. Known sources: tools, skills, mcps.",
         "已知服务器：{0}。已知来源：tools、skills、mcps。",
-    ),
-    (
-        "There is no server '{}'. Known servers: {~}. Did you mean '{}'? Tool '{}' is offered by: {}.",
-        "没有服务器 '{0}'。已知服务器：{1}。是否想用 '{2}'？提供工具 '{3}' 的是：{4}。",
-    ),
-    (
-        "There is no server '{}'. Known servers: {~}. Did you mean '{}'?",
-        "没有服务器 '{0}'。已知服务器：{1}。是否想用 '{2}'？",
-    ),
-    (
-        "There is no server '{}'. Known servers: {~}. Tool '{}' is offered by: {}.",
-        "没有服务器 '{0}'。已知服务器：{1}。提供工具 '{2}' 的是：{3}。",
     ),
     ("There is no server '{}'. Known servers: {~}.", "没有服务器 '{0}'。已知服务器：{1}。"),
     ("none", "无"),
@@ -123,36 +102,10 @@ const HUB: &[(&str, &str)] = &[
     ("approve must answer True, False or None, got {}", "approve 必须回答 True、False 或 None，得到的是 {0}"),
     ("asking for approval failed ({})", "请求批准失败（{0}）"),
     // Time and limits
-    (
-        "Tool '{}' on server '{}' timed out after {} s waiting for {~}; not started. {} of its abandoned calls still \
-         run and hold their slots.",
-        "服务器 '{1}' 上的工具 '{0}' 等待{3} {2} 秒后超时；未启动。它有 {4} 个已放弃的调用仍在运行并占用名额。",
-    ),
-    (
-        "Tool '{}' timed out after {} s waiting for {~}; not started. {} of its abandoned calls still run and hold \
-         their slots.",
-        "工具 '{0}' 等待{2} {1} 秒后超时；未启动。它有 {3} 个已放弃的调用仍在运行并占用名额。",
-    ),
-    (
-        "Tool '{}' on server '{}' timed out after {} s waiting for {~}; not started. Its error stream says '{}'.",
-        "服务器 '{1}' 上的工具 '{0}' 等待{3} {2} 秒后超时；未启动。其错误流显示 '{4}'。",
-    ),
-    (
-        "Tool '{}' on server '{}' timed out after {} s waiting for {~}; not started.",
-        "服务器 '{1}' 上的工具 '{0}' 等待{3} {2} 秒后超时；未启动。",
-    ),
-    (
-        "Tool '{}' timed out after {} s waiting for {~}; not started.",
-        "工具 '{0}' 等待{2} {1} 秒后超时；未启动。",
-    ),
     ("the store, which other processes keep locked", "被其他进程锁定的存储"),
     ("it was not started: other processes keep the store locked", "未启动：存储被其他进程锁定"),
     ("a concurrency slot or connection", "并发名额或连接"),
     ("a concurrency slot or thread", "并发名额或线程"),
-    (
-        "Tool '{}' on server '{}' timed out after {} s (it may still have run).",
-        "服务器 '{1}' 上的工具 '{0}' 在 {2} 秒后超时（可能已经执行）。",
-    ),
     (
         "Tool '{}' timed out after {} s (it may still have run).",
         "工具 '{0}' 在 {1} 秒后超时（可能已经执行）。",
@@ -236,30 +189,7 @@ const HUB: &[(&str, &str)] = &[
         "the arguments do not fit, and finding out where would take too long",
         "有内容不符合要求，但找出位置代价过高",
     ),
-    (
-        "{}: required argument is missing, expected {|} (was {} meant for it?)",
-        "{0}：缺少必填参数，应为{1}（是否想写 {2}？）",
-    ),
-    ("{}: required argument is missing, expected {|}", "{0}：缺少必填参数，应为{1}"),
-    ("{}: required key is missing, expected {|}", "{0}：缺少必填的键，应为{1}"),
-    ("{}: unknown argument (did you mean {}? expected only {})", "{0}：未知参数（是否想写 {1}？只接受 {2}）"),
-    ("{}: unknown argument (expected only {})", "{0}：未知参数（只接受 {1}）"),
-    ("{}: unknown argument (expected no arguments)", "{0}：未知参数（不接受任何参数）"),
-    (
-        "{}: unknown argument, passed on unchanged (did you mean {}? known: {})",
-        "{0}：未知参数，已原样传递（是否想写 {1}？已知参数：{2}）",
-    ),
-    ("{}: unknown argument, passed on unchanged (known: {})", "{0}：未知参数，已原样传递（已知参数：{1}）"),
-    ("{}: unknown argument", "{0}：未知参数"),
-    ("{}: expected {|} as a key, got {~}", "{0}：键应为{1}，实际为 {2}"),
-    (
-        "{}: expected a value that fits only one of the choices ({|}), got {~}, which fits several",
-        "{0}：应只符合其中一种（{1}），实际为 {2}，符合多种",
-    ),
-    ("{}: expected {|}, got {~}", "{0}：应为{1}，实际为 {2}"),
     ("expected {|}, got {~}", "应为{0}，实际为 {1}"),
-    ("{}, got {} (string)", "{0}，实际为 {1}（字符串）"),
-    ("{}, got {} (integer)", "{0}，实际为 {1}（整数）"),
     ("an integer", "整数"),
     ("a number", "数字"),
     ("a string", "字符串"),
@@ -281,17 +211,7 @@ const HUB: &[(&str, &str)] = &[
     ("a value greater than {}", "大于 {0} 的值"),
     ("a value less than {}", "小于 {0} 的值"),
     ("a multiple of {}", "{0} 的倍数"),
-    ("a string of at least {} characters", "至少 {0} 个字符的字符串"),
-    ("a string of at least {} character", "至少 {0} 个字符的字符串"),
-    ("a string of at most {} characters", "至多 {0} 个字符的字符串"),
-    ("a string of at most {} character", "至多 {0} 个字符的字符串"),
     ("a string that matches {}", "匹配 {0} 的字符串"),
-    ("at least {} items", "至少 {0} 项"),
-    ("at least {} item", "至少 {0} 项"),
-    ("at most {} items", "至多 {0} 项"),
-    ("at most {} item", "至多 {0} 项"),
-    ("an object with at least {} keys", "至少有 {0} 个键的对象"),
-    ("an object with at most {} keys", "至多有 {0} 个键的对象"),
     ("items that all differ", "互不相同的项"),
     ("another value", "另一个值"),
     ("anything but {|}", "除 {0} 以外的值"),
@@ -304,11 +224,7 @@ const HUB: &[(&str, &str)] = &[
     ("{} (integer)", "{0}（整数）"),
     ("{} (number)", "{0}（数字）"),
     ("{} (boolean)", "{0}（布尔值）"),
-    ("an array of {} items", "{0} 项的数组"),
-    ("an array of {} item", "{0} 项的数组"),
     ("an integer of {} digits", "{0} 位的整数"),
-    ("an object with {} keys", "有 {0} 个键的对象"),
-    ("an object with {} key", "有 {0} 个键的对象"),
     ("a Python object of type {}", "类型为 {0} 的 Python 对象"),
     // Frames of results, written in Python
     ("Error: {~}", "错误：{0}"),
