@@ -27,7 +27,6 @@ pub(super) fn templates() -> impl Iterator<Item = &'static (&'static str, &'stat
         inspector::INSPECTOR,
         offers::OFFERS,
         cassettes::CASSETTES,
-        cassettes::EVALUATION,
         LAST,
     ];
     own.into_iter().flatten()
