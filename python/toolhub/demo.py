@@ -4,6 +4,7 @@ import asyncio
 import tempfile
 import time
 from pathlib import Path
+from typing import Any
 
 from toolhub import ToolHub, ToolResult
 
@@ -30,9 +31,8 @@ def show(title: str, result: ToolResult) -> None:
     print(f"  how     {meta['strategy']}: {tried or 'nothing was started'} ({meta['duration_ms']:.1f} ms)")
 
 
-def register_tools(hub: ToolHub) -> list[str]:
-    """Register tools, some of them offered by several sources. The list records what the tools observe."""
-    log: list[str] = []
+def register_tools(hub: ToolHub) -> None:
+    """Register tools, some of them offered by several sources."""
 
     @hub.tool
     def add(a: int, b: int) -> int:
@@ -44,49 +44,31 @@ def register_tools(hub: ToolHub) -> list[str]:
         return f"{city}: 21 °C, sunny"
 
     async def from_far_away(city: str) -> str:
-        try:
-            await asyncio.sleep(60)
-        except asyncio.CancelledError:
-            log.append("the slow candidate was cancelled and could clean up")
-            raise
+        await asyncio.sleep(60)
         return f"{city}: too late"
 
     async def broken(city: str) -> str:
         raise ConnectionError("no route to the weather office")
 
-    hub.register(
-        from_far_away,
-        name="weather",
-        source="mcps",
-        server="far",
-        description="The weather",
-        read_only=True,
-    )
-    hub.register(from_cache, name="weather", description="The weather", read_only=True)
-    hub.register(broken, name="forecast", description="The weather tomorrow")
-    hub.register(
-        from_cache, name="forecast", source="mcps", server="near", description="The weather tomorrow"
-    )
-    for server, text in (
-        ("library", "Rust is a systems language."),
-        ("encyclopedia", "Rust is also a fungus."),
-    ):
+    now, tomorrow = "The weather", "The weather tomorrow"
+    far: Any = {"source": "mcps", "server": "far"}
+    hub.register(from_far_away, name="weather", description=now, read_only=True, **far)
+    hub.register(from_cache, name="weather", description=now, read_only=True)
+    hub.register(broken, name="forecast", description=tomorrow)
+    hub.register(from_cache, name="forecast", description=tomorrow, **far)
+    articles = {"library": "Rust is a systems language.", "encyclopedia": "Rust is also a fungus."}
+    for server, text in articles.items():
         hub.register(lambda query, text=text: text, name="search", source="mcps", server=server)  # pyright: ignore
-    return log
 
 
-async def tour(hub: ToolHub, log: list[str]) -> None:
+async def tour(hub: ToolHub) -> None:
     """Call, race, fall back, merge, fail clearly."""
     show("A call; '2' is coerced to an integer", await hub.execute("add", {"a": "2", "b": 3}))
     show("An unknown argument is named", await hub.execute("add", {"a": 2, "c": 3}))
     show("A misspelt name", await hub.execute("wether", {"city": "Bern"}))
     show("A race: the fastest wins", await hub.execute("weather", {"city": "Bern"}, strategy="first"))
-    print(f"  log     {log[-1]}")
     show("Fallback: the next one when one fails", await hub.execute("forecast", "Bern", strategy="fallback"))
-    show(
-        "Search results complement each other, so all are merged",
-        await hub.execute("search", {"query": "rust"}),
-    )
+    show("Search results complement each other: all are merged", await hub.execute("search", "rust"))
     started = time.perf_counter()
     results = await hub.execute_many([("add", {"a": n, "b": n}) for n in range(1000)], concurrency=8)
     ms = (time.perf_counter() - started) * 1e3
@@ -108,29 +90,24 @@ async def as_a_model_sees_it(hub: ToolHub) -> None:
 
 
 def main() -> None:
-    """Create a skill and give the tour."""
+    """Create a skill, use one hub, and then another that has its memory."""
     with tempfile.TemporaryDirectory() as folder:
         skill = Path(folder, "skills", "haiku", "SKILL.md")
         skill.parent.mkdir(parents=True)
         skill.write_text(SKILL, encoding="utf8")
-        give_the_tour(skill.parent.parent, Path(folder, "hub.db"))
-
-
-def give_the_tour(skills: Path, store: Path) -> None:
-    """Use one hub, and then another that has its memory."""
-    with ToolHub(skills=skills, store=store) as hub:
-        log = register_tools(hub)
-        print(f"{len(hub)} tools; capabilities: {', '.join(hub.capabilities())}")
-        asyncio.run(tour(hub, log))
-        show("The same without asyncio, as in a notebook", hub.call("add", {"a": 20, "b": 22}))
-        asyncio.run(as_a_model_sees_it(hub))
-    with ToolHub(store=store) as hub:
-        register_tools(hub)
-        print("\nStatistics after a restart")
-        for name, rows in hub.stats().items():
-            for row in rows:
+        store = Path(folder, "hub.db")
+        with ToolHub(skills=skill.parent.parent, store=store) as hub:
+            register_tools(hub)
+            print(f"{len(hub)} tools; capabilities: {', '.join(hub.capabilities())}")
+            asyncio.run(tour(hub))
+            show("The same without asyncio, as in a notebook", hub.call("add", {"a": 20, "b": 22}))
+            asyncio.run(as_a_model_sees_it(hub))
+        with ToolHub(store=store) as hub:
+            register_tools(hub)
+            print("\nStatistics after a restart")
+            for row in hub.stats(rows=True):
                 where = row["server"] or row["source"]
-                print(f"  {name:9} {where:13} {row['calls']:5} calls, {row['successes']:5} successes")
+                print(f"  {row['tool']:9} {where:13} {row['calls']:5} calls, {row['successes']:5} successes")
 
 
 if __name__ == "__main__":

@@ -2,7 +2,7 @@
 
 from dataclasses import asdict, dataclass, field
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, Literal, Self, cast
+from typing import TYPE_CHECKING, Any, Literal, Self, TypeVar
 
 from . import _core
 
@@ -11,6 +11,7 @@ if TYPE_CHECKING:
 
 __all__ = ["Decision", "EffectState", "LedgerRow", "PendingApproval", "ResumedRun"]
 
+T = TypeVar("T")
 EffectState = Literal["started", "not_sent", "done", "failed", "unknown"]
 """What is known about an effect. `not_sent`: nothing was sent. `unknown`: it may have happened."""
 
@@ -107,11 +108,6 @@ class ResumedRun:
         return f"<ResumedRun {self.run!r}>"
 
 
-def rows_of(found: list[dict[str, object]]) -> list[LedgerRow]:
-    """The rows of the core, typed."""
-    return [LedgerRow(**cast("dict[str, Any]", row)) for row in found]
-
-
-def pending_of(found: list[dict[str, object]]) -> list[PendingApproval]:
-    """The questions of the core, typed."""
-    return [PendingApproval(**cast("dict[str, Any]", row)) for row in found]
+def typed(kind: type[T], found: list[dict[str, Any]]) -> list[T]:
+    """What the core has found, as objects of their class."""
+    return [kind(**row) for row in found]

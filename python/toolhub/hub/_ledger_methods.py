@@ -6,7 +6,7 @@ from .. import _core
 from .._checks import check_text, check_whole, if_given
 from .._core import Hub
 from ..exceptions import ToolError
-from ..ledger import Decision, EffectState, LedgerRow, PendingApproval, ResumedRun, pending_of, rows_of
+from ..ledger import Decision, EffectState, LedgerRow, PendingApproval, ResumedRun, typed
 
 if TYPE_CHECKING:
     from . import ToolHub
@@ -44,7 +44,7 @@ class LedgerMethods:
         for what, text in (("run", run), ("state", state), ("tool", tool), ("principal", principal)):
             if_given(check_text, what, text)
         limit = check_whole("limit", limit, 0)
-        return rows_of(_core.ledger_rows(self._core, run, principal, state, tool, limit))
+        return typed(LedgerRow, _core.ledger_rows(self._core, run, principal, state, tool, limit))
 
     def resume(self, run: str) -> ResumedRun:
         """Take a run and begin it again: equal calls with `run=` give what they gave before, and are not made again.
@@ -68,9 +68,7 @@ class LedgerMethods:
         (1, True, ['ann'])
         """
         check_text("run", run)
-        why_not = _core.resume_run(self._core, run)
-        if why_not is not None:
-            raise ToolError(why_not, kind="not_allowed")
+        _raise_if(_core.resume_run(self._core, run), "not_allowed")
         return ResumedRun(cast("ToolHub", self), run)
 
     def settle(self, id: str, decision: Decision, result: Any = None) -> None:
@@ -81,14 +79,12 @@ class LedgerMethods:
         """
         check_text("id", id)
         check_text("decision", decision)
-        why_not = _core.settle_row(self._core, id, decision, result)
-        if why_not is not None:
-            raise ToolError(why_not, kind="not_found")
+        _raise_if(_core.settle_row(self._core, id, decision, result), "not_found")
 
     def pending(self, principal: str | None = None) -> list[PendingApproval]:
         """The calls that wait for an approval because of `approve="ask"`, oldest first."""
         if_given(check_text, "principal", principal)
-        return pending_of(_core.pending_approvals(self._core, principal))
+        return typed(PendingApproval, _core.pending_approvals(self._core, principal))
 
     def approve(self, id: str) -> None:
         """Approve a call that waits: the same call, made again in any process, then runs once.
@@ -119,6 +115,9 @@ class LedgerMethods:
 
     def _decide(self, id: str, approves: bool, reason: str | None) -> None:
         check_text("id", id)
-        why_not = _core.decide_approval(self._core, id, approves, reason)
-        if why_not is not None:
-            raise ToolError(why_not, kind="not_found")
+        _raise_if(_core.decide_approval(self._core, id, approves, reason), "not_found")
+
+
+def _raise_if(why_not: str | None, kind: str) -> None:
+    if why_not is not None:
+        raise ToolError(why_not, kind)
