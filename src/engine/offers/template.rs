@@ -13,6 +13,8 @@
 use percent_encoding::percent_decode_str;
 use regex::Regex;
 use serde_json::{Map, Value};
+use toolhub_text::message;
+use toolhub_text::message::Message;
 
 /// What a resource is addressed by.
 #[derive(Clone, Debug)]
@@ -26,7 +28,7 @@ pub struct UriTemplate {
 
 impl UriTemplate {
     /// `Ok(None)` for a URI without expressions; a sentence for a template that is not supported.
-    pub fn parse(text: &str) -> Result<Option<UriTemplate>, String> {
+    pub fn parse(text: &str) -> Result<Option<UriTemplate>, Message> {
         if !text.contains(['{', '}']) {
             return Ok(None);
         }
@@ -37,10 +39,10 @@ impl UriTemplate {
             let (literal, after) =
                 rest.split_once('{').map_or((rest, None), |(text, after)| (text, Some(after)));
             if literal.contains('}') {
-                return Err("a brace is not opened".to_owned());
+                return Err(message!("a brace is not opened"));
             }
             if !query.is_empty() && (!literal.is_empty() || after.is_some()) {
-                return Err("the query must be at the end".to_owned());
+                return Err(message!("the query must be at the end"));
             }
             pattern += &regex::escape(literal);
             literals += literal.chars().count();
@@ -54,9 +56,9 @@ impl UriTemplate {
             if let Some(names) = expression.strip_prefix('?').filter(|names| names.split(',').all(is_name)) {
                 query.extend(names.split(',').map(str::to_owned));
             } else if !is_name(name) {
-                return Err(format!("the expression '{expression}' is not supported"));
+                return Err(message!("the expression '{}' is not supported", expression));
             } else if std::mem::replace(&mut after_variable, true) {
-                return Err("two variables need text between them".to_owned());
+                return Err(message!("two variables need text between them"));
             } else {
                 long += usize::from(group == "(.+)");
                 pattern += group;
@@ -67,12 +69,12 @@ impl UriTemplate {
         let mut all: Vec<&String> = names.iter().chain(&query).collect();
         all.sort_unstable();
         if let Some(twice) = all.windows(2).find(|pair| pair[0] == pair[1]) {
-            return Err(format!("the variable '{}' occurs twice", twice[0]));
+            return Err(message!("the variable '{}' occurs twice", twice[0]));
         }
         if long > 1 {
-            return Err("only one variable may match several parts of a path".to_owned());
+            return Err(message!("only one variable may match several parts of a path"));
         }
-        let path = Regex::new(&(pattern + r"\z")).map_err(|_| "it is too long".to_owned())?;
+        let path = Regex::new(&(pattern + r"\z")).map_err(|_| "it is too long")?;
         Ok(Some(UriTemplate { path, names, query, literals }))
     }
 
@@ -216,7 +218,7 @@ mod tests {
             ("x://{?a}/b", "the query must be at the end"),
             ("x://{?a}{b}", "the query must be at the end"),
         ] {
-            assert_eq!(refusal(template), Err(reason.to_owned()), "{template}");
+            assert_eq!(refusal(template), Err(Message::from(reason)), "{template}");
         }
     }
 

@@ -6,6 +6,8 @@ use crate::hub::PlannedRun;
 use std::sync::Arc;
 use toolhub_registry::Candidate;
 use toolhub_registry::identity::is_same_tool;
+use toolhub_text::message;
+use toolhub_text::message::Message;
 use toolhub_types::error::HubError;
 
 /// A form of the arguments, and the candidates that take it.
@@ -13,12 +15,12 @@ pub(super) struct ArgumentForm<A> {
     pub args: Arc<A>,
     candidates: Vec<Arc<Candidate>>,
     /// Whether it is left to the store; or why it must not run.
-    pub answer: Result<bool, String>,
+    pub answer: Result<bool, Message>,
 }
 
 impl<A> ArgumentForm<A> {
     fn new(args: A, candidates: Vec<Arc<Candidate>>) -> Self {
-        ArgumentForm { args: Arc::new(args), candidates, answer: Err(NOT_APPROVED.to_owned()) }
+        ArgumentForm { args: Arc::new(args), candidates, answer: Err(NOT_APPROVED.into()) }
     }
 }
 
@@ -79,7 +81,7 @@ impl<A> Approvals<A> {
     }
 
     /// Whether the store decides; the reason of the first form if all are refused.
-    pub fn is_kept(&self) -> Result<bool, String> {
+    pub fn is_kept(&self) -> Result<bool, Message> {
         match self.open().next() {
             Some(_) => Ok(self.open().any(|form| form.answer == Ok(true))),
             None => self.forms.first().map_or(Ok(false), |form| form.answer.clone()),
@@ -94,11 +96,11 @@ impl<A> Approvals<A> {
             if let Some(form) = self.forms.iter().find(|form| form.candidates.iter().any(is_it)) {
                 return match &form.answer {
                     Ok(_) => Ok(form.args.clone()),
-                    Err(reason) => Err(not_approved(name, reason)),
+                    Err(reason) => Err(not_approved(name, reason.clone())),
                 };
             }
             let refusal = self.refusals.iter().find(|(asked, _)| is_it(asked));
-            let changed = || not_approved(name, "it changed while its approval was awaited");
+            let changed = || not_approved(name, message!("it changed while its approval was awaited"));
             Err(refusal.map_or_else(changed, |(_, error)| error.clone()))
         };
         planned.candidates.iter().map(of).collect()

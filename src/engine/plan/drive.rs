@@ -20,6 +20,7 @@ use std::time::{Duration, Instant};
 use tokio::sync::oneshot;
 use toolhub_registry::Candidate;
 use toolhub_registry::identity::NotJson;
+use toolhub_text::message::Message;
 use toolhub_types::aside;
 use toolhub_types::error::{ErrorKind, HubError, Outcome};
 use toolhub_types::model::FOREVER;
@@ -71,7 +72,7 @@ pub trait CallServices: Send + Sync {
         _: &ApprovalRequest,
         _: &Self::Arguments,
     ) -> impl Future<Output = FunctionAnswer> + Send {
-        std::future::ready(FunctionAnswer::Refuse(NO_APPROVALS.to_owned()))
+        std::future::ready(FunctionAnswer::Refuse(NO_APPROVALS.into()))
     }
 
     /// Runs the candidates; with `approved` each with its own arguments, or not at all.
@@ -239,7 +240,7 @@ async fn ask<S: CallServices>(
     services: &S,
     request: &ApprovalRequest,
     form: &ArgumentForm<S::Arguments>,
-) -> Result<Result<bool, String>, HubError> {
+) -> Result<Result<bool, Message>, HubError> {
     let mut is_kept = false;
     'lists: for list in plan.approvers().iter() {
         for approver in list {
@@ -255,7 +256,7 @@ async fn ask<S: CallServices>(
                 FunctionAnswer::Refuse(reason) => return plan.check_deadline(now()).map(|()| Err(reason)),
             }
         }
-        return Ok(Err(NOT_APPROVED.to_owned()));
+        return Ok(Err(NOT_APPROVED.into()));
     }
     Ok(Ok(is_kept))
 }
@@ -266,7 +267,7 @@ async fn ask_store<S: CallServices>(
     services: &S,
     approvals: &Approvals<S::Arguments>,
     is_new_asked: bool,
-) -> Result<Result<(), String>, Box<WithoutRun>> {
+) -> Result<Result<(), Message>, Box<WithoutRun>> {
     let forms = approvals.open().map(|form| services.json(&form.args)).collect();
     let (question, is_heavy) =
         plan.stored_question(services.hub(), approvals.request.clone(), forms, is_new_asked)?;

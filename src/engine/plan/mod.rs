@@ -263,7 +263,7 @@ impl CallPlan {
             Some(Ok(())) => Ok(None),
             Some(Err(reason)) => {
                 self.is_forbidden = true;
-                Err(permissions::not_approved(self.request.target.name(), reason))
+                Err(permissions::not_approved(self.request.target.name(), reason.clone()))
             }
             None => Ok(Some(ApprovalRequest::new(&planned.candidates))),
         }

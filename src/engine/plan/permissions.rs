@@ -3,6 +3,7 @@
 use std::sync::Arc;
 use toolhub_registry::select::Candidates;
 use toolhub_text::message;
+use toolhub_text::message::Message;
 use toolhub_text::pattern::PatternList;
 use toolhub_types::error::{ErrorKind, HubError, clip};
 
@@ -44,7 +45,7 @@ pub enum Approver {
 pub enum FunctionAnswer {
     Go,
     /// The reason as the rest of a sentence: "it was not approved".
-    Refuse(String),
+    Refuse(Message),
     /// The next one in its list decides.
     Pass,
 }
@@ -98,7 +99,7 @@ pub fn only_proposed(name: &str) -> HubError {
 }
 
 /// The error of a candidate that must not run, with the reason as the rest of a sentence.
-pub fn not_approved(name: &str, reason: &str) -> HubError {
-    let text = message!("Tool '{}' was not called: {}.", clip(name), reason);
+pub fn not_approved(name: &str, reason: impl Into<Message>) -> HubError {
+    let text = message!("Tool '{}' was not called: {}.", clip(name), reason.into());
     HubError::new(ErrorKind::NotAllowed, text)
 }

@@ -9,6 +9,7 @@ use toolhub_registry::Snapshot;
 use toolhub_registry::identity::CallTarget;
 use toolhub_registry::route::RouteRule;
 use toolhub_registry::select::Candidates;
+use toolhub_text::message;
 use toolhub_text::pattern::{BETWEEN, PatternList};
 use toolhub_types::error::HubError;
 use toolhub_types::model::{CallOptions, Source};
@@ -65,7 +66,7 @@ impl CallPlan {
         let total = known.len();
         known.retain(|(own, _, server)| allowed.allows(own, server.as_deref()));
         let Some(first) = known.first().cloned() else {
-            return Err(not_approved(name, "it is not among the tools that are allowed here"));
+            return Err(not_approved(name, message!("it is not among the tools that are allowed here")));
         };
         if known.len() < total && known.iter().all(|one| place(one) == place(&first)) {
             self.restrict(first);

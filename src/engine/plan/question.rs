@@ -15,6 +15,7 @@ use toolhub_store::real_place;
 use toolhub_text::canonical::{digest_of, json_digest};
 use toolhub_text::invisible::{error_line, visible_json};
 use toolhub_text::message;
+use toolhub_text::message::Message;
 use toolhub_text::secret::{scrubbed, scrubbed_text};
 use toolhub_types::aside::is_heavy;
 use toolhub_types::error::{ErrorKind, HubError, clip};
@@ -39,7 +40,7 @@ impl CallPlan {
                 "server '{}' has not listed it, and an approval is bound to what it lists",
                 clip(server)
             );
-            return Err(not_approved(&request.name, &reason));
+            return Err(not_approved(&request.name, reason));
         }
         let not_json = |why: NotJson| {
             if why.too_many {
@@ -90,13 +91,15 @@ impl CallPlan {
         answer: Result<ApprovalAnswer, String>,
         ledger: &Arc<Ledger>,
         now: Instant,
-    ) -> Result<Result<(), String>, Box<WithoutRun>> {
+    ) -> Result<Result<(), Message>, Box<WithoutRun>> {
         match answer {
             Ok(ApprovalAnswer::Approved(_) | ApprovalAnswer::NeverAsked) => Ok(Ok(())),
             Ok(ApprovalAnswer::Denied(reason)) => {
-                let reason = reason.map(|reason| error_line(&reason, LONGEST)).unwrap_or_default();
-                let given = if reason.is_empty() { String::new() } else { format!(": {reason}") };
-                Ok(Err(format!("{NOT_APPROVED}{given}")))
+                let reason = reason.map(|reason| error_line(&reason, LONGEST)).filter(|one| !one.is_empty());
+                Ok(
+                    Err(reason
+                        .map_or(NOT_APPROVED.into(), |given| message!("it was not approved: {}", given))),
+                )
             }
             Ok(ApprovalAnswer::Pending(id)) => {
                 let outcome = Err(waiting(self.request.target.name(), &id, ledger.path()));
@@ -104,7 +107,7 @@ impl CallPlan {
             }
             Err(why) => {
                 self.check_deadline_beside(Some(ledger), now)?;
-                Ok(Err(format!("its approval cannot be asked for ({why})")))
+                Ok(Err(message!("its approval cannot be asked for ({})", why)))
             }
         }
     }
@@ -149,12 +152,20 @@ fn shown(
 fn waiting(tool: &str, id: &str, store: Option<&Path>) -> HubError {
     let tool = clip(tool);
     let text = match store.map(|store| shell_word(&real_place(store).to_string_lossy())) {
-        Some(store) => format!(
-            "Tool '{tool}' was not called: it waits for approval {id}. Approve it with hub.approve('{id}') or `toolhub approve {id} \
-             --store {store}`, and make the call again."
+        Some(store) => message!(
+            "Tool '{}' was not called: it waits for approval {}. Approve it with hub.approve('{}') or `toolhub approve {} --store \
+             {}`, and make the call again.",
+            tool,
+            id,
+            id,
+            id,
+            store
         ),
-        None => format!(
-            "Tool '{tool}' was not called: it waits for approval {id}. Approve it with hub.approve('{id}'), and make the call again."
+        None => message!(
+            "Tool '{}' was not called: it waits for approval {}. Approve it with hub.approve('{}'), and make the call again.",
+            tool,
+            id,
+            id
         ),
     };
     HubError::new(ErrorKind::Paused, text)

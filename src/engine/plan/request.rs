@@ -4,6 +4,7 @@ use super::order::MessageTurn;
 use super::permissions::Permissions;
 use std::time::Duration;
 use toolhub_registry::identity::{CallContent, CallTarget, NotJson};
+use toolhub_text::message::Message;
 use toolhub_types::model::CallOptions;
 
 /// The result may come from the cache, or from an identical call in flight.
@@ -36,7 +37,7 @@ impl TimeAllowed {
 pub struct CallRequest {
     pub target: CallTarget,
     /// Why the request cannot be read, if it cannot.
-    pub unreadable: Option<String>,
+    pub unreadable: Option<Message>,
     pub options: CallOptions,
     /// What is sent, for a call that somebody has to recognise; the reason if it is not JSON.
     pub content: Option<Result<CallContent, NotJson>>,

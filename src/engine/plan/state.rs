@@ -41,7 +41,7 @@ pub struct CallPlan {
     /// The servers of its candidates have been asked for their lists of now.
     pub(super) are_lists_current: bool,
     /// What came of the question about the call: the reason, if it must not run.
-    pub(super) approval: Option<Result<(), String>>,
+    pub(super) approval: Option<Result<(), Message>>,
     /// `Some` for a call of a run, until it has ended.
     pub(super) number: Option<NumberedCall>,
     pub(super) recall: RecallState,
@@ -154,7 +154,7 @@ impl CallPlan {
     }
 
     /// The caller was asked; the reason is the rest of a sentence: "it was not approved".
-    pub fn approval_answered(&mut self, verdict: Result<(), String>) {
+    pub fn approval_answered(&mut self, verdict: Result<(), Message>) {
         self.approval = Some(verdict);
     }
 

@@ -7,6 +7,7 @@ use crate::hub::Hub;
 use std::collections::{BTreeMap, HashSet};
 use std::sync::Arc;
 use toolhub_registry::Candidate;
+use toolhub_text::message;
 use toolhub_text::pattern::{BETWEEN, NATIVE, PatternList};
 use toolhub_types::error::{ErrorKind, HubError, clip};
 use toolhub_types::model::{CallOptions, OfferKind, Safety};
@@ -152,9 +153,10 @@ impl Views {
         let mut named = BTreeMap::new();
         for view in views {
             if !is_name(&view.name) {
-                let text = format!(
-                    "'{}' cannot be the name of a view; use up to {LONGEST_NAME} letters, digits, '_' and '-'.",
-                    clip(&view.name)
+                let text = message!(
+                    "'{}' cannot be the name of a view; use up to {} letters, digits, '_' and '-'.",
+                    clip(&view.name),
+                    LONGEST_NAME
                 );
                 return Err(HubError::new(ErrorKind::InvalidArguments, text));
             }

@@ -37,6 +37,7 @@ use toolhub::error::{ErrorKind, HubError, Outcome, clip};
 use toolhub::execute::{Answer, refused_by_pool, reported, worker_lost};
 use toolhub::giving_up::GivenUp;
 use toolhub::limit::{Lender, Permits};
+use toolhub::message;
 use toolhub::model::{Arguments, Meaning, ToolOutput};
 use toolhub::shape::content;
 use toolhub::stats::AbandonedCall;
@@ -90,7 +91,7 @@ fn without_answer(tool: &str, no_loop: Option<String>) -> HubError {
             HubError::new(ErrorKind::Overloaded, text).with_outcome(Outcome::NotSent)
         }
         None => {
-            HubError::new(ErrorKind::Closed, format!("Tool '{tool}' was ended because serving has ended."))
+            HubError::new(ErrorKind::Closed, message!("Tool '{}' was ended because serving has ended.", tool))
         }
     }
 }

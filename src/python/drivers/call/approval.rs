@@ -12,6 +12,7 @@ use pyo3::types::{PyBool, PyTuple};
 use serde_json::{Map, Value};
 use std::time::Instant;
 use toolhub::error::shown_seconds;
+use toolhub::message;
 use toolhub::plan::{ApprovalRequest, CallPlan, FunctionAnswer, NOT_APPROVED};
 
 impl LoopCall {
@@ -61,21 +62,21 @@ pub fn function_answer(answer: &Bound<'_, PyAny>) -> FunctionAnswer {
     }
     match answer.cast::<PyBool>() {
         Ok(answer) if answer.is_true() => FunctionAnswer::Go,
-        Ok(_) => FunctionAnswer::Refuse(NOT_APPROVED.to_owned()),
-        Err(_) => {
-            let reason = format!("approve must answer True, False or None, got {}", class_of(answer));
-            FunctionAnswer::Refuse(reason)
-        }
+        Ok(_) => FunctionAnswer::Refuse(NOT_APPROVED.into()),
+        Err(_) => FunctionAnswer::Refuse(message!(
+            "approve must answer True, False or None, got {}",
+            class_of(answer)
+        )),
     }
 }
 
 /// A question that failed is a refusal. A cancellation or an interrupt is for the caller.
 pub fn failed_question(py: Python<'_>, error: PyErr, limit: f64) -> PyResult<FunctionAnswer> {
     if error.is_instance_of::<PyTimeoutError>(py) {
-        return Ok(FunctionAnswer::Refuse(format!("it was not approved within {} s", shown_seconds(limit))));
+        return Ok(FunctionAnswer::Refuse(message!("it was not approved within {} s", shown_seconds(limit))));
     }
     if !error.is_instance_of::<PyException>(py) {
         return Err(error);
     }
-    Ok(FunctionAnswer::Refuse(format!("asking for approval failed ({})", class_of(error.value(py)))))
+    Ok(FunctionAnswer::Refuse(message!("asking for approval failed ({})", class_of(error.value(py)))))
 }

@@ -10,6 +10,7 @@ use crate::drivers::awaiting::new_awaitable;
 use crate::drivers::execution::{Execution, Extras, Watch};
 use crate::runtime::call_scope;
 use crate::runtime::fork_safe_once::intern;
+use crate::values::errors::invalid_arguments;
 use crate::values::json;
 use crate::values::json::NotJson;
 use crate::values::unicode::as_text;
@@ -20,7 +21,6 @@ use pyo3::types::PyDict;
 use serde_json::Value;
 use std::sync::Arc;
 use std::time::Instant;
-use toolhub::error::clip;
 use toolhub::hub::{AskedCall, PlannedRun};
 use toolhub::identity::CallContent;
 use toolhub::plan::{Approver, CallPlan, CallRequest, CallTarget, Permissions, SharingRequest};
@@ -196,8 +196,8 @@ pub fn dispatch<'py>(
     let name: Arc<str> = Arc::from(&*read.name.to_string_lossy());
     if let Some(place) = json::not_finite(&args) {
         let reason =
-            format!("{place}: expected a number that a float can hold, got one that is too large or NaN");
-        read.error = Some(format!("Invalid arguments for '{}': {reason}.", clip(&name)));
+            format!("{place}: expected a number that a float can hold, got one that is too large or NaN.");
+        read.error = Some(invalid_arguments(&name, reason).message);
     }
     // A call of a message may not have been meant; one that the caller asks for by itself is.
     let proposed_in = turn.as_ref().map(|_| request::proposed_in(request)).transpose()?.flatten();

@@ -13,6 +13,8 @@ use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyMapping, PyString};
 use serde_json::Value;
+use toolhub::message;
+use toolhub::message::Message;
 use toolhub::parse::{self, Certainty, ParseOptions};
 
 const NAMELESS: &str = "The call names no tool: expected 'tool_name' as text, got nothing.";
@@ -23,7 +25,7 @@ pub struct ReadRequest<'py> {
     pub arguments: Option<Bound<'py, PyAny>>,
     pub id: Option<String>,
     pub source: Option<String>,
-    pub error: Option<String>,
+    pub error: Option<Message>,
     /// The format of the message that it was in.
     api: Option<String>,
 }
@@ -68,7 +70,7 @@ pub fn read<'py>(given: &Bound<'py, PyAny>) -> PyResult<ReadRequest<'py>> {
             match (fields.field(key)?, &found) {
                 (Some(value), None) => found = Some((key, value)),
                 (Some(value), Some((first, known))) if !known.eq(&value)? => {
-                    fault = Some(parse::contradiction(&shown(first)?, &shown(key)?));
+                    fault = Some(Message::from(parse::contradiction(&shown(first)?, &shown(key)?)));
                 }
                 _ => {}
             }
@@ -85,7 +87,7 @@ pub fn read<'py>(given: &Bound<'py, PyAny>) -> PyResult<ReadRequest<'py>> {
     let text = |value: Option<Bound<'py, PyAny>>| value.map(|value| shown(&value)).transpose();
     let (id, source) = (text(fields.field(intern!(py, "id"))?)?, fields.field(intern!(py, "source"))?);
     let error = text(fields.field(intern!(py, "error"))?)?;
-    let error = error.or(fault).or_else(|| wrong_type(name.as_ref(), source.as_ref()));
+    let error = error.map(Message::from).or(fault).or_else(|| wrong_type(name.as_ref(), source.as_ref()));
     let name = name.and_then(|name| name.cast_into::<PyString>().ok());
     Ok(ReadRequest {
         name: name.unwrap_or_else(|| PyString::new(py, "")),
@@ -122,7 +124,7 @@ pub fn proposed_in(given: &Bound<'_, PyAny>) -> PyResult<Option<String>> {
 /// Reads a call in another shape: with other keys, or as an API or a model wrote it.
 fn foreign<'py>(given: &Bound<'py, PyAny>) -> PyResult<ReadRequest<'py>> {
     let py = given.py();
-    let nothing = |error: String| ReadRequest {
+    let nothing = |error: Message| ReadRequest {
         name: PyString::new(py, ""),
         arguments: None,
         id: None,
@@ -132,25 +134,25 @@ fn foreign<'py>(given: &Bound<'py, PyAny>) -> PyResult<ReadRequest<'py>> {
     };
     let value = match json::from_python(given) {
         Ok(value) => value,
-        Err(reason) => return Ok(nothing(format!("The call cannot be read: {reason}."))),
+        Err(reason) => return Ok(nothing(message!("The call cannot be read: {}.", reason))),
     };
     let is_large = is_large(&value);
     let mut calls = without_gil_if(py, is_large, || parse::parse_request(value, &ParseOptions::default()));
     let Some(call) = calls.pop().filter(|_| calls.is_empty()) else {
-        return Ok(nothing(
-            "The request must be one call; pass a message with several calls to `run`.".to_owned(),
-        ));
+        return Ok(nothing(message!(
+            "The request must be one call; pass a message with several calls to `run`."
+        )));
     };
     if call.name.is_empty() {
         let why = call.error.filter(|why| why != parse::NO_NAME);
-        return Ok(nothing(why.unwrap_or_else(|| NAMELESS.to_owned())));
+        return Ok(nothing(why.map_or(NAMELESS.into(), Message::from)));
     }
     Ok(ReadRequest {
         name: PyString::new(py, &call.name),
         arguments: Some(json::to_python(py, &LargeJson::from(Value::Object(call.arguments.into_map())))?),
         id: Some(call.id).filter(|_| call.id_from_model),
         source: call.source,
-        error: call.error,
+        error: call.error.map(Message::from),
         api: None,
     })
 }
@@ -160,15 +162,15 @@ fn shown(value: &Bound<'_, PyAny>) -> PyResult<String> {
 }
 
 /// What a model got wrong is an answer for the model, not an exception.
-fn wrong_type(name: Option<&Bound<'_, PyAny>>, source: Option<&Bound<'_, PyAny>>) -> Option<String> {
+fn wrong_type(name: Option<&Bound<'_, PyAny>>, source: Option<&Bound<'_, PyAny>>) -> Option<Message> {
     let is_text = |value: &Bound<'_, PyAny>| value.is_instance_of::<PyString>();
     match (name, source) {
-        (None, _) => Some(NAMELESS.to_owned()),
-        (Some(name), _) if is_text(name) && name.len().unwrap_or(0) == 0 => Some(NAMELESS.to_owned()),
+        (None, _) => Some(NAMELESS.into()),
+        (Some(name), _) if is_text(name) && name.len().unwrap_or(0) == 0 => Some(NAMELESS.into()),
         (Some(name), _) if !is_text(name) => {
-            Some(format!("The call names no tool: expected 'tool_name' as text, got {}.", class_of(name)))
+            Some(message!("The call names no tool: expected 'tool_name' as text, got {}.", class_of(name)))
         }
-        (_, Some(source)) if !is_text(source) => Some(format!(
+        (_, Some(source)) if !is_text(source) => Some(message!(
             "The source of a call must be text (a server's id, 'tools', 'skills' or 'mcps') or be left out, got {}.",
             class_of(source)
         )),
@@ -185,7 +187,7 @@ impl<'py> ReadRequest<'py> {
         let read = match object_in(&given) {
             Ok(read) => read.filter(|_| coerce),
             Err(why) => {
-                self.error = Some(why.into_owned());
+                self.error = Some(why);
                 return Ok(PyDict::new(py).into_any());
             }
         };
@@ -218,5 +220,5 @@ pub fn read_request<'py>(
     let mut read = read(request)?;
     let arguments =
         if read.error.is_none() { read.restore(hub, true)? } else { PyDict::new(hub.py()).into_any() };
-    Ok((read.name, arguments, read.source, read.error))
+    Ok((read.name, arguments, read.source, read.error.map(Message::into_owned)))
 }

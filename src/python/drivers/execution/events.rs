@@ -22,6 +22,7 @@ use std::time::Instant;
 use toolhub::error::{ErrorKind, HubError, clip};
 use toolhub::execute::{Answer, overloaded, refused_by_pool, reported, worker_lost};
 use toolhub::kill_point::kill_point;
+use toolhub::message;
 use toolhub::model::{Meaning, NothingMeans, ReportedFailure};
 
 impl Addressee for Execution {
@@ -370,7 +371,7 @@ impl Execution {
             // The tool raised it itself.
             this.raised(slf.py(), slot, error.clone_ref(slf.py()));
         } else if running {
-            let text = format!("Tool '{}' was cancelled from outside.", clip(&this.tool_name(slot)));
+            let text = message!("Tool '{}' was cancelled from outside.", clip(&this.tool_name(slot)));
             this.fail(slot, HubError::new(ErrorKind::Cancelled, text));
         } else {
             this.mark_stopped(slot);
