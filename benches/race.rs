@@ -4,8 +4,11 @@
 
 #[path = "../tests/it/support/function_tool.rs"]
 mod function_tool;
+#[path = "../tests/it/support/runs_tools.rs"]
+mod runs_tools;
 
 use function_tool::FunctionTool;
+use runs_tools::RunsTools as _;
 use std::hint::black_box;
 use std::sync::Arc;
 use std::time::{Duration, Instant};

@@ -1,7 +1,7 @@
 //! L4, the stages in order: find the candidates, choose, run, record what was learnt, merge the answers.
 //!
 //! [`Hub::plan_by_name`] and [`Hub::plan_by_capability`] return a [`PlannedRun`]; its driver reports through
-//! [`PlannedRun::record`]. [`Hub::execute`] is all of that on tokio. What surrounds the run of a call (routing, look-up,
+//! [`PlannedRun::record`]; on tokio that is [`Hub::run_planned`]. What surrounds the run of a call (routing, look-up,
 //! permission, cache) is [`crate::plan`].
 
 mod callers;
@@ -48,7 +48,6 @@ use toolhub_context::prompt::PromptCache;
 use toolhub_context::search::{Search, Uses, Vectors};
 use toolhub_context::truncate::Limits;
 use toolhub_registry::capability::CapabilityRules;
-use toolhub_registry::identity::CallTarget;
 use toolhub_registry::route::{Directory, Labels, Route};
 use toolhub_registry::select::{self, Candidates, Selection, StrategyInput, StrategyPatterns, Wanted};
 use toolhub_registry::{Candidate, Filter, NameEntry, Registry, Snapshot, UsersWord};
@@ -395,20 +394,6 @@ impl Hub {
     /// True when no limit at all is set, so that the way in costs nothing.
     pub fn is_unlimited(&self, candidate: &Candidate) -> bool {
         self.gate.is_none() && self.source_gates.is_empty() && candidate.gate.is_none()
-    }
-
-    /// Runs the candidates of a name on tokio, from start to end.
-    pub async fn execute(
-        &self,
-        name: &str,
-        args: Arguments,
-        options: &CallOptions,
-        cancel: &CancellationToken,
-    ) -> Result<RunReport, HubError> {
-        let now = tokio::time::Instant::now().into_std();
-        let mut plan = self.plan_by_name(&self.registry.snapshot(), name, options, now)?;
-        self.record(&mut plan, None, || AskedCall::new(CallTarget::Name(name.into()), options.clone(), None));
-        Ok(self.run_planned(*plan, Arc::new(args), &CallContextExtras::default(), cancel).await)
     }
 
     /// Runs chosen candidates on tokio, and records what was learnt.

@@ -63,7 +63,7 @@ pub use session::{KEY_GRACE, SESSION_LIFETIME, SHORTEST_SECRET, SessionClaims, S
 pub use state::{Gateway, connections_end};
 pub use stdio::{serve_process_stdio, serve_stdio};
 pub use toolhub_engine::served::{
-    AUTO_SEARCH_ABOVE, DEFAULT_VIEW, EffectsAllowed, NoUpstreams, SearchMode, SubscribedResource, Upstreams,
-    View, Views, core_names,
+    AUTO_SEARCH_ABOVE, DEFAULT_VIEW, EffectsAllowed, SearchMode, SubscribedResource, Upstreams, View, Views,
+    core_names,
 };
 pub use toolhub_types::principal::{Principal, UpstreamTokens};

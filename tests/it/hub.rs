@@ -2,6 +2,7 @@
 #![allow(clippy::panic, reason = "helpers of tests may fail a test")]
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on should stop")]
 
+use crate::support::runs_tools::RunsTools as _;
 use std::sync::Arc;
 use std::time::Duration;
 

@@ -36,7 +36,7 @@ pub struct PlannedRun {
     pub strategy: Strategy,
     pub rule: Rule,
     pub run: Run,
-    pub(super) entry: Option<Arc<NameEntry>>,
+    pub(crate) entry: Option<Arc<NameEntry>>,
     pub(super) breaker: BreakerPolicy,
     /// The caller of a served hub that the run is for.
     pub(super) caller: Option<Arc<CallerRecord>>,

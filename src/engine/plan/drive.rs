@@ -9,9 +9,10 @@
 
 use super::approve::{Approvals, ArgumentForm};
 use super::permissions::not_approved;
+use super::share::{Consulted, FlightLead, FollowedFlight, RunEnd, Shareable};
 use super::{
-    ApprovalRequest, Approver, CallPlan, CallVerdict, Consulted, FlightLead, FunctionAnswer, IsGone, Landing,
-    LookUpRequest, NOT_APPROVED, PlanStep, RunEnd, Shareable, SharedResults, Unreachable, closed,
+    ApprovalRequest, Approver, CallPlan, CallVerdict, FunctionAnswer, IsGone, LookUpRequest, NOT_APPROVED,
+    PlanStep, SharedResults, Unreachable, closed,
 };
 use crate::hub::{Hub, PlannedRun, kept_error};
 use serde_json::Value;
@@ -199,16 +200,9 @@ async fn carry_out<S: CallServices>(plan: &mut CallPlan, services: &S) -> Result
 
 /// Waits for the calls before this one, and not beyond the deadline, which the plan looks at.
 async fn await_turn<S: CallServices>(plan: &CallPlan, services: &S) {
-    let (woken, turn) = oneshot::channel();
-    plan.on_turn(move || _ = woken.send(()));
-    let left = plan.time_left(now());
-    let wait = async move {
-        match left {
-            None => _ = turn.await,
-            Some(left) => _ = tokio::time::timeout(left, turn).await,
-        }
-    };
-    services.wait(wait).await;
+    let Some(turn) = &plan.request().turn else { return };
+    let (comes, left) = (turn.comes(), plan.time_left(now()).unwrap_or(FOREVER));
+    services.wait(async move { _ = tokio::time::timeout(left, comes).await }).await;
 }
 
 /// Asks about each form of the arguments that a candidate takes.
@@ -302,42 +296,33 @@ async fn share<S: CallServices>(
     let copied = |result: &S::Result, is_cached| {
         services.copy(result, is_cached).map_or(Shared::Lead(None), Shared::Result)
     };
-    let (notify, mut landing) = oneshot::channel();
-    let (key, time) = (&shareable.key, &shareable.time);
-    match shared.consult(shareable, now(), services.is_gone(), move |landing| notify.send(landing)) {
-        Consulted::Hit(result) => return Ok(copied(&result, true)),
-        Consulted::Lead(lead) => return Ok(Shared::Lead(Some(lead))),
-        Consulted::Follow => {}
-    }
-    let (mut followed, mut begun) = (None, now());
+    let (time, is_gone) = (&shareable.time, services.is_gone());
+    let (mut followed, mut begun) = (None::<FollowedFlight<S::Result>>, now());
     loop {
-        let (leader, at) = (shared.leader(key), now());
-        if leader.is_some() && followed != leader.as_ref().map(|one| one.id) {
-            (followed, begun) = (leader.as_ref().map(|one| one.id), at);
+        let at = now();
+        let flight = match shared.consult(shareable, at, &is_gone) {
+            Consulted::Hit(result) => return Ok(copied(&result, true)),
+            Consulted::Lead(lead) => return Ok(Shared::Lead(Some(lead))),
+            Consulted::Follow(flight) => flight,
+        };
+        if !followed.is_some_and(|before| before.is_same(&flight)) {
+            begun = at;
         }
         if plan.end().is_some_and(|end| end <= at) {
             return Err(plan.deadline_passed(Outcome::Unknown));
         }
-        if let Some(leader) = leader.as_ref().filter(|one| one.overdue_at <= at || (one.is_gone)()) {
-            shared.give_up(key, leader, at);
-        }
         // A leader that takes as long as this call may is replaced by it.
-        let overdue_at = leader.map(|leader| leader.overdue_at);
-        let own_end = begun + time.longest.min(FOREVER);
-        let times_out_at =
-            overdue_at.filter(|overdue| own_end < *overdue).map(|_| begun + time.timeouts.min(FOREVER));
+        let is_shorter = begun + time.longest.min(FOREVER) < flight.overdue_at();
+        let times_out_at = is_shorter.then(|| begun + time.timeouts.min(FOREVER));
         if times_out_at.is_some_and(|end| end <= at) {
             return Err(plan.followed_too_long(time));
         }
-        let ends = [plan.end(), times_out_at, overdue_at.filter(|overdue| *overdue > at)];
+        let ends = [plan.end(), times_out_at, Some(flight.overdue_at())];
         let until = ends.into_iter().flatten().fold(at + LOOK_AFTER, Instant::min);
-        let look = async move { (tokio::time::timeout_at(until.into(), &mut landing).await, landing) };
-        match services.wait(look).await {
-            (Ok(Ok(Landing::Result(result))), _) => return Ok(copied(&result, false)),
-            (Ok(Ok(Landing::Lead(lead))), _) => return Ok(Shared::Lead(Some(lead))),
-            (Ok(Err(_)), _) => return Ok(Shared::Lead(None)),
-            (Err(_), waiting) => landing = waiting,
+        if let Some(result) = services.wait(flight.landed(until)).await {
+            return Ok(copied(&result, false));
         }
+        followed = Some(flight);
     }
 }
 

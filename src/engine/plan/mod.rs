@@ -59,9 +59,7 @@ pub use permissions::{ApprovalRequest, Approver, FunctionAnswer, NOT_APPROVED, P
 pub use recall::RecallRequest;
 pub use request::{CallRequest, SharingRequest, TimeAllowed};
 pub use servers::{KnownServers, ServerSet, unknown_server, unknown_to};
-pub use share::{
-    Consulted, FlightLead, FollowedLeader, IsGone, Landing, RunEnd, ShareKey, Shareable, SharedResults,
-};
+pub use share::{IsGone, Shareable, SharedResults};
 pub use shown::in_short;
 pub use state::{CallPlan, UNKNOWN_SOURCE, UNREADABLE, Unreachable};
 pub use synthesis::{answer_kind, question, synthesis_prompt};
@@ -87,7 +85,7 @@ pub enum PlanStep {
     Identify(HeavyWork<CallKey>),
     /// Ask servers for their tools, then report [`CallPlan::looked_up`].
     LookUp(LookUpRequest),
-    /// Wait until [`CallPlan::on_turn`] calls back, and not beyond the deadline: calls before this one have not ended.
+    /// Wait for the turn of the call, and not beyond the deadline: calls before this one have not ended.
     AwaitTurn,
     /// Ask the ledger what the run knows of this call, then report [`CallPlan::recalled`].
     Recall(RecallRequest),
@@ -186,7 +184,7 @@ impl CallPlan {
             return Ok(PlanStep::Approve(approval));
         }
         let tape = hub.tape();
-        if let Some(shareable) = self.shareable(view, &planned.candidates).filter(|_| tape.is_none()) {
+        if let Some(shareable) = self.shareable(view, &planned).filter(|_| tape.is_none()) {
             return Ok(PlanStep::Share(Box::new(shareable)));
         }
         // The deadline and the duration count from the beginning of the call.

@@ -4,14 +4,14 @@
 //! After one that paused, was refused or may have run, later calls that are not known to be harmless are not made. A call is
 //! judged when its candidates are selected; until then it counts as one that may act.
 
-use parking_lot::Mutex;
 use std::sync::Arc;
+use tokio::sync::watch;
 use toolhub_text::message;
 use toolhub_types::error::{ErrorKind, HubError, Outcome, clip};
 
 /// The calls of one message, by their places in it.
 #[derive(Clone)]
-pub struct MessageOrder(Arc<Mutex<Places>>);
+pub struct MessageOrder(Arc<watch::Sender<Places>>);
 
 struct Places {
     calls: Vec<CallPlace>,
@@ -20,7 +20,6 @@ struct Places {
     passable: usize,
     /// The first call after which nothing is made that may act.
     stop: Option<Stop>,
-    waiting: Vec<(usize, Wake)>,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -36,8 +35,6 @@ struct Stop {
     tool: Arc<str>,
     why: CallVerdict,
 }
-
-type Wake = Box<dyn FnOnce() + Send>;
 
 /// How a call ended, as far as later calls have to know.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -76,35 +73,21 @@ pub(super) enum Due {
 
 impl MessageOrder {
     pub fn new(calls: usize) -> Self {
-        MessageOrder(Arc::new(Mutex::new(Places {
-            calls: vec![CallPlace::Open; calls],
-            ended: 0,
-            passable: 0,
-            stop: None,
-            waiting: Vec::new(),
-        })))
+        let calls = vec![CallPlace::Open; calls];
+        MessageOrder(Arc::new(watch::Sender::new(Places { calls, ended: 0, passable: 0, stop: None })))
     }
 
     /// The turn of the call at this place, counted from 0. It ends when the turn is dropped, if not before.
     pub fn turn(&self, place: usize, tool: Arc<str>) -> MessageTurn {
         MessageTurn { order: self.clone(), place, tool, has_ended: false }
     }
-
-    fn change(&self, change: impl FnOnce(&mut Places)) {
-        let due = {
-            let mut places = self.0.lock();
-            change(&mut places);
-            places.take_due()
-        };
-        // Without the lock, because what they wake may take a turn at once.
-        due.into_iter().for_each(|wake| wake());
-    }
 }
 
 impl Places {
-    fn set(&mut self, place: usize, now: CallPlace) {
-        let Some(call) = self.calls.get_mut(place) else { return };
-        *call = now;
+    /// Whether others may have become due.
+    fn set(&mut self, place: usize, now: CallPlace) -> bool {
+        let Some(call) = self.calls.get_mut(place) else { return false };
+        let is_new = std::mem::replace(call, now) != now;
         if now == CallPlace::Open {
             self.passable = self.passable.min(place);
         }
@@ -113,6 +96,7 @@ impl Places {
         };
         self.ended = run(self.ended, |call| *call == CallPlace::Ended);
         self.passable = run(self.passable, |call| *call != CallPlace::Open);
+        is_new
     }
 
     fn is_due(&self, place: usize) -> bool {
@@ -125,14 +109,6 @@ impl Places {
 
     fn stopped(&self, place: usize) -> Option<&Stop> {
         self.stop.as_ref().filter(|stop| stop.place < place)
-    }
-
-    fn take_due(&mut self) -> Vec<Wake> {
-        let (due, waiting) =
-            std::mem::take(&mut self.waiting).into_iter().partition(|(place, _)| self.is_due(*place));
-        self.waiting = waiting;
-        let due: Vec<(usize, Wake)> = due;
-        due.into_iter().map(|(_, wake)| wake).collect()
     }
 }
 
@@ -147,10 +123,9 @@ pub struct MessageTurn {
 impl MessageTurn {
     /// Notes what is known of the call, and tells whether it may be made.
     pub(super) fn take(&self, is_harmless: bool) -> Due {
-        self.order.change(|places| {
-            places.set(self.place, if is_harmless { CallPlace::Harmless } else { CallPlace::Open })
-        });
-        let places = self.order.0.lock();
+        let now = if is_harmless { CallPlace::Harmless } else { CallPlace::Open };
+        self.order.0.send_if_modified(|places| places.set(self.place, now));
+        let places = self.order.0.borrow();
         match places.stopped(self.place).filter(|_| !is_harmless) {
             Some(stop) => Due::Never(not_made(&self.tool, stop)),
             None if places.is_due(self.place) => Due::Now,
@@ -158,9 +133,10 @@ impl MessageTurn {
         }
     }
 
-    /// Calls `wake` once, on any thread, when it is worth asking again.
-    pub(super) fn wait(&self, wake: impl FnOnce() + Send + 'static) {
-        self.order.change(|places| places.waiting.push((self.place, Box::new(wake))));
+    /// Until it is worth asking again.
+    pub(super) fn comes(&self) -> impl Future<Output = ()> + Send + 'static {
+        let (mut places, place) = (self.order.0.subscribe(), self.place);
+        async move { _ = places.wait_for(|places| places.is_due(place)).await }
     }
 
     /// The call has ended; later calls may go on, or are not made.
@@ -168,7 +144,7 @@ impl MessageTurn {
         if std::mem::replace(&mut self.has_ended, true) {
             return;
         }
-        self.order.change(|places| {
+        self.order.0.send_if_modified(|places| {
             let was_harmless = places.calls.get(self.place) == Some(&CallPlace::Harmless);
             let stops = match end {
                 CallVerdict::Over => false,
@@ -179,7 +155,7 @@ impl MessageTurn {
             if stops && places.stop.as_ref().is_none_or(|stop| self.place < stop.place) {
                 places.stop = Some(Stop { place: self.place, tool: self.tool.clone(), why: end });
             }
-            places.set(self.place, CallPlace::Ended);
+            places.set(self.place, CallPlace::Ended)
         });
     }
 }

@@ -133,14 +133,6 @@ impl CallPlan {
         self.unreachable = Some(unreachable);
     }
 
-    /// Calls `wake` once, on any thread, when the turn of the call may have come.
-    pub fn on_turn(&self, wake: impl FnOnce() + Send + 'static) {
-        match &self.request.turn {
-            Some(turn) => turn.wait(wake),
-            None => wake(),
-        }
-    }
-
     /// The call has ended; without an `end` it was given up, and nobody knows what became of it. `answer` is what the caller is
     /// told, if [`CallPlan::is_told`].
     pub fn ended(&mut self, end: Option<CallVerdict>, answer: Option<Value>) {

@@ -7,5 +7,5 @@ mod upstreams;
 mod view;
 
 pub use shown_tool::{Audience, ShownTool};
-pub use upstreams::{NoUpstreams, SubscribedResource, Upstreams};
+pub use upstreams::{SubscribedResource, Upstreams};
 pub use view::{AUTO_SEARCH_ABOVE, DEFAULT_VIEW, EffectsAllowed, SearchMode, View, Views, core_names};

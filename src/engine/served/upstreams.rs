@@ -1,15 +1,14 @@
 //! What the gateway needs from the sources of tools, as a trait: the room knows no MCP client and no Python.
 
 use super::view::View;
-use crate::hub::Hub;
 use crate::offers::OfferQuery;
-use crate::plan::{CallSources, LookUpRequest, ServerSet, Unreachable};
+use crate::plan::CallSources;
 use serde_json::{Map, Value};
 use std::any::Any;
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::sync::{broadcast, watch};
-use toolhub_types::error::{ErrorKind, HubError};
+use toolhub_types::error::HubError;
 use toolhub_types::model::{OfferChange, OfferKind};
 use toolhub_types::principal::Principal;
 use toolhub_types::tool::{AskCaller, BoxFuture, CallContextExtras};
@@ -106,71 +105,5 @@ pub struct SubscribedResource {
 impl SubscribedResource {
     pub fn new(server: Arc<str>, uri: String, guard: impl Send + Sync + 'static) -> Self {
         SubscribedResource { server, uri, _guard: Box::new(guard) }
-    }
-}
-
-/// The upstreams of a hub that has no servers: its tools change with its registry, and it has nothing else.
-pub struct NoUpstreams {
-    hub: Arc<Hub>,
-    never: broadcast::Sender<OfferChange>,
-}
-
-impl NoUpstreams {
-    pub fn new(hub: Arc<Hub>) -> Self {
-        NoUpstreams { hub, never: broadcast::Sender::new(1) }
-    }
-}
-
-impl CallSources for NoUpstreams {
-    fn servers(&self) -> Option<&dyn ServerSet> {
-        None
-    }
-
-    fn look_up<'a>(&'a self, _: &'a LookUpRequest) -> BoxFuture<'a, Unreachable> {
-        Box::pin(std::future::ready(Unreachable::new()))
-    }
-}
-
-impl Upstreams for NoUpstreams {
-    fn changes(&self) -> watch::Receiver<u64> {
-        self.hub.registry.watch()
-    }
-
-    fn offer_changes(&self) -> broadcast::Receiver<OfferChange> {
-        self.never.subscribe()
-    }
-
-    fn may_have(&self, _: &View, _: &str) -> bool {
-        false
-    }
-
-    fn offers<'a>(
-        &'a self,
-        _: &'a View,
-        _: &'a Arc<Principal>,
-        _: OfferKind,
-        _: bool,
-    ) -> BoxFuture<'a, Vec<Value>> {
-        Box::pin(std::future::ready(Vec::new()))
-    }
-
-    fn ask_offer<'a>(
-        &'a self,
-        _: &'a View,
-        _: &'a OfferQuery,
-        _: &'a CallContextExtras,
-    ) -> BoxFuture<'a, Result<Map<String, Value>, HubError>> {
-        let error = HubError::new(ErrorKind::NotFound, "This hub has no servers.");
-        Box::pin(std::future::ready(Err(error)))
-    }
-
-    fn subscribe<'a>(
-        &'a self,
-        _: &'a View,
-        _: &'a Arc<Principal>,
-        _: &'a str,
-    ) -> BoxFuture<'a, Result<SubscribedResource, HubError>> {
-        let error = HubError::new(ErrorKind::NotFound, "This hub has no servers.");
-        Box::pin(std::future::ready(Err(error)))
     }
 }

@@ -1,3 +1,6 @@
+#[path = "../../../tests/it/support/no_upstreams.rs"]
+mod no_upstreams;
+
 use super::super::call::FinishedCall;
 use super::*;
 use crate::exchange::Exchange;
@@ -7,9 +10,10 @@ use crate::rpc::outlet::Outlet;
 use crate::rpc::trace::RequestTrace;
 use crate::state::Gateway;
 use futures_util::FutureExt;
+use no_upstreams::NoUpstreams;
 use serde_json::json;
 use toolhub_engine::hub::{Hub, HubOptions};
-use toolhub_engine::served::{NoUpstreams, View};
+use toolhub_engine::served::View;
 use toolhub_protocol::{Era, LEGACY};
 use toolhub_types::principal::Principal;
 use toolhub_types::tool::{CancelReason, RoundQuestion};

@@ -1,13 +1,14 @@
 //! Requests to a served hub: any bytes and headers get an answer of HTTP, never a crash, and an answer is JSON-RPC.
 
 use super::{INPUTS, text_of};
+use crate::support::no_upstreams::NoUpstreams;
 use http::Request;
 use http::request::Parts;
 use serde_json::Value;
 use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
 use tokio::runtime::Runtime;
-use toolhub::gateway::{ArrivingRequest, Gateway, GatewayOptions, HttpReply, NoUpstreams, ReplyBody};
+use toolhub::gateway::{ArrivingRequest, Gateway, GatewayOptions, HttpReply, ReplyBody};
 use toolhub::hub::{Hub, HubOptions};
 
 const PIECES: &[&str] = &[

@@ -2,12 +2,13 @@
 
 use crate::gateway::client::Http;
 use crate::gateway::world::{World, initialize, modern, modern_with, request};
+use crate::support::no_upstreams::NoUpstreams;
 use serde_json::{Map, Value, json};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use tokio::sync::{broadcast, watch};
 use toolhub::error::{ErrorKind, HubError, UpstreamError};
-use toolhub::gateway::{Gateway, GatewayOptions, NoUpstreams, SubscribedResource, Upstreams, View, Views};
+use toolhub::gateway::{Gateway, GatewayOptions, SubscribedResource, Upstreams, View, Views};
 use toolhub::model::{ChangedOffer, OfferChange, OfferKind};
 use toolhub::offers::OfferQuery;
 use toolhub::pattern::PatternList;

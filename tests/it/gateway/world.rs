@@ -2,6 +2,7 @@
 
 use crate::gateway::client::Http;
 use crate::support::function_tool::FunctionTool;
+use crate::support::no_upstreams::NoUpstreams;
 use serde_json::{Value, json};
 use std::io::Write;
 use std::net::SocketAddr;
@@ -11,7 +12,7 @@ use tokio::io::{AsyncBufReadExt, AsyncWriteExt, BufReader, DuplexStream, ReadHal
 use tokio::net::TcpListener;
 use tokio::sync::mpsc;
 use toolhub::error::{ErrorKind, HubError};
-use toolhub::gateway::{Gateway, GatewayOptions, NoUpstreams, serve_http, serve_stdio};
+use toolhub::gateway::{Gateway, GatewayOptions, serve_http, serve_stdio};
 use toolhub::hub::{Hub, HubOptions};
 use toolhub::model::{Arguments, Effects, Evidence, Source, ToolOutput, ToolSpec};
 use toolhub::registry::Candidate;

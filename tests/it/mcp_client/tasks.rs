@@ -2,6 +2,7 @@
 
 use crate::mcp_client::calls::answering;
 use crate::mcp_client::world::World;
+use crate::support::runs_tools::RunsTools as _;
 use serde_json::{Value, json};
 use std::time::Duration;
 use tokio_util::sync::CancellationToken;

@@ -1,5 +1,6 @@
 //! What the tests share: a hub with one server, and what that server has seen.
 
+use crate::support::runs_tools::RunsTools as _;
 use serde_json::{Value, json};
 use std::path::PathBuf;
 use std::sync::Arc;

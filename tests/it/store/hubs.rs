@@ -2,6 +2,7 @@
 
 use super::*;
 use crate::support::function_tool::FunctionTool;
+use crate::support::runs_tools::RunsTools as _;
 use serde_json::json;
 use tokio_util::sync::CancellationToken;
 use toolhub::hub::{Hub, HubOptions};
