@@ -699,6 +699,21 @@ class PrincipalAnswer:
     def __call__(self, /, task: Any) -> None: ...
 
 @final
+class ServedCall:
+    """
+    What the task of a call has to do with it: the task is a coroutine in `toolhub._served_call`.
+    """
+    def begin(self, /) -> Any | None:
+        """
+        What the callable gives, or the call of a plain function on a thread. None if the call is over.
+        """
+    def raised(self, /, error: BaseException) -> bool:
+        """
+        True if the error is not the tool's, but ends the task.
+        """
+    def returned(self, /, value: Any) -> None: ...
+
+@final
 class Servers:
     def __len__(self, /) -> int: ...
     def __new__(cls, /, hub: Hub, queue: CallbackQueue, asks: Sequence[str], tokens: str | PathLike[str] | None) -> Servers:
@@ -891,7 +906,7 @@ class TelemetryQueue:
 @final
 class ThreadCall(Awaitable):
     """
-    A call of a function on a thread; await it once.
+    A function that runs on a thread; await it once.
     """
 
 @final

@@ -76,6 +76,7 @@ mod _core {
         routing::{add_alias, explain},
         runtime::{after_fork_in_child, idle_look, open_hubs, shutdown_runtime},
         search::{PyHit, embed, search, unembedded, use_search_data},
+        served_call::ServedCall,
         servers::{PyServers, usual_token_file},
         shown_tools::ToolChoice,
         skills::{SkillFolder, skill_file},
@@ -118,7 +119,6 @@ mod _core {
         awaiting::install_am_send::<bridge::BridgeFuture>(py);
         awaiting::install_am_send::<call::CallDriver>(py);
         awaiting::install_am_send::<child::Child>(py);
-        awaiting::install_am_send::<served_call::ServedCall>(py);
         awaiting::install_am_send::<threaded::ThreadCall>(py);
         awaiting::install_am_send::<blocking::BlockingRoot>(py);
         before

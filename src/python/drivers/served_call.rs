@@ -4,17 +4,16 @@
 //! loop the call is a task of its own: an async function is stepped in it, a sync function runs in the pool. The task has
 //! a copy of the context of the program that serves, so contextvars that were set before `serve` are seen.
 
+use super::threaded::ThreadCall;
 use crate::classes::telemetry;
-use crate::drivers::awaiting::{
-    Awaitable, Awaited, Step, cancellations, close, is_cancelled_error, is_coroutine, iterator_of,
-    new_awaitable, send, throw_value,
-};
+use crate::drivers::awaiting::{cancellations, is_cancelled_error};
+use crate::runtime;
 use crate::runtime::call_context::{self, CallsAround};
 use crate::runtime::call_scope::CallScope;
 use crate::runtime::fork_safe_once::intern;
-use crate::runtime::loop_bridge::{self, LoopBridge, Mail};
-use crate::runtime::mail_handler::{Addressee, Message};
-use crate::runtime::pool::{self, FunctionCall, Leftover, NotQueued, PoolKind, Reply};
+use crate::runtime::lazy_import::Imported;
+use crate::runtime::loop_bridge::{LoopBridge, Mail};
+use crate::runtime::pool::{FunctionCall, Leftover, PoolKind};
 use crate::runtime::tool_loops::ServedLoop;
 use crate::values::arguments::argument_checks::{CheckPass, Checks, PreparedArguments};
 use crate::values::arguments::callable::{Callable, CallableKind};
@@ -24,8 +23,7 @@ use crate::values::json_to_python::LargeJson;
 use crate::values::offered_value;
 use crate::values::value;
 use parking_lot::Mutex;
-use pyo3::exceptions::{PyBaseException, PyRuntimeError};
-use pyo3::gc::{PyTraverseError, PyVisit};
+use pyo3::exceptions::{PyBaseException, PyGeneratorExit};
 use pyo3::prelude::*;
 use serde_json::{Value, json};
 use std::any::Any;
@@ -36,6 +34,7 @@ use tokio::sync::oneshot;
 use toolhub::error::{ErrorKind, HubError, Outcome, clip};
 use toolhub::execute::{Answer, refused_by_pool, reported, worker_lost};
 use toolhub::giving_up::GivenUp;
+use toolhub::hub::cancelled;
 use toolhub::limit::{Lender, Permits};
 use toolhub::message;
 use toolhub::model::{Arguments, Meaning, ToolOutput};
@@ -43,6 +42,7 @@ use toolhub::shape::content;
 use toolhub::stats::AbandonedCall;
 use toolhub::tape::OuterCall;
 use toolhub::tool::CallContext;
+use toolhub::workers::PoolRefusal;
 
 /// The slots of the limits that a call has passed.
 type CallSlots = Option<Arc<dyn Any + Send + Sync>>;
@@ -78,20 +78,23 @@ pub async fn call(
         }
     };
     guard.is_over = true;
-    ended.unwrap_or_else(|_| Err(without_answer(&name, place.failure())))
+    let is_cancelled = guard.link.is_cancelled.load(Ordering::Acquire);
+    // The task of a call that was cancelled in time never began.
+    ended.unwrap_or_else(|_| Err(without_answer(&name, is_cancelled, place.failure())))
 }
 
 /// The error of a call that was dropped on its way.
-fn without_answer(tool: &str, no_loop: Option<String>) -> HubError {
-    let tool = clip(tool);
+fn without_answer(tool: &str, is_cancelled: bool, no_loop: Option<String>) -> HubError {
+    let name = clip(tool);
     match no_loop {
+        _ if is_cancelled => cancelled(tool),
         Some(reason) => {
             let text =
-                format!("Tool '{tool}' was not started: no event loop could be opened ({}).", clip(&reason));
+                format!("Tool '{name}' was not started: no event loop could be opened ({}).", clip(&reason));
             HubError::new(ErrorKind::Overloaded, text).with_outcome(Outcome::NotSent)
         }
         None => {
-            HubError::new(ErrorKind::Closed, message!("Tool '{}' was ended because serving has ended.", tool))
+            HubError::new(ErrorKind::Closed, message!("Tool '{}' was ended because serving has ended.", name))
         }
     }
 }
@@ -148,10 +151,11 @@ struct CallOrder {
 
 /// On the loop: makes the task.
 fn start(bridge: &Bound<'_, LoopBridge>, place: &ServedLoop, order: CallOrder) {
+    static RUN: Imported = Imported::new("toolhub._served_call", "run");
     let py = bridge.py();
     let CallOrder { tool, args, ctx, answer, link } = order;
     if link.is_cancelled.load(Ordering::Acquire) {
-        let _ = answer.send(Err(not_started(&tool)));
+        let _ = answer.send(Err(cancelled(&tool.spec.name)));
         return;
     }
     let permits = ctx.permits.as_ref().and_then(Weak::upgrade);
@@ -173,12 +177,11 @@ fn start(bridge: &Bound<'_, LoopBridge>, place: &ServedLoop, order: CallOrder) {
             permits: Mutex::new(permits),
             answer: Mutex::new(Some(answer)),
             link: link.clone(),
-            state: Mutex::new(ServedState::New),
             abandoned: Mutex::default(),
             given_up,
         };
-        let call = new_awaitable(py, call)?;
-        let task = bridge.get().create_task_in(py, call.clone().into_any(), context.unbind());
+        let call = Bound::new(py, call)?;
+        let task = bridge.get().create_task_in(py, RUN.get(py)?.call1((&call,))?, context.unbind());
         PyResult::Ok((call, task))
     })();
     match made {
@@ -200,17 +203,8 @@ fn lender_of(slots: &CallSlots) -> Option<Arc<Lender>> {
     Some(permits.lock().lender(None))
 }
 
-fn not_started(tool: &Callable) -> HubError {
-    cancelled(tool).with_outcome(Outcome::NotSent)
-}
-
-fn cancelled(tool: &Callable) -> HubError {
-    let text = format!("Tool '{}' was cancelled.", clip(&tool.spec.name));
-    HubError::new(ErrorKind::Cancelled, text)
-}
-
-/// What the task of a call runs.
-#[pyclass(frozen, extends = Awaitable, module = "toolhub._core")]
+/// What the task of a call has to do with it: the task is a coroutine in `toolhub._served_call`.
+#[pyclass(frozen, module = "toolhub._core")]
 pub struct ServedCall {
     tool: Arc<Callable>,
     args: Mutex<Option<Arguments>>,
@@ -219,35 +213,71 @@ pub struct ServedCall {
     permits: Mutex<CallSlots>,
     answer: Mutex<Option<oneshot::Sender<Answer>>>,
     link: Arc<CallLink>,
-    state: Mutex<ServedState>,
     abandoned: Mutex<Option<AbandonedCall>>,
     /// Ends what still waits for an answer of the client, on threads of the tool.
     given_up: Arc<GivenUp>,
 }
 
-enum ServedState {
-    New,
-    /// A sync function in the pool.
-    Thread {
-        reply: Box<Reply>,
-        key: u64,
-        bridge: Py<LoopBridge>,
-        waiter: Option<Py<PyAny>>,
-    },
-    /// The function has ended in its thread.
-    Ended(PyResult<Py<PyAny>>),
-    /// The function was not called, or its thread was lost.
-    Failed(HubError),
-    Coroutine(Py<PyAny>),
-    /// A step is being made, or all are.
-    Busy,
+#[pymethods]
+impl ServedCall {
+    /// What the callable gives, or the call of a plain function on a thread. None if the call is over.
+    fn begin<'py>(slf: &Bound<'py, Self>) -> PyResult<Option<Bound<'py, PyAny>>> {
+        let (py, this) = (slf.py(), slf.get());
+        let _inside = runtime::enter(py);
+        let Some(args) = this.args.lock().take() else { return Ok(None) };
+        let prepared = this.prepare(py, &args);
+        drop(LargeJson::from(args.into_value()));
+        let prepared = match prepared {
+            Ok(prepared) => prepared,
+            Err(refusal) => {
+                this.finish(Err(refusal));
+                return Ok(None);
+            }
+        };
+        if this.tool.is_async {
+            if this.ctx.sent.may_begin() {
+                return this.tool.invoke(py, &prepared).map(Some);
+            }
+            this.finish(Err(cancelled(&this.tool.spec.name)));
+            return Ok(None);
+        }
+        let (value, kwargs) = prepared.for_thread(py)?;
+        let left = this.ctx.deadline.saturating_duration_since(Instant::now());
+        let call = FunctionCall {
+            function: this.tool.call.bind(py).clone(),
+            value,
+            kwargs,
+            around: call_context::current(py)?,
+            latest_start: Some(this.ctx.deadline - left / 10),
+            tool: this.tool.stats.get().cloned(),
+            sent: Some(this.ctx.sent.clone()),
+        };
+        ThreadCall::start(py, PoolKind::Tools, call, Some(slf.clone().unbind()))
+            .map(|call| Some(call.into_any()))
+    }
+
+    fn returned(&self, value: &Bound<'_, PyAny>) {
+        let _inside = runtime::enter(value.py());
+        self.finish(self.output(value));
+    }
+
+    /// True if the error is not the tool's, but ends the task.
+    fn raised(&self, error: Bound<'_, PyBaseException>) -> bool {
+        let py = error.py();
+        let _inside = runtime::enter(py);
+        let error = PyErr::from_value(error.into_any());
+        let is_closed = error.is_instance_of::<PyGeneratorExit>(py);
+        let is_ended = is_closed || is_cancelled_error(py, &error) && self.is_being_cancelled(py);
+        self.finish(Err(if is_ended {
+            cancelled(&self.tool.spec.name)
+        } else {
+            self.tool.raised(py, &error)
+        }));
+        is_ended
+    }
 }
 
 impl ServedCall {
-    fn take_state(&self) -> ServedState {
-        std::mem::replace(&mut *self.state.lock(), ServedState::Busy)
-    }
-
     fn finish(&self, answer: Answer) {
         let (sender, running) = (self.answer.lock().take(), self.link.running.lock().take());
         if let Some(sender) = sender {
@@ -259,34 +289,16 @@ impl ServedCall {
         self.given_up.end();
     }
 
-    fn over(&self, py: Python<'_>, answer: Answer) -> PyResult<Step> {
-        self.finish(answer);
-        Ok(Step::Return(py.None()))
+    /// The function was not called; without a refusal its thread was lost.
+    pub fn not_returned(&self, refusal: Option<PoolRefusal>) {
+        let name = &self.tool.spec.name;
+        self.finish(Err(refusal.map_or_else(|| worker_lost(name), |refusal| refused_by_pool(name, refusal))));
     }
 
-    fn raised(&self, py: Python<'_>, error: &PyErr) -> PyResult<Step> {
-        self.over(py, Err(self.tool.raised(py, error)))
-    }
-
-    fn begin(slf: &Bound<'_, Self>) -> PyResult<Step> {
-        let (py, this) = (slf.py(), slf.get());
-        let Some(args) = this.args.lock().take() else { return this.over(py, Err(cancelled(&this.tool))) };
-        let prepared = this.prepare(py, &args);
-        drop(LargeJson::from(args.into_value()));
-        let prepared = match prepared {
-            Ok(prepared) => prepared,
-            Err(refusal) => return this.over(py, Err(refusal)),
-        };
-        if !this.tool.is_async {
-            return Self::submit(slf, prepared);
-        }
-        if !this.ctx.sent.may_begin() {
-            return this.over(py, Err(not_started(&this.tool)));
-        }
-        match this.tool.invoke(py, &prepared) {
-            Ok(value) => Self::run_value(slf, &value),
-            Err(error) => this.raised(py, &error),
-        }
+    /// What the function keeps that goes on alone, because the caller does not wait any more.
+    pub fn leftover(&self) -> Leftover {
+        let counted = self.tool.stats.get().map(|stats| stats.count_abandoned());
+        Leftover { permits: Permits::default(), counted, held: self.permits.lock().take() }
     }
 
     fn prepare(&self, py: Python<'_>, args: &Arguments) -> Result<PreparedArguments, HubError> {
@@ -294,75 +306,6 @@ impl ServedCall {
             .map_err(|error| invalid_arguments(&self.tool.spec.name, error.to_string()))?;
         let checks = Checks { validate: true, coerce: true, none_is_input: false };
         self.tool.arguments.prepare(&given, &mut CheckPass::new(checks))
-    }
-
-    fn submit(slf: &Bound<'_, Self>, prepared: PreparedArguments) -> PyResult<Step> {
-        let (py, this) = (slf.py(), slf.get());
-        let (value, kwargs) = match prepared.for_thread(py) {
-            Ok(given) => given,
-            Err(error) => return this.raised(py, &error),
-        };
-        let now = Instant::now();
-        let call = FunctionCall {
-            function: this.tool.call.bind(py).clone(),
-            value,
-            kwargs,
-            around: call_context::current(py)?,
-            latest_start: Some(this.ctx.deadline - this.ctx.deadline.saturating_duration_since(now) / 10),
-            tool: this.tool.stats.get().cloned(),
-            sent: Some(this.ctx.sent.clone()),
-        };
-        let bridge = loop_bridge::current(py)?;
-        let key = bridge.get().expect_mail(slf.clone().unbind(), 0);
-        match pool::submit(py, PoolKind::Tools, call, (bridge.get().mailbox().clone(), key)) {
-            Ok(reply) => Self::wait(slf, Box::new(reply), key, bridge.unbind()),
-            Err(not_queued) => {
-                drop(bridge.get().forget_mail(key));
-                match not_queued {
-                    NotQueued::Failed(error) => this.raised(py, &error),
-                    NotQueued::Refused(refusal) => {
-                        this.over(py, Err(refused_by_pool(&this.tool.spec.name, refusal)))
-                    }
-                }
-            }
-        }
-    }
-
-    /// Suspends the task until the function has ended.
-    fn wait(slf: &Bound<'_, Self>, reply: Box<Reply>, key: u64, bridge: Py<LoopBridge>) -> PyResult<Step> {
-        let py = slf.py();
-        let waiter = bridge.get().create_waiter(py)?.unbind();
-        let waits = Some(waiter.clone_ref(py));
-        *slf.get().state.lock() = ServedState::Thread { reply, key, bridge, waiter: waits };
-        Ok(Step::Yield(waiter))
-    }
-
-    /// What the callable gave: a coroutine is run, anything else is the result.
-    fn run_value(slf: &Bound<'_, Self>, value: &Bound<'_, PyAny>) -> PyResult<Step> {
-        let (py, this) = (slf.py(), slf.get());
-        match iterator_of(value) {
-            Ok(Some(coroutine)) => {
-                let stepped = send(&coroutine);
-                this.stepped(py, coroutine.unbind(), stepped)
-            }
-            Ok(None) => this.over(py, this.output(value)),
-            Err(error) => this.raised(py, &error),
-        }
-    }
-
-    fn stepped(&self, py: Python<'_>, coroutine: Py<PyAny>, stepped: PyResult<Step>) -> PyResult<Step> {
-        match stepped {
-            Ok(Step::Yield(value)) => {
-                *self.state.lock() = ServedState::Coroutine(coroutine);
-                Ok(Step::Yield(value))
-            }
-            Ok(Step::Return(value)) => self.over(py, self.output(value.bind(py))),
-            Err(error) if is_cancelled_error(py, &error) && self.is_being_cancelled(py) => {
-                self.finish(Err(cancelled(&self.tool)));
-                Err(error)
-            }
-            Err(error) => self.raised(py, &error),
-        }
     }
 
     /// Whether a cancellation comes from outside the tool.
@@ -390,112 +333,9 @@ impl ServedCall {
         let content = content::blocks(&value).map(|blocks| Value::Array(blocks.to_vec()));
         Ok(ToolOutput { content, ..ToolOutput::new(value) })
     }
-
-    /// The caller does not wait any more. A function in the pool goes on alone.
-    fn abandon(&self, py: Python<'_>, state: ServedState) -> bool {
-        match state {
-            ServedState::Thread { reply, key, bridge, waiter } => {
-                drop((bridge.get().forget_mail(key), waiter));
-                let counted = self.tool.stats.get().map(|stats| stats.count_abandoned());
-                let held = self.permits.lock().take();
-                let permits = Permits::default();
-                reply.abandon(py, Leftover { permits, counted, held })
-            }
-            ServedState::New => true,
-            _ => false,
-        }
-    }
 }
 
 /// A value as JSON, or as text if it has no JSON form.
 fn as_json(value: &Bound<'_, PyAny>) -> PyResult<Value> {
     json::from_python(value).or_else(|_| value::readable(value).map(Value::String))
-}
-
-impl Addressee for ServedCall {
-    fn receive(slf: &Bound<'_, Self>, _slot: usize, message: Message) {
-        let this = slf.get();
-        let name = &this.tool.spec.name;
-        let next = match message {
-            Message::Returned(ended) => ServedState::Ended(ended),
-            Message::Refused(refusal) => ServedState::Failed(refused_by_pool(name, refusal)),
-            _ => ServedState::Failed(worker_lost(name)),
-        };
-        let before = std::mem::replace(&mut *this.state.lock(), next);
-        if let ServedState::Thread { waiter, .. } = before {
-            loop_bridge::wake_waiting(waiter, slf.as_any());
-        }
-    }
-}
-
-impl Awaited for ServedCall {
-    fn step(slf: &Bound<'_, Self>) -> PyResult<Step> {
-        let (py, this) = (slf.py(), slf.get());
-        match this.take_state() {
-            ServedState::New => Self::begin(slf),
-            ServedState::Coroutine(coroutine) => {
-                let stepped = send(coroutine.bind(py));
-                this.stepped(py, coroutine, stepped)
-            }
-            ServedState::Thread { reply, key, bridge, .. } => Self::wait(slf, reply, key, bridge),
-            ServedState::Ended(Ok(value)) if is_coroutine(value.bind(py)) => {
-                Self::run_value(slf, value.bind(py))
-            }
-            ServedState::Ended(Ok(value)) => this.over(py, this.output(value.bind(py))),
-            ServedState::Ended(Err(error)) => this.raised(py, &error),
-            ServedState::Failed(error) => this.over(py, Err(error)),
-            ServedState::Busy => Err(PyRuntimeError::new_err("cannot reuse an awaited call")),
-        }
-    }
-
-    fn throw(slf: &Bound<'_, Self>, error: Bound<'_, PyBaseException>) -> PyResult<Step> {
-        let (py, this) = (slf.py(), slf.get());
-        match this.take_state() {
-            ServedState::Coroutine(coroutine) => {
-                let stepped = throw_value(coroutine.bind(py), error);
-                this.stepped(py, coroutine, stepped)
-            }
-            state => {
-                let never_began = this.abandon(py, state);
-                let ended = if never_began { not_started(&this.tool) } else { cancelled(&this.tool) };
-                this.finish(Err(ended));
-                Err(PyErr::from_value(error.into_any()))
-            }
-        }
-    }
-
-    fn close(slf: &Bound<'_, Self>) -> PyResult<()> {
-        let (py, this) = (slf.py(), slf.get());
-        let closed = match this.take_state() {
-            ServedState::Coroutine(coroutine) => close(coroutine.bind(py)),
-            state => {
-                this.abandon(py, state);
-                Ok(())
-            }
-        };
-        this.finish(Err(cancelled(&this.tool)));
-        closed
-    }
-}
-
-#[pymethods]
-impl ServedCall {
-    /// asyncio shows these in a task's repr and stack.
-    fn __getattr__(&self, py: Python<'_>, name: &str) -> PyResult<Py<PyAny>> {
-        let call = self.tool.call.bind(py);
-        call.getattr(name).map(Bound::unbind)
-    }
-
-    fn __traverse__(&self, visit: PyVisit<'_>) -> Result<(), PyTraverseError> {
-        // A locked state is in use right now, so it is not garbage.
-        let Some(state) = self.state.try_lock() else { return Ok(()) };
-        match &*state {
-            ServedState::Thread { bridge, waiter, .. } => {
-                visit.call(bridge)?;
-                visit.call(waiter)
-            }
-            ServedState::Ended(Ok(value)) | ServedState::Coroutine(value) => visit.call(value),
-            _ => Ok(()),
-        }
-    }
 }

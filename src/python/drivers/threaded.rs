@@ -3,21 +3,24 @@
 //! asyncio's own executor is not used: `asyncio.run` and the interpreter's exit wait for its threads, so a function that
 //! hangs would hold up both. A caller that is cancelled leaves the function behind.
 
+use super::served_call::ServedCall;
 use crate::drivers::awaiting::{Awaitable, Awaited, Step, new_awaitable};
 use crate::runtime::call_context;
 use crate::runtime::loop_bridge::{self, LoopBridge};
 use crate::runtime::mail_handler::{Addressee, Message};
-use crate::runtime::pool::{self, FunctionCall, Leftover, NotQueued, PoolKind, Reply};
+use crate::runtime::pool::{self, FunctionCall, NotQueued, PoolKind, Reply};
 use parking_lot::Mutex;
 use pyo3::exceptions::PyRuntimeError;
 use pyo3::gc::{PyTraverseError, PyVisit};
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
+use toolhub::workers::PoolRefusal;
 
-/// A call of a function on a thread; await it once.
+/// A function that runs on a thread; await it once.
 #[pyclass(frozen, extends = Awaitable, module = "toolhub._core")]
 pub struct ThreadCall {
-    function: Py<PyAny>,
+    /// The call of a served tool whose function it is.
+    served: Option<Py<ServedCall>>,
     state: Mutex<ThreadCallState>,
 }
 
@@ -35,52 +38,56 @@ struct RunningFunction {
 }
 
 impl ThreadCall {
-    fn start(slf: &Bound<'_, Self>) -> PyResult<()> {
-        let (py, this) = (slf.py(), slf.get());
+    /// Hands the function to a pool.
+    pub fn start<'py>(
+        py: Python<'py>,
+        kind: PoolKind,
+        call: FunctionCall<'py>,
+        served: Option<Py<ServedCall>>,
+    ) -> PyResult<Bound<'py, Self>> {
+        let made = new_awaitable(py, ThreadCall { served, state: Mutex::default() })?;
         let bridge = loop_bridge::current(py)?;
-        let call = FunctionCall {
-            function: this.function.bind(py).clone(),
-            value: None,
-            kwargs: PyDict::new(py).into_any().unbind(),
-            around: call_context::current(py)?,
-            latest_start: None,
-            tool: None,
-            sent: None,
-        };
-        let key = bridge.get().expect_mail(slf.clone().unbind(), 0);
-        let submitted = pool::submit(py, PoolKind::Callbacks, call, (bridge.get().mailbox().clone(), key));
-        let reply = submitted.map_err(|not_queued| {
-            drop(bridge.get().forget_mail(key));
-            match not_queued {
-                NotQueued::Failed(error) => error,
-                NotQueued::Refused(_) => too_many(),
+        let key = bridge.get().expect_mail(made.clone().unbind(), 0);
+        match pool::submit(py, kind, call, (bridge.get().mailbox().clone(), key)) {
+            Ok(reply) => {
+                let running = RunningFunction { bridge: bridge.unbind(), reply, key };
+                made.get().state.lock().running = Some(running);
             }
-        })?;
-        this.state.lock().running = Some(RunningFunction { bridge: bridge.unbind(), reply, key });
-        Ok(())
-    }
-
-    /// The caller leaves; the function goes on alone.
-    fn stop_waiting(&self, py: Python<'_>) {
-        let ThreadCallState { running, waiter, ended } = std::mem::take(&mut *self.state.lock());
-        if let Some(RunningFunction { bridge, reply, key }) = running {
-            drop(bridge.get().forget_mail(key));
-            reply.abandon(py, Leftover::default());
+            Err(not_queued) => {
+                drop(bridge.get().forget_mail(key));
+                let ended = match not_queued {
+                    NotQueued::Failed(error) => Err(error),
+                    NotQueued::Refused(refusal) => made.get().not_returned(py, Some(refusal)),
+                };
+                made.get().state.lock().ended = Some(ended);
+            }
         }
-        drop((waiter, ended));
+        Ok(made)
     }
-}
 
-fn too_many() -> PyErr {
-    PyRuntimeError::new_err("too many callbacks that were given up still run; the function was not called")
+    /// The function was not called; without a refusal its thread was lost.
+    fn not_returned(&self, py: Python<'_>, refusal: Option<PoolRefusal>) -> PyResult<Py<PyAny>> {
+        match (&self.served, refusal) {
+            (Some(served), refusal) => {
+                served.get().not_returned(refusal);
+                Ok(py.None())
+            }
+            (None, Some(_)) => Err(PyRuntimeError::new_err(
+                "too many callbacks that were given up still run; the function was not called",
+            )),
+            (None, None) => {
+                Err(PyRuntimeError::new_err("the thread of this function ended before the function did"))
+            }
+        }
+    }
 }
 
 impl Addressee for ThreadCall {
     fn receive(slf: &Bound<'_, Self>, _slot: usize, message: Message) {
         let ended = match message {
             Message::Returned(ended) => ended,
-            Message::Refused(_) => Err(too_many()),
-            _ => Err(PyRuntimeError::new_err("the thread of this function ended before the function did")),
+            Message::Refused(refusal) => slf.get().not_returned(slf.py(), Some(refusal)),
+            _ => slf.get().not_returned(slf.py(), None),
         };
         let waiter = {
             let mut state = slf.get().state.lock();
@@ -95,30 +102,33 @@ impl Addressee for ThreadCall {
 impl Awaited for ThreadCall {
     fn step(slf: &Bound<'_, Self>) -> PyResult<Step> {
         let (py, this) = (slf.py(), slf.get());
-        let (ended, is_running) = {
-            let mut state = this.state.lock();
-            (state.ended.take(), state.running.is_some())
-        };
-        if let Some(ended) = ended {
+        if let Some(ended) = this.state.lock().ended.take() {
             return ended.map(Step::Return);
-        }
-        if !is_running {
-            Self::start(slf)?;
         }
         let waiter = loop_bridge::current(py)?.get().create_waiter(py)?.unbind();
         this.state.lock().waiter = Some(waiter.clone_ref(py));
         Ok(Step::Yield(waiter))
     }
 
+    /// The caller leaves; the function goes on alone.
     fn leave(slf: &Bound<'_, Self>) {
-        slf.get().stop_waiting(slf.py());
+        let this = slf.get();
+        let ThreadCallState { running, waiter, ended } = std::mem::take(&mut *this.state.lock());
+        if let Some(RunningFunction { bridge, reply, key }) = running {
+            drop(bridge.get().forget_mail(key));
+            reply.abandon(
+                slf.py(),
+                this.served.as_ref().map(|served| served.get().leftover()).unwrap_or_default(),
+            );
+        }
+        drop((waiter, ended));
     }
 }
 
 #[pymethods]
 impl ThreadCall {
     fn __traverse__(&self, visit: PyVisit<'_>) -> Result<(), PyTraverseError> {
-        visit.call(&self.function)?;
+        visit.call(&self.served)?;
         // A locked state is in use right now, so it is not garbage.
         let Some(state) = self.state.try_lock() else { return Ok(()) };
         visit.call(&state.waiter)?;
@@ -133,5 +143,14 @@ impl ThreadCall {
 /// Runs a function without arguments on a thread of ours; await what comes back.
 #[pyfunction]
 pub fn in_thread(py: Python<'_>, function: Py<PyAny>) -> PyResult<Bound<'_, ThreadCall>> {
-    new_awaitable(py, ThreadCall { function, state: Mutex::default() })
+    let call = FunctionCall {
+        function: function.into_bound(py),
+        value: None,
+        kwargs: PyDict::new(py).into_any().unbind(),
+        around: call_context::current(py)?,
+        latest_start: None,
+        tool: None,
+        sent: None,
+    };
+    ThreadCall::start(py, PoolKind::Callbacks, call, None)
 }
