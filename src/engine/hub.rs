@@ -5,16 +5,12 @@
 //! permission, cache) is [`crate::plan`].
 
 mod callers;
-mod choice;
-mod driven;
 mod effects;
 pub mod explain;
 mod missing;
 mod persistence;
-mod pin_refusals;
 mod planned;
 mod prompt;
-mod read_more;
 mod recording;
 mod replaying;
 mod result_texts;
@@ -22,23 +18,23 @@ mod search;
 mod shaping;
 
 pub use callers::CallerRecord;
-pub use choice::ShownTools;
+
 pub use effects::{
     AskedCall, CallRecord, EffectRecorder, EndedRows, LedgerMode, answer_refused, held_back, kept_error,
     kept_failure, kept_result, not_recalled, not_settled, run_refused, without_secrets,
 };
 pub use planned::{PlannedRun, RunReport, answer_text, cancelled, late, late_beside_lock, part};
-pub use prompt::PromptRequest;
+pub use prompt::{PromptRequest, ShownTools};
 pub use search::SearchQuery;
 pub use shaping::{CutText, MIN_RESULT_LIMIT, ResultBudget, ResultLimit, ShapeRequest, ShapedText};
 
 use crate::execute::{self, Job, JobTape, Rules, Run};
 use crate::offers::NativeOffers;
 use callers::KnownCallers;
-use driven::DrivenRun;
 use effects::HubLedger;
+use missing::{PinRefusals, RefusalReasons};
 use parking_lot::{Mutex, RwLock};
-use pin_refusals::{PinRefusals, RefusalReasons};
+use planned::DrivenRun;
 use result_texts::ResultTexts;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};

@@ -1,8 +1,7 @@
 //! Drives a [`Run`] on tokio.
 
+use super::observed::{self, JobTape, WatchedAttempt};
 use super::run::{Action, Run};
-use super::taped::{self, JobTape};
-use super::watched::WatchedAttempt;
 use futures_util::future::BoxFuture;
 use futures_util::stream::FuturesUnordered;
 use futures_util::{FutureExt, StreamExt};
@@ -235,7 +234,7 @@ async fn attempt(
     let _held = AttemptPermits { permits, own: candidate.gate.clone() };
     let watched = WatchedAttempt::begin(&candidate, &context);
     let answer =
-        taped::call(taping, &candidate, &args, &context).await.and_then(|output| match output.meaning() {
+        observed::call(taping, &candidate, &args, &context).await.and_then(|output| match output.meaning() {
             Meaning::Failure(failure) => Err(reported(&candidate.spec().name, &failure)),
             Meaning::Value | Meaning::OwnResult => Ok(output),
         });

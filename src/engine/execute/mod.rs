@@ -8,10 +8,9 @@
 //! ```
 
 mod drive;
+mod observed;
 mod run;
-mod taped;
-mod watched;
 
 pub use drive::{Answer, BeforeSend, Job, drive, overloaded, refused_by_pool, reported, worker_lost};
+pub use observed::JobTape;
 pub use run::{Action, Decision, Fate, Rules, Run};
-pub use taped::JobTape;

@@ -1,8 +1,8 @@
 //! Results cut for a model. What was cut is kept, and the model gets a tool to read it.
 
 use super::Hub;
-use super::read_more::{NAMES, ReadMore};
-use super::result_texts::TextPage;
+
+use super::result_texts::{NAMES, ReadMore, TextPage};
 use std::any::Any;
 use std::sync::Arc;
 use toolhub_context::shape::skill::SkillBlock;

@@ -1,7 +1,7 @@
 //! What is asked about a call that is not known to be harmless: each form of its arguments that a candidate takes.
 
 use super::drive::CallServices;
-use super::permissions::{ApprovalRequest, NOT_APPROVED, not_approved};
+use super::request::{ApprovalRequest, NOT_APPROVED, not_approved};
 use crate::hub::PlannedRun;
 use std::sync::Arc;
 use toolhub_registry::Candidate;

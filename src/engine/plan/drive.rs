@@ -8,7 +8,7 @@
 //! plan then ends as given up, and one of the calls that follow this one leads.
 
 use super::approve::{Approvals, ArgumentForm};
-use super::permissions::not_approved;
+use super::request::not_approved;
 use super::share::{Consulted, FlightLead, FollowedFlight, RunEnd, Shareable};
 use super::{
     ApprovalRequest, Approver, CallPlan, CallVerdict, FunctionAnswer, IsGone, LookUpRequest, NOT_APPROVED,

@@ -1,8 +1,8 @@
 //! A tool that no provider has: ask the servers whose list is missing or stale, once, before "not found".
 
-use super::permissions::Permissions;
+use super::request::Permissions;
+use super::servers::PlanView;
 use super::state::{CallPlan, RecallState};
-use super::view::PlanView;
 use crate::hub::{Hub, PlannedRun};
 use std::sync::Arc;
 use std::time::{Duration, Instant};

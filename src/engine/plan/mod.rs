@@ -17,8 +17,7 @@
 //!
 //! | file | holds |
 //! |---|---|
-//! | [`request`] | what a caller asks for |
-//! | [`permissions`] | what an agent may call, and the question that asks for an approval |
+//! | [`request`] | what a caller asks for, what an agent may call, and the question that asks for an approval |
 //! | [`state`] | a call under way: what is known and decided so far |
 //! | [`permit`] | which providers of a tool may be called |
 //! | [`question`] | what binds an approval in the store, and what a person reads |
@@ -26,9 +25,8 @@
 //! | [`order`] | the order of the calls of one message |
 //! | [`recall`] | what a run has recorded of the call |
 //! | [`share`] | the result cache and single flight |
-//! | [`shown`] | a question as people read it |
+//! | [`servers`] | the servers as far as a plan has to know them, and what one step judges by |
 //! | [`synthesis`] | what a model is asked when several answers were merged |
-//! | [`view`] | what one step judges by |
 //! | [`approve`] | what is asked about a call, form by form |
 //! | [`drive`](mod@drive) | the driver |
 //! | [`on_tokio`] | a call from the gateway |
@@ -38,33 +36,30 @@ mod drive;
 mod lookup;
 mod on_tokio;
 mod order;
-mod permissions;
 mod permit;
 mod question;
 mod recall;
 mod request;
-mod result_cache;
 mod servers;
 mod share;
-mod shown;
 mod state;
 mod synthesis;
-mod view;
 
 pub use drive::{CallServices, WithoutRun, drive};
 pub use lookup::LookUpRequest;
 pub use on_tokio::{CallResult, CallSources, TokioCall, call, until_cancelled};
 pub use order::{CallVerdict, MessageOrder, MessageTurn};
-pub use permissions::{ApprovalRequest, Approver, FunctionAnswer, NOT_APPROVED, Permissions};
+pub use question::in_short;
 pub use recall::RecallRequest;
-pub use request::{CallRequest, SharingRequest, TimeAllowed};
-pub use servers::{KnownServers, ServerSet, unknown_server, unknown_to};
+pub use request::{
+    ApprovalRequest, Approver, CallRequest, FunctionAnswer, NOT_APPROVED, Permissions, SharingRequest,
+    TimeAllowed,
+};
+pub use servers::{KnownServers, PlanView, ServerSet, unknown_server, unknown_to};
 pub use share::{IsGone, Shareable, SharedResults};
-pub use shown::in_short;
 pub use state::{CallPlan, UNKNOWN_SOURCE, UNREADABLE, Unreachable};
 pub use synthesis::{answer_kind, question, synthesis_prompt};
 pub use toolhub_registry::identity::CallTarget;
-pub use view::PlanView;
 
 use crate::hub::{Hub, PlannedRun};
 use order::Due;
@@ -252,7 +247,7 @@ impl CallPlan {
         let permissions = self.request.permissions.as_ref();
         if self.request.proposed_in.is_some() && permissions.is_none_or(|one| one.approvers.is_empty()) {
             self.is_forbidden = true;
-            return Err(permissions::only_proposed(self.request.target.name()));
+            return Err(request::only_proposed(self.request.target.name()));
         }
         if !permissions.is_some_and(Permissions::needs_approval) {
             return Ok(None);
@@ -261,7 +256,7 @@ impl CallPlan {
             Some(Ok(())) => Ok(None),
             Some(Err(reason)) => {
                 self.is_forbidden = true;
-                Err(permissions::not_approved(self.request.target.name(), reason.clone()))
+                Err(request::not_approved(self.request.target.name(), reason.clone()))
             }
             None => Ok(Some(ApprovalRequest::new(&planned.candidates))),
         }

@@ -1,8 +1,8 @@
 //! Which providers of a tool a call may use.
 
-use super::permissions::not_approved;
+use super::request::not_approved;
+use super::servers::PlanView;
 use super::state::{CallPlan, RouteState};
-use super::view::PlanView;
 use crate::hub::Hub;
 use std::sync::Arc;
 use toolhub_registry::Snapshot;

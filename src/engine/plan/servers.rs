@@ -1,10 +1,11 @@
-//! The MCP servers, as far as a plan has to know them.
+//! The MCP servers, as far as a plan has to know them, and what one step of it judges by.
 
+use crate::hub::Hub;
 use std::sync::Arc;
+use std::time::Instant;
 use toolhub_registry::route::Directory;
 use toolhub_registry::{Candidate, NameEntry, Snapshot};
-use toolhub_text::message;
-use toolhub_text::near_names;
+use toolhub_text::{message, near_names};
 use toolhub_types::error::{ErrorKind, HubError, clip};
 
 /// The configured servers of a hub.
@@ -79,4 +80,18 @@ pub fn unknown_server(id: &str, known: Vec<Arc<str>>) -> HubError {
         message = message!("{} Did you mean '{}'?", message, clip(near));
     }
     HubError { suggestions, ..HubError::new(ErrorKind::NotFound, message) }
+}
+
+/// What one step of a plan judges by.
+pub struct PlanView<'a> {
+    pub hub: &'a Hub,
+    pub snapshot: Arc<Snapshot>,
+    pub servers: Option<&'a dyn ServerSet>,
+    pub now: Instant,
+}
+
+impl<'a> PlanView<'a> {
+    pub fn new(hub: &'a Hub, servers: Option<&'a dyn ServerSet>, now: Instant) -> Self {
+        PlanView { hub, snapshot: hub.registry.snapshot(), servers, now }
+    }
 }

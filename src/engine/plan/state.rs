@@ -1,7 +1,7 @@
 //! One call under way: what is known and decided so far. The files that decide a step read and write it.
 
 use super::order::CallVerdict;
-use super::permissions::Approver;
+use super::request::Approver;
 use super::request::{CallRequest, TimeAllowed};
 use crate::hub::{CallRecord, Hub, late, late_beside_lock};
 use serde_json::Value;
