@@ -1,6 +1,6 @@
-//! The entry points of a call from Python. Each is one crossing: it returns an awaitable.
+//! The entry points of a call from Python. Each is one crossing: it returns an awaitable. What a call sends is kept as JSON if
+//! somebody has to recognise it.
 
-use super::content::{content, is_plain, with_texts};
 use super::run::PyMessageOrder;
 use super::{CallCallbacks, CallDriver, LoopCall, request};
 use crate::classes::hub::PyHub;
@@ -10,14 +10,14 @@ use crate::drivers::awaiting::new_awaitable;
 use crate::drivers::execution::{Execution, Extras, Watch};
 use crate::runtime::call_scope;
 use crate::runtime::fork_safe_once::intern;
+use crate::runtime::gil::Entries;
 use crate::values::errors::invalid_arguments;
-use crate::values::json;
-use crate::values::json::NotJson;
+use crate::values::json::{self, NotJson};
 use crate::values::unicode::as_text;
 use pyo3::exceptions::PyTypeError;
 use pyo3::inspect::PyStaticExpr;
 use pyo3::prelude::*;
-use pyo3::types::PyDict;
+use pyo3::types::{PyBool, PyDict, PyFloat, PyInt, PyList, PyString};
 use serde_json::Value;
 use std::sync::Arc;
 use std::time::Instant;
@@ -282,4 +282,70 @@ fn python_permissions(permissions: &Bound<'_, PyAny>) -> PyResult<Permissions> {
     let approvers = approvers.into_iter().map(|list| list.into_iter().map(approver).collect()).collect();
     let heeds_answers = permissions.getattr(intern!(py, "heeds_answers"))?.extract()?;
     Ok(Permissions { allowed: patterns.cast::<PyPatternList>()?.get().shared(), approvers, heeds_answers })
+}
+
+/// Deeper values are not compared.
+const MAX_DEPTH: usize = 100;
+
+/// The error says which part is not JSON.
+pub fn content(
+    args: &Bound<'_, PyAny>,
+    meta: Option<&Py<PyAny>>,
+    passed_on: Option<&Py<PyDict>>,
+) -> Result<CallContent, NotJson> {
+    converted(args, meta, passed_on, json::from_arguments)
+}
+
+/// The same, with a text for each part that is not JSON.
+pub fn with_texts(
+    args: &Bound<'_, PyAny>,
+    meta: Option<&Py<PyAny>>,
+    passed_on: Option<&Py<PyDict>>,
+) -> CallContent {
+    let converted = converted(args, meta, passed_on, |value| Ok(json::with_texts(value)));
+    converted.unwrap_or_default()
+}
+
+fn converted(
+    args: &Bound<'_, PyAny>,
+    meta: Option<&Py<PyAny>>,
+    passed_on: Option<&Py<PyDict>>,
+    convert: impl Fn(&Bound<'_, PyAny>) -> Result<Value, NotJson>,
+) -> Result<CallContent, NotJson> {
+    let py = args.py();
+    let passed_on = passed_on.map(|given| convert(given.bind(py))).transpose()?.unwrap_or_default();
+    let meta = match meta.map(|meta| convert(meta.bind(py))).transpose()? {
+        Some(Value::Object(meta)) => meta,
+        _ => serde_json::Map::new(),
+    };
+    Ok(CallContent { arguments: convert(args)?, meta, passed_on })
+}
+
+/// Whether a value is JSON as it stands. Only such a value shares a result: a tool can tell a tuple from a list, and an object
+/// from what it is converted to.
+pub fn is_plain(value: &Bound<'_, PyAny>) -> bool {
+    check_plain(value, 0).is_some()
+}
+
+fn check_plain(value: &Bound<'_, PyAny>, depth: usize) -> Option<()> {
+    if depth > MAX_DEPTH {
+        return None;
+    }
+    let is_leaf = value.is_none()
+        || value.is_exact_instance_of::<PyString>()
+        || value.is_exact_instance_of::<PyBool>()
+        || value.is_exact_instance_of::<PyInt>()
+        || value.is_exact_instance_of::<PyFloat>();
+    if is_leaf {
+        return Some(());
+    }
+    if let Ok(items) = value.cast_exact::<PyList>() {
+        return items.iter().try_for_each(|item| check_plain(&item, depth + 1));
+    }
+    for entry in Entries::of(value.cast_exact::<PyDict>().ok()?) {
+        let (key, member) = entry.ok()?;
+        key.cast_exact::<PyString>().ok()?;
+        check_plain(&member, depth + 1)?;
+    }
+    Some(())
 }

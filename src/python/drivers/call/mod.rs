@@ -11,13 +11,11 @@
 //!
 //! A plain call has no such driver: it is a run alone.
 
-mod approval;
-mod content;
 pub mod entry;
+mod questions;
 pub mod request;
 pub mod run;
 mod services;
-mod synthesis;
 
 pub use services::{CallCallbacks, LoopCall};
 

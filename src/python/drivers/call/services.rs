@@ -1,6 +1,6 @@
 //! What a call on the caller's event loop is made of, and what its driver asks there. Nothing is decided here.
 
-use super::approval::{failed_question, function_answer};
+use super::questions::{failed_question, function_answer};
 use crate::classes::hub::PyHub;
 use crate::drivers::awaiting::new_awaitable;
 use crate::drivers::execution::{Execution, Extras, arguments, kept};

@@ -1,8 +1,8 @@
 //! What happens to attempts while the caller waits: answers, ends, deadlines, stops. Always on the loop's thread.
 
 use super::Execution;
-use super::state::{AttemptState, Phase, leftover};
-use super::taped::record_late;
+use super::recording::record_late;
+use super::state::{Attempt, AttemptState, Phase, leftover};
 use crate::drivers::awaiting::{cancellations, is_coroutine};
 use crate::drivers::child::Child;
 use crate::runtime::fork_safe_once::intern;
@@ -24,6 +24,7 @@ use toolhub::execute::{Answer, overloaded, refused_by_pool, reported, worker_los
 use toolhub::kill_point::kill_point;
 use toolhub::message;
 use toolhub::model::{Meaning, NothingMeans, ReportedFailure};
+use toolhub::registry::Candidate;
 
 impl Addressee for Execution {
     fn receive(slf: &Bound<'_, Self>, slot: usize, message: Message) {
@@ -399,5 +400,29 @@ impl Execution {
         let state = self.state.lock();
         let candidate = state.plan.as_ref().and_then(|plan| plan.candidates.get(slot));
         candidate.map_or_else(|| Arc::from("?"), |candidate| candidate.spec().name.clone())
+    }
+}
+
+/// The execution ends while this attempt is still going on: it must not report any more.
+pub fn detach(attempt: &mut Attempt, py: Python<'_>, port: &LoopBridge, candidate: &Candidate) {
+    match &attempt.state {
+        AttemptState::Queueing { key, .. } | AttemptState::Recording { key } => drop(port.forget_mail(*key)),
+        AttemptState::Thread { reply, key } => {
+            drop(port.forget_mail(*key));
+            reply.abandon(py, leftover(attempt.permits.take(), candidate));
+        }
+        AttemptState::Native { job, key, .. } => {
+            drop(port.forget_mail(*key));
+            job.abort();
+        }
+        AttemptState::Task(task) => {
+            let leftover = leftover(attempt.permits.take(), candidate);
+            let kept = Child::outlives_call(task.bind(py), leftover);
+            if let Err(error) = kept.and_then(|()| port.keep_until_done(task.bind(py))) {
+                error.write_unraisable(py, None);
+            }
+        }
+        AttemptState::Coroutine(coroutine) => value::discard(coroutine.bind(py)),
+        AttemptState::Nothing | AttemptState::InPlace => {}
     }
 }

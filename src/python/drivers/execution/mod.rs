@@ -11,37 +11,99 @@
 
 pub mod arguments;
 pub mod closing;
-mod detach;
 mod direct;
 mod events;
-mod in_place;
-mod object;
 mod recording;
 mod start;
 mod state;
-mod taped;
 mod watch;
-
 pub use arguments::prepare;
-pub use object::{Execution, Extras};
-pub use recording::kept;
+pub use recording::{kept, replayed_time};
 pub use state::{Attempt, FinishedExecution};
-pub use taped::replayed_time;
 pub use watch::Watch;
 
-use super::awaiting::{Awaited, Step, close, is_cancelled_error};
+use super::awaiting::{Awaitable, Awaited, Step, close, is_cancelled_error};
+use crate::classes::hub::PyHub;
 use crate::runtime::fork_safe_once::intern;
+use crate::runtime::loop_bridge::{self, LoopBridge};
+use crate::values::arguments::argument_checks::Checks;
 use crate::values::errors::show_unraisable;
 use crate::values::results::result;
-use detach::detach;
+use arguments::SlotArguments;
+use events::detach;
+use parking_lot::Mutex;
 use pyo3::exceptions::{PyBaseException, PyGeneratorExit, PyRuntimeError};
 use pyo3::gc::{PyTraverseError, PyVisit};
 use pyo3::prelude::*;
+use pyo3::types::PyDict;
 use start::InPlace;
-use state::{AttemptStart, Phase, Resumed};
+use state::{AttemptStart, Phase, Resumed, State};
+use std::sync::Arc;
 use std::time::Instant;
 use toolhub::error::HubError;
 use toolhub::execute::{Action, Run};
+use toolhub::hub::PlannedRun;
+use toolhub::principal::Principal;
+
+/// The object that a caller awaits: what it was called with, and its state behind one lock.
+#[pyclass(frozen, extends = Awaitable, module = "toolhub._core")]
+pub struct Execution {
+    hub: Py<PyHub>,
+    checks: Checks,
+    extras: Option<Box<Extras>>,
+    state: Mutex<State>,
+}
+
+/// What few callers pass in addition to the arguments.
+pub struct Extras {
+    /// Called with each progress report of a tool on a server.
+    pub progress: Option<Py<PyAny>>,
+    /// Passed on to the server.
+    pub meta: serde_json::Map<String, serde_json::Value>,
+    /// Called with the events of attempts.
+    pub watch: Option<Watch>,
+    /// Values of the caller for the tools that have parameters of these names.
+    pub passed_on: Option<Py<PyDict>>,
+    /// The caller of the served call that this one is made in.
+    pub principal: Option<Arc<Principal>>,
+}
+
+impl Extras {
+    pub fn traverse(&self, visit: &PyVisit<'_>) -> Result<(), PyTraverseError> {
+        visit.call(&self.progress)?;
+        visit.call(&self.passed_on)?;
+        visit.call(self.watch.as_ref().map(|watch| &watch.watcher))
+    }
+}
+
+impl Execution {
+    pub fn new(
+        hub: Py<PyHub>,
+        plan: Box<PlannedRun>,
+        args: Py<PyAny>,
+        checks: Checks,
+        extras: Option<Box<Extras>>,
+    ) -> Self {
+        Execution { hub, checks, extras, state: Mutex::new(State::new(plan, args)) }
+    }
+
+    /// Each candidate gets these arguments, which were approved.
+    pub fn with_arguments(self, approved: SlotArguments) -> Self {
+        self.state.lock().approved = Some(Box::new(approved));
+        self
+    }
+
+    /// The bridge of the loop that this execution runs on, opened at first need.
+    fn port<'py>(slf: &Bound<'py, Self>) -> PyResult<Bound<'py, LoopBridge>> {
+        let py = slf.py();
+        if let Some(port) = &slf.get().state.lock().port {
+            return Ok(port.clone_ref(py).into_bound(py));
+        }
+        let port = loop_bridge::current(py)?;
+        slf.get().state.lock().port = Some(port.clone().unbind());
+        Ok(port)
+    }
+}
 
 impl Execution {
     /// Does what the policy wants until it has to wait or is finished.
@@ -208,7 +270,7 @@ fn record_and_release(py: Python<'_>, finished: &mut FinishedExecution, now: Ins
             detach(attempt, py, port, candidate);
         }
     }
-    taped::record(py, finished);
+    recording::record(py, finished);
     if let Some(plan) = &finished.plan {
         for (slot, attempt) in finished.attempts.iter().enumerate() {
             plan.record(slot, attempt.error.as_ref().map(|error| error.kind), now);

@@ -2,7 +2,7 @@
 
 use super::Execution;
 use super::arguments::{prepare, warnings};
-use super::in_place::InPlaceCoroutine;
+use super::direct::InPlaceCoroutine;
 use super::state::{Address, AttemptStart, AttemptState};
 use crate::drivers::awaiting::{iterator_of, new_awaitable};
 use crate::drivers::child::Child;

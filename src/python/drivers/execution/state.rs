@@ -1,7 +1,7 @@
 //! What an execution knows, behind one lock.
 
 use super::arguments::SlotArguments;
-use super::in_place::InPlaceCoroutine;
+use super::direct::InPlaceCoroutine;
 use crate::drivers::job::CoreJob;
 use crate::runtime::loop_bridge::{DeadlineKey, LoopBridge, LoopMailbox};
 use crate::runtime::pool::{Leftover, Reply};
