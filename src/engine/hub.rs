@@ -23,7 +23,7 @@ pub use effects::{
     AskedCall, CallRecord, EffectRecorder, EndedRows, LedgerMode, answer_refused, held_back, kept_error,
     kept_failure, kept_result, not_recalled, not_settled, run_refused, without_secrets,
 };
-pub use planned::{PlannedRun, RunReport, answer_text, cancelled, late, late_beside_lock, part};
+pub use planned::{PlannedRun, RunReport, answer_text, cancelled, late, part};
 pub use prompt::{PromptRequest, ShownTools};
 pub use search::SearchQuery;
 pub use shaping::{CutText, MIN_RESULT_LIMIT, ResultBudget, ResultLimit, ShapeRequest, ShapedText};

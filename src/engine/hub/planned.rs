@@ -168,11 +168,7 @@ impl PlannedRun {
         match self.run.decision() {
             Some(Decision::DeadlinePassed) => {
                 let limit = self.run.deadline_at().map(|at| at.duration_since(self.run.begun()));
-                let (limit, outcome) = (limit.unwrap_or_default(), self.outcome());
-                match outcome == Outcome::NotSent && self.waits_for_lock() {
-                    true => late_beside_lock(&self.what, limit),
-                    false => late(&self.what, limit, outcome),
-                }
+                late(&self.what, limit.unwrap_or_default(), self.outcome(), self.waits_for_lock())
             }
             Some(Decision::Closed) => ended_by_close(&self.what, self.outcome()),
             Some(Decision::Cancelled) => HubError::new(
@@ -260,19 +256,15 @@ pub fn answer_text(value: &Value) -> String {
     }
 }
 
-/// The error of a call whose deadline has passed.
-pub fn late(what: &str, deadline: Duration, outcome: Outcome) -> HubError {
-    let (what, seconds, known) = (clip(what), deadline.as_secs_f64(), known(outcome));
-    let text = message!("'{}' did not end within its deadline of {} s ({}).", what, seconds, known);
-    HubError::new(ErrorKind::Timeout, text).with_outcome(outcome)
-}
-
-/// The error of a call whose deadline passed while another process had locked the store.
-pub fn late_beside_lock(what: &str, deadline: Duration) -> HubError {
+/// The error of a call whose deadline has passed, perhaps while another process had locked the store.
+pub fn late(what: &str, deadline: Duration, outcome: Outcome, is_locked: bool) -> HubError {
+    let why = match is_locked && outcome == Outcome::NotSent {
+        true => message!("it was not started: other processes keep the store locked"),
+        false => known(outcome),
+    };
     let (what, seconds) = (clip(what), deadline.as_secs_f64());
-    let why = message!("it was not started: other processes keep the store locked");
     let text = message!("'{}' did not end within its deadline of {} s ({}).", what, seconds, why);
-    HubError::new(ErrorKind::Timeout, text).with_outcome(Outcome::NotSent)
+    HubError::new(ErrorKind::Timeout, text).with_outcome(outcome)
 }
 
 /// The error of a call that was in flight when the hub was closed.

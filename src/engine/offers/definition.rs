@@ -19,33 +19,62 @@ pub enum Suggestions {
     Function(Arc<dyn Tool>),
 }
 
-/// What a program offers.
-pub struct OfferDefinition {
-    /// `Resources` for templates, too.
-    pub kind: OfferKind,
-    /// The URI or template of a resource, or the name of a prompt.
-    pub key: String,
-    /// What a list shows in addition to the key: `name`, `title`, `description`, `mimeType` and others.
-    pub entry: Map<String, Value>,
-    pub function: Arc<dyn Tool>,
-    /// By argument or variable.
-    pub completions: Vec<(String, Suggestions)>,
-    /// Whether it takes the place of another one with the same key.
-    pub replace: bool,
-}
-
 /// One resource, template or prompt of the hub.
 pub struct NativeOffer {
     pub kind: OfferKind,
+    /// The URI or template of a resource, or the name of a prompt.
     pub key: String,
     /// What a list shows.
     pub entry: Value,
     pub template: Option<UriTemplate>,
     pub function: Arc<dyn Tool>,
+    /// By argument or variable.
     pub completions: Vec<(String, Suggestions)>,
 }
 
 impl NativeOffer {
+    /// `kind` is `Resources` for templates, too. `entry` is what a list shows in addition to the key: `name`, `title`,
+    /// `description`, `mimeType` and others.
+    pub fn new(
+        kind: OfferKind,
+        key: String,
+        entry: Map<String, Value>,
+        function: Arc<dyn Tool>,
+        completions: Vec<(String, Suggestions)>,
+    ) -> Result<Self, HubError> {
+        let what = noun(kind);
+        if key.trim().is_empty() || key.chars().any(char::is_control) || key.chars().count() > LONGEST_KEY {
+            let text = message!(
+                "'{}' cannot name a {}: it must have 1 to {} characters, and no control characters.",
+                clip(&key),
+                what,
+                LONGEST_KEY
+            );
+            return Err(refused(text));
+        }
+        let template = match kind {
+            OfferKind::Prompts => None,
+            _ if !has_scheme(&key) => {
+                let text =
+                    message!("'{}' is not a URI: it needs a scheme, such as note://today.", clip(&key));
+                return Err(refused(text));
+            }
+            _ => UriTemplate::parse(&key).map_err(|reason| {
+                refused(message!("The template '{}' cannot be used: {}.", clip(&key), reason))
+            })?,
+        };
+        check_parameters(kind, &key, template.as_ref(), &function)?;
+        let kind = if template.is_some() { OfferKind::ResourceTemplates } else { kind };
+        check_completions(&key, template.as_ref(), &function, &completions)?;
+        let mut shown = Map::from_iter([(kind.key().to_owned(), json!(key))]);
+        shown.extend(entry);
+        if kind == OfferKind::Prompts {
+            let arguments = arguments::from_schema(&function.spec().parameters);
+            shown.insert("arguments".to_owned(), json!(arguments));
+        }
+        Ok(NativeOffer { kind, key, entry: Value::Object(shown), template, function, completions })
+    }
+
     /// All functions of the program that it holds.
     pub fn functions(&self) -> impl Iterator<Item = &Arc<dyn Tool>> {
         let completing = self.completions.iter().filter_map(|(_, from)| match from {
@@ -54,44 +83,6 @@ impl NativeOffer {
         });
         std::iter::once(&self.function).chain(completing)
     }
-}
-
-/// The offer, with the entry that lists show.
-pub fn checked(definition: OfferDefinition) -> Result<NativeOffer, HubError> {
-    let OfferDefinition { kind, key, entry, function, completions, .. } = definition;
-    let what = noun(kind);
-    if key.trim().is_empty() || key.chars().any(char::is_control) || key.chars().count() > LONGEST_KEY {
-        let text = message!(
-            "'{}' cannot name a {}: it must have 1 to {} characters, and no control characters.",
-            clip(&key),
-            what,
-            LONGEST_KEY
-        );
-        return Err(refused(text));
-    }
-    let template = match kind {
-        OfferKind::Prompts => None,
-        _ if !has_scheme(&key) => {
-            let text = message!("'{}' is not a URI: it needs a scheme, such as note://today.", clip(&key));
-            return Err(refused(text));
-        }
-        _ => UriTemplate::parse(&key).map_err(|reason| {
-            refused(message!("The template '{}' cannot be used: {}.", clip(&key), reason))
-        })?,
-    };
-    check_parameters(kind, &key, template.as_ref(), &function)?;
-    let kind = match (kind, &template) {
-        (OfferKind::Prompts, _) => OfferKind::Prompts,
-        (_, Some(_)) => OfferKind::ResourceTemplates,
-        (_, None) => OfferKind::Resources,
-    };
-    check_completions(&key, template.as_ref(), &function, &completions)?;
-    let mut shown = Map::from_iter([(kind.key().to_owned(), json!(key))]);
-    shown.extend(entry);
-    if kind == OfferKind::Prompts {
-        shown.insert("arguments".to_owned(), json!(arguments::from_schema(&function.spec().parameters)));
-    }
-    Ok(NativeOffer { kind, key, entry: Value::Object(shown), template, function, completions })
 }
 
 fn has_scheme(uri: &str) -> bool {

@@ -16,13 +16,13 @@ mod signals;
 mod template;
 
 pub use arguments::{PartialArgument, check_required};
-pub use definition::{NativeOffer, OfferDefinition, Suggestions};
+pub use definition::{NativeOffer, Suggestions};
 pub use query::OfferQuery;
 pub use signals::OfferSignals;
 pub use template::UriTemplate;
 
 use arguments::{completing, refused};
-use definition::{checked, is_same, noun};
+use definition::{is_same, noun};
 use parking_lot::RwLock;
 use serde_json::{Map, Value};
 use std::sync::Arc;
@@ -57,10 +57,8 @@ impl NativeOffers {
     }
 
     /// Adds an offer. One of the same key is replaced if it is the same function, defined again, or if the caller wants it.
-    pub fn add(&self, definition: OfferDefinition) -> Result<(), HubError> {
-        let replace = definition.replace;
-        let offer = Arc::new(checked(definition)?);
-        let kind = offer.kind;
+    pub fn add(&self, offer: NativeOffer, replace: bool) -> Result<(), HubError> {
+        let (kind, offer) = (offer.kind, Arc::new(offer));
         let mut all = self.all.write();
         let replaced = match all.iter().position(|known| known.kind == kind && known.key == offer.key) {
             Some(at) if replace || is_same(&all[at], &offer) => Some(std::mem::replace(&mut all[at], offer)),

@@ -52,18 +52,26 @@ fn echo(name: &str, required: &[&str], optional: &[&str]) -> Echo {
     Echo { spec, identity, is_slow: false }
 }
 
-fn offer(kind: OfferKind, key: &str, function: Echo) -> OfferDefinition {
-    OfferDefinition {
-        kind,
-        key: key.to_owned(),
-        entry: Map::from_iter([("name".to_owned(), json!(function.spec.name))]),
-        function: Arc::new(function),
-        completions: Vec::new(),
-        replace: false,
-    }
+/// What is to be added.
+struct Definition {
+    kind: OfferKind,
+    key: String,
+    function: Echo,
+    completions: Vec<(String, Suggestions)>,
+    replace: bool,
 }
 
-fn resource(uri: &str, name: &str, required: &[&str]) -> OfferDefinition {
+fn offer(kind: OfferKind, key: &str, function: Echo) -> Definition {
+    Definition { kind, key: key.to_owned(), function, completions: Vec::new(), replace: false }
+}
+
+fn add(offers: &NativeOffers, one: Definition) -> Result<(), HubError> {
+    let entry = Map::from_iter([("name".to_owned(), json!(one.function.spec.name))]);
+    let made = NativeOffer::new(one.kind, one.key, entry, Arc::new(one.function), one.completions)?;
+    offers.add(made, one.replace)
+}
+
+fn resource(uri: &str, name: &str, required: &[&str]) -> Definition {
     offer(OfferKind::Resources, uri, echo(name, required, &[]))
 }
 
@@ -77,9 +85,9 @@ async fn text(offers: &NativeOffers, uri: &str) -> Result<String, HubError> {
 #[tokio::test]
 async fn the_most_specific_offer_answers() {
     let offers = NativeOffers::default();
-    offers.add(resource("x://{+path}", "any", &["path"])).unwrap();
-    offers.add(resource("x://notes/{id}", "note", &["id"])).unwrap();
-    offers.add(resource("x://notes/today", "today", &[])).unwrap();
+    add(&offers, resource("x://{+path}", "any", &["path"])).unwrap();
+    add(&offers, resource("x://notes/{id}", "note", &["id"])).unwrap();
+    add(&offers, resource("x://notes/today", "today", &[])).unwrap();
     assert_eq!(text(&offers, "x://notes/today").await.unwrap(), "today {}");
     assert_eq!(text(&offers, "x://notes/7").await.unwrap(), r#"note {"id":"7"}"#);
     assert_eq!(text(&offers, "x://a/b").await.unwrap(), r#"any {"path":"a/b"}"#);
@@ -95,9 +103,9 @@ async fn the_most_specific_offer_answers() {
 fn what_does_not_go_together_is_refused() {
     let prompt = |name: &str| offer(OfferKind::Prompts, name, echo(name, &["code"], &[]));
     let offers = NativeOffers::default();
-    offers.add(resource("x://one", "one", &[])).unwrap();
-    offers.add(prompt("review")).unwrap();
-    let completed = |argument: &str| OfferDefinition {
+    add(&offers, resource("x://one", "one", &[])).unwrap();
+    add(&offers, prompt("review")).unwrap();
+    let completed = |argument: &str| Definition {
         completions: vec![(argument.to_owned(), Suggestions::Values(Vec::new()))],
         ..prompt("other")
     };
@@ -131,15 +139,15 @@ fn what_does_not_go_together_is_refused() {
         ),
         (completed("file"), "'other' has no argument 'file' that could be completed."),
     ] {
-        let refused = offers.add(definition).unwrap_err();
+        let refused = add(&offers, definition).unwrap_err();
         assert_eq!((refused.kind, refused.outcome), (ErrorKind::InvalidArguments, Outcome::NotSent));
         if !message.contains('\u{fffd}') {
             assert_eq!(refused.message, message);
         }
     }
-    assert!(offers.add(completed("code")).is_ok());
-    let replaced = OfferDefinition { replace: true, ..resource("x://one", "two", &[]) };
-    offers.add(replaced).unwrap();
+    assert!(add(&offers, completed("code")).is_ok());
+    let replaced = Definition { replace: true, ..resource("x://one", "two", &[]) };
+    add(&offers, replaced).unwrap();
     assert_eq!(offers.entries(OfferKind::Resources), [json!({"uri": "x://one", "name": "two"})]);
 }
 
@@ -147,7 +155,7 @@ fn what_does_not_go_together_is_refused() {
 fn changes_are_announced() {
     let offers = NativeOffers::default();
     let mut changes = offers.signals().watch();
-    offers.add(resource("x://one", "one", &[])).unwrap();
+    add(&offers, resource("x://one", "one", &[])).unwrap();
     offers.updated("x://one").unwrap();
     assert_eq!(offers.updated("x://two").unwrap_err().kind, ErrorKind::NotFound);
     offers.remove(OfferKind::Resources, "x://one");
@@ -163,7 +171,7 @@ fn changes_are_announced() {
 async fn a_function_that_takes_too_long_is_given_up() {
     let offers = NativeOffers::default();
     let slow = Echo { is_slow: true, ..echo("slow", &[], &[]) };
-    offers.add(offer(OfferKind::Resources, "x://slow", slow)).unwrap();
+    add(&offers, offer(OfferKind::Resources, "x://slow", slow)).unwrap();
     let late = text(&offers, "x://slow").await.unwrap_err();
     assert_eq!(late.kind, ErrorKind::Timeout);
     assert_eq!(late.message, "The resource 'x://slow' did not answer within 30 s.");
@@ -178,7 +186,7 @@ async fn prompts_check_their_arguments_and_complete_them() {
         ("language".to_owned(), Suggestions::Values(vec!["Rust".to_owned(), "Python".to_owned()])),
         ("code".to_owned(), Suggestions::Function(function)),
     ];
-    offers.add(review).unwrap();
+    add(&offers, review).unwrap();
     let extras = CallContextExtras::default();
     let ctx = OfferCallContext { limit: Duration::from_secs(30), extras: &extras };
     let given = |value: Value| value.as_object().cloned().unwrap();

@@ -3,7 +3,7 @@
 use super::order::CallVerdict;
 use super::request::Approver;
 use super::request::{CallRequest, TimeAllowed};
-use crate::hub::{CallRecord, Hub, late, late_beside_lock};
+use crate::hub::{CallRecord, Hub, late};
 use serde_json::Value;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -189,20 +189,23 @@ impl CallPlan {
 
     /// The same for a call that has asked this ledger, which may be what it waited for.
     pub fn check_deadline_beside(&self, ledger: Option<&Arc<Ledger>>, now: Instant) -> Result<(), HubError> {
-        let (what, deadline) = (self.request.target.name(), self.request.options.deadline);
         match self.time_left(now) {
-            Some(Duration::ZERO) if ledger.is_some_and(|ledger| ledger.is_locked()) => {
-                Err(late_beside_lock(what, deadline.unwrap_or_default()))
+            Some(Duration::ZERO) => {
+                let is_locked = ledger.is_some_and(|ledger| ledger.is_locked());
+                Err(self.late(Outcome::NotSent, is_locked))
             }
-            Some(Duration::ZERO) => Err(late(what, deadline.unwrap_or_default(), Outcome::NotSent)),
             _ => Ok(()),
         }
     }
 
     /// The error of a call whose deadline passed while it waited for an identical one, or for an approval.
     pub fn deadline_passed(&self, outcome: Outcome) -> HubError {
+        self.late(outcome, false)
+    }
+
+    fn late(&self, outcome: Outcome, is_locked: bool) -> HubError {
         let deadline = self.request.options.deadline.unwrap_or_default();
-        late(self.request.target.name(), deadline, outcome)
+        late(self.request.target.name(), deadline, outcome, is_locked)
     }
 
     /// The error of a call that waited for an identical one as long as its own candidates may take.

@@ -19,7 +19,7 @@ use std::sync::Arc;
 use std::time::Duration;
 use toolhub::error::HubError;
 use toolhub::model::{Lang, OfferKind};
-use toolhub::offers::{OfferCallContext, OfferDefinition, Suggestions};
+use toolhub::offers::{NativeOffer, OfferCallContext, Suggestions};
 use toolhub::pattern::NATIVE;
 use toolhub::tool::{CallContextExtras, Tool};
 
@@ -52,8 +52,9 @@ pub fn add_offer(
         .into_iter()
         .map(|(name, given, object)| Ok((name, suggestions(&given, &object)?)))
         .collect::<PyResult<Vec<_>>>()?;
-    let definition = OfferDefinition { kind, key, entry, function, completions, replace };
-    hub.get().core().own_offers.add(definition).map_err(|error| refused(hub, error))
+    let offer = NativeOffer::new(kind, key, entry, function, completions);
+    let added = offer.and_then(|offer| hub.get().core().own_offers.add(offer, replace));
+    added.map_err(|error| refused(hub, error))
 }
 
 fn function(
