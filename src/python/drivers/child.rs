@@ -43,21 +43,27 @@ pub struct Child {
 const LAST_GRACE: Duration = Duration::from_secs(1);
 
 impl Child {
-    pub fn new(execution: Py<Execution>, slot: usize, awaitable: Py<PyAny>) -> Self {
-        Self::made(execution, slot, awaitable, None)
-    }
-
-    /// Goes on with a coroutine that has been stepped elsewhere and waits for `pending`.
-    pub fn resumed(
+    /// A coroutine that has `moved` here has been stepped elsewhere, waits for this, and goes on without its call.
+    pub fn new(
         execution: Py<Execution>,
         slot: usize,
         awaitable: Py<PyAny>,
-        pending: Py<PyAny>,
-        leftover: Leftover,
+        moved: Option<(Py<PyAny>, Leftover)>,
     ) -> Self {
-        let child = Self::made(execution, slot, awaitable, Some(Mutex::new(Some(pending))));
-        child.detach(leftover);
-        child
+        let is_moved = moved.is_some();
+        let (pending, leftover) = moved.unzip();
+        Child {
+            execution,
+            slot,
+            awaitable,
+            pending: pending.map(|pending| Mutex::new(Some(pending))),
+            stop_owed: AtomicBool::new(false),
+            leftover: Mutex::new(leftover),
+            is_detached: AtomicBool::new(is_moved),
+            last_grace: Mutex::default(),
+            is_closed: AtomicBool::new(false),
+            is_begun: AtomicBool::new(is_moved),
+        }
     }
 
     /// The call of this task is over and the task goes on. From now on a cancellation comes from outside, and the task ends
@@ -65,14 +71,10 @@ impl Child {
     pub fn outlives_call(task: &Bound<'_, PyAny>, leftover: Leftover) -> PyResult<()> {
         let coroutine = task.call_method0(intern!(task.py(), "get_coro"))?;
         if let Ok(child) = coroutine.cast::<Child>() {
-            child.get().detach(leftover);
+            child.get().is_detached.store(true, Ordering::Relaxed);
+            *child.get().leftover.lock() = Some(leftover);
         }
         Ok(())
-    }
-
-    fn detach(&self, leftover: Leftover) {
-        self.is_detached.store(true, Ordering::Relaxed);
-        *self.leftover.lock() = Some(leftover);
     }
 
     /// A detached coroutine went on after a cancellation from outside.
@@ -95,28 +97,6 @@ impl Child {
             && let Ok(port) = loop_bridge::current(py)
         {
             port.get().remove_deadline(key);
-        }
-    }
-
-    fn made(
-        execution: Py<Execution>,
-        slot: usize,
-        awaitable: Py<PyAny>,
-        pending: Option<Mutex<Option<Py<PyAny>>>>,
-    ) -> Self {
-        // One that was stepped elsewhere has begun there.
-        let has_begun = pending.is_some();
-        Child {
-            execution,
-            slot,
-            awaitable,
-            pending,
-            stop_owed: AtomicBool::new(false),
-            leftover: Mutex::default(),
-            is_detached: AtomicBool::new(false),
-            last_grace: Mutex::default(),
-            is_closed: AtomicBool::new(false),
-            is_begun: AtomicBool::new(has_begun),
         }
     }
 

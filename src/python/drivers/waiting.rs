@@ -8,12 +8,11 @@ use crate::runtime::pool;
 use crate::runtime::wakeup::{Wakeup, wait_for};
 use crate::values::errors::tool_error;
 use futures_util::future::abortable;
-use parking_lot::Mutex;
 use pyo3::exceptions::PyOSError;
 use pyo3::prelude::*;
 use std::future::Future;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc::{self, TryRecvError};
 use std::time::Duration;
 use toolhub::error::{ErrorKind, HubError};
 use toolhub::mailbox::Notifier;
@@ -27,20 +26,12 @@ pub fn wakeup() -> PyResult<Arc<Wakeup>> {
     made.map(Arc::new).map_err(|error| PyOSError::new_err(format!("toolhub could not wait: {error}")))
 }
 
-/// A future that a thread waits for.
-struct WaitedFuture<T> {
-    answer: Mutex<Option<Result<T, HubError>>>,
-    is_over: AtomicBool,
-    wakeup: Arc<Wakeup>,
-}
+/// Wakes the thread when the future has ended or is gone.
+struct WakeAtEnd(Arc<Wakeup>);
 
-/// Tells the thread that the future has ended or is gone.
-struct EndOfFuture<T>(Arc<WaitedFuture<T>>);
-
-impl<T> Drop for EndOfFuture<T> {
+impl Drop for WakeAtEnd {
     fn drop(&mut self) {
-        self.0.is_over.store(true, Ordering::Release);
-        self.0.wakeup.notify();
+        self.0.notify();
     }
 }
 
@@ -52,30 +43,29 @@ pub fn wait<T: Send + 'static>(
     future: impl Future<Output = Result<T, HubError>> + Send + 'static,
     mut woken: impl FnMut(Python<'_>) -> PyResult<()>,
 ) -> PyResult<T> {
-    let waited = Arc::new(WaitedFuture { answer: Mutex::new(None), is_over: AtomicBool::new(false), wakeup });
-    let end = EndOfFuture(waited.clone());
+    let (answered, answer) = mpsc::channel();
+    let end = WakeAtEnd(wakeup.clone());
     let (future, running) = abortable(future);
     runtime::spawn(async move {
         if let Ok(answer) = future.await {
-            *end.0.answer.lock() = Some(answer);
+            let _ = answered.send(answer);
         }
+        drop(answered);
         drop(end);
     })?;
     let _aside = pool::step_aside(py);
     let mut interrupted = None;
     loop {
-        let is_notified = runtime::detached(py, || wait_for(&waited.wakeup, SLICE));
+        let is_notified = runtime::detached(py, || wait_for(&wakeup, SLICE));
         if is_notified {
             // Before the look, so that what comes after it is seen the next time.
-            waited.wakeup.clear();
+            wakeup.clear();
         }
-        if waited.is_over.load(Ordering::Acquire) {
-            let answer = waited.answer.lock().take();
-            return match (interrupted, answer) {
-                (Some(interrupt), _) => Err(interrupt),
-                (None, Some(answer)) => answer.map_err(|error| tool_error(py, &error)),
-                (None, None) => Err(tool_error(py, &panicked())),
-            };
+        match (answer.try_recv(), interrupted.take()) {
+            (Err(TryRecvError::Empty), before) => interrupted = before,
+            (_, Some(interrupt)) => return Err(interrupt),
+            (Ok(answer), None) => return answer.map_err(|error| tool_error(py, &error)),
+            (Err(TryRecvError::Disconnected), None) => return Err(tool_error(py, &panicked())),
         }
         let seen = if is_notified && interrupted.is_none() { woken(py) } else { Ok(()) };
         if let Err(interrupt) = seen.and_then(|()| py.check_signals()) {

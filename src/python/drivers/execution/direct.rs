@@ -34,14 +34,6 @@ impl Execution {
         Self::on_step(slf, call_context::within(slf.py(), held, || send(&awaitable)))
     }
 
-    pub(super) fn step_in_place(
-        slf: &Bound<'_, Self>,
-        awaitable: Bound<'_, PyAny>,
-        held: &LentSlots,
-    ) -> PyResult<Step> {
-        Self::on_step_or_pump(slf, call_context::within(slf.py(), held, || send(&awaitable)))
-    }
-
     pub(super) fn throw_in_place(slf: &Bound<'_, Self>, error: PyErr) -> PyResult<Step> {
         let py = slf.py();
         if is_cancelled_error(py, &error) {
@@ -66,14 +58,7 @@ impl Execution {
                 Self::abandon(slf);
                 Err(error)
             }
-            thrown => Self::on_step_or_pump(slf, thrown),
-        }
-    }
-
-    fn on_step_or_pump(slf: &Bound<'_, Self>, stepped: PyResult<Step>) -> PyResult<Step> {
-        match Self::on_step(slf, stepped)? {
-            Some(step) => Ok(step),
-            None => Self::pump(slf),
+            thrown => Self::on_step(slf, thrown)?.map_or_else(|| Self::pump(slf), Ok),
         }
     }
 
@@ -192,42 +177,32 @@ impl Execution {
         Ok(())
     }
 
-    fn caller_is_cancelled(&self, py: Python<'_>) -> PyResult<bool> {
-        let (task, before) = {
-            let state = self.state.lock();
-            let Some(direct) = state.direct.as_ref().filter(|direct| direct.outlived.is_some()) else {
-                return Ok(false);
-            };
-            let Some((task, before)) = &direct.caller else { return Ok(false) };
-            (task.clone_ref(py), *before + direct.cancels)
-        };
-        Ok(cancellations(task.bind(py))? > before)
-    }
-
     /// The time of the coroutine, or its grace after the caller's cancellation, is over: cancel the caller's task, or cancel
     /// it again.
     pub(super) fn cancel_direct(slf: &Bound<'_, Self>, now: Instant) -> PyResult<()> {
         let py = slf.py();
         let grace = slf.get().hub.get().core().options.grace;
-        let is_cancelled = slf.get().caller_is_cancelled(py)?;
-        let task = {
+        let (mut direct, over) = {
             let mut state = slf.get().state.lock();
-            let Some(slot) = state.direct.as_ref().map(|direct| direct.slot) else { return Ok(()) };
-            let over = state.plan.as_ref().is_some_and(|plan| plan.run.fate(slot) != Fate::Running);
-            let Some(direct) = state.direct.as_mut() else { return Ok(()) };
-            if !over && direct.outlived.is_none() || direct.second_cancel_at.is_some_and(|at| now < at) {
-                return Ok(());
-            }
-            if !over && !is_cancelled {
-                // A timeout inside the tool took its cancellation back: the caller was not cancelled.
-                (direct.outlived, direct.second_cancel_at) = (None, None);
-                return Ok(());
-            }
+            let Some(direct) = state.direct.take() else { return Ok(()) };
+            let over = state.plan.as_ref().is_some_and(|plan| plan.run.fate(direct.slot) != Fate::Running);
+            (direct, over)
+        };
+        let is_cancelled = direct.caller_is_cancelled(py);
+        let is_due =
+            (over || direct.outlived.is_some()) && direct.second_cancel_at.is_none_or(|at| at <= now);
+        let mut task = None;
+        if is_due && !over && matches!(is_cancelled, Ok(false)) {
+            // A timeout inside the tool took its cancellation back: the caller was not cancelled.
+            (direct.outlived, direct.second_cancel_at) = (None, None);
+        } else if is_due && is_cancelled.is_ok() {
             direct.cancelled_twice = direct.cancels > 0 || direct.outlived.is_some();
             direct.cancels += 1;
             direct.second_cancel_at = Some(now + grace);
-            direct.caller.as_ref().map(|(task, _)| task.clone_ref(py))
-        };
+            task = direct.caller.as_ref().map(|(task, _)| task.clone_ref(py));
+        }
+        slf.get().state.lock().direct = Some(direct);
+        is_cancelled?;
         task.map_or(Ok(()), |task| task.call_method0(py, intern!(py, "cancel")).map(drop))
     }
 
@@ -238,7 +213,8 @@ impl Execution {
         let is_cancelled = direct.caller_is_cancelled(py)?;
         direct.uncancel(py)?;
         let leftover = slf.get().take_leftover(direct.slot).unwrap_or_default();
-        let child = Child::resumed(slf.clone().unbind(), direct.slot, direct.awaitable, pending, leftover);
+        let child =
+            Child::new(slf.clone().unbind(), direct.slot, direct.awaitable, Some((pending, leftover)));
         let port: Bound<'_, LoopBridge> = Self::port(slf)?;
         let name = slf.get().tool_name(direct.slot);
         let name = PyString::new(py, &name).unbind();

@@ -65,7 +65,7 @@ impl Addressee for Execution {
                 let name = this.tool_name(slot);
                 this.fail(slot, overloaded(&name));
             }
-            Message::Recorded(Ok(())) => this.state.lock().recorded(slot),
+            Message::Recorded(Ok(())) => _ = this.state.lock().go_on(slot),
             Message::Recorded(Err(refusal)) => this.fail(slot, *refusal),
             Message::Settled => {}
         }
@@ -184,27 +184,12 @@ impl Execution {
             AttemptState::Native { cancel, .. } => cancel.cancel(),
             // Its own clock presses it; see `direct`.
             AttemptState::InPlace => {}
-            AttemptState::Thread { reply, key } => {
-                this.forget_mail(py, key);
-                if let Some(leftover) = this.take_leftover(slot) {
-                    reply.abandon(py, leftover);
-                }
+            waiting => {
+                let port = this.state.lock().port.as_ref().map(|port| port.clone_ref(py));
+                let leftover = || this.take_leftover(slot).unwrap_or_default();
+                waiting.give_up(py, port.as_ref().map(|port| port.get()), leftover);
                 this.mark_stopped(slot);
             }
-            AttemptState::Queueing { way, key } => {
-                this.forget_mail(py, key);
-                drop(way);
-                this.mark_stopped(slot);
-            }
-            AttemptState::Recording { key } => {
-                this.forget_mail(py, key);
-                this.mark_stopped(slot);
-            }
-            AttemptState::Coroutine(coroutine) => {
-                value::discard(coroutine.bind(py));
-                this.mark_stopped(slot);
-            }
-            AttemptState::Nothing => this.mark_stopped(slot),
         }
     }
 
@@ -220,11 +205,6 @@ impl Execution {
     fn is_on_closed_loop(&self, py: Python<'_>) -> bool {
         let port = self.state.lock().port.as_ref().map(|port| port.clone_ref(py));
         port.is_some_and(|port| port.get().is_closed(py))
-    }
-
-    fn forget_mail(&self, py: Python<'_>, key: u64) {
-        let port = self.state.lock().port.as_ref().map(|port| port.clone_ref(py));
-        drop(port.and_then(|port| port.get().forget_mail(key)));
     }
 
     /// Sets the timer to the next thing that will be due, unless an earlier one is set.
@@ -405,24 +385,19 @@ impl Execution {
 
 /// The execution ends while this attempt is still going on: it must not report any more.
 pub fn detach(attempt: &mut Attempt, py: Python<'_>, port: &LoopBridge, candidate: &Candidate) {
-    match &attempt.state {
-        AttemptState::Queueing { key, .. } | AttemptState::Recording { key } => drop(port.forget_mail(*key)),
-        AttemptState::Thread { reply, key } => {
-            drop(port.forget_mail(*key));
-            reply.abandon(py, leftover(attempt.permits.take(), candidate));
-        }
+    let permits = &mut attempt.permits;
+    let mut leftover = || leftover(permits.take(), candidate);
+    match std::mem::take(&mut attempt.state) {
         AttemptState::Native { job, key, .. } => {
-            drop(port.forget_mail(*key));
+            drop(port.forget_mail(key));
             job.abort();
         }
         AttemptState::Task(task) => {
-            let leftover = leftover(attempt.permits.take(), candidate);
-            let kept = Child::outlives_call(task.bind(py), leftover);
+            let kept = Child::outlives_call(task.bind(py), leftover());
             if let Err(error) = kept.and_then(|()| port.keep_until_done(task.bind(py))) {
                 error.write_unraisable(py, None);
             }
         }
-        AttemptState::Coroutine(coroutine) => value::discard(coroutine.bind(py)),
-        AttemptState::Nothing | AttemptState::InPlace => {}
+        waiting => waiting.give_up(py, Some(port), leftover),
     }
 }

@@ -292,7 +292,9 @@ impl Awaited for Execution {
             Self::refuse_if_closed(slf);
         }
         match (phase, awaitable) {
-            (Phase::Running, Some((awaitable, held))) => Self::step_in_place(slf, awaitable, &held),
+            (Phase::Running, Some((awaitable, held))) => {
+                Self::run_in_place(slf, awaitable, &held)?.map_or_else(|| Self::pump(slf), Ok)
+            }
             (Phase::New | Phase::Running | Phase::Settling, _) => Self::pump(slf),
             (Phase::Done, _) => Err(PyRuntimeError::new_err("cannot reuse already awaited execution")),
         }

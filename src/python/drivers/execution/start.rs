@@ -15,13 +15,15 @@ use crate::values::arguments::argument_checks;
 use crate::values::arguments::argument_checks::{CheckPass, PreparedArguments};
 use crate::values::arguments::callable::Callable;
 use crate::values::arguments::python_tool::python_tool;
+use futures_util::FutureExt;
 use pyo3::exceptions::PyRuntimeError;
 use pyo3::prelude::*;
+use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
 use std::time::Instant;
 use tokio_util::sync::CancellationToken;
 use toolhub::error::{ErrorKind, HubError};
-use toolhub::execute::{Answer, Run, overloaded, refused_by_pool};
+use toolhub::execute::{Run, overloaded, refused_by_pool};
 use toolhub::kill_point::kill_point;
 use toolhub::limit::{self, Passage};
 use toolhub::model::Arguments;
@@ -228,7 +230,7 @@ impl Execution {
             state.direct = Some(coroutine);
             return Ok(Some(stepped));
         }
-        let child = new_awaitable(py, Child::new(slf.clone().unbind(), slot, awaitable.unbind()))?;
+        let child = new_awaitable(py, Child::new(slf.clone().unbind(), slot, awaitable.unbind(), None))?;
         let port = Self::port(slf)?;
         let create = || port.get().create_task(py, child.into_any(), &tool.name);
         let (task, over) = call_context::within(py, &held, create)?;
@@ -307,10 +309,10 @@ impl Execution {
             context.retried = extras.watch.as_ref().map(|_| retry_teller(mailbox.clone(), key));
         }
         let is_light = args.is_light();
-        let envelope = Envelope { mailbox, key, sent: false };
         let call = async move {
-            let answer = candidate.tool.call(&args, &context).await;
-            envelope.send(answer);
+            let answer = AssertUnwindSafe(candidate.tool.call(&args, &context)).catch_unwind().await;
+            let answer = answer.unwrap_or_else(|_| Err(panicked()));
+            mailbox.push(Mail::Deliver(key, Message::Answered(Box::new(answer))));
         };
         // Large arguments are serialised off the event loop, without the GIL.
         let job = if is_light { job::start(call) } else { job::start_elsewhere(call) }?;
@@ -319,33 +321,10 @@ impl Execution {
     }
 }
 
-/// Brings the answer of a tool in Rust to the loop. A tool that panics answers too.
-pub(super) struct Envelope {
-    pub mailbox: Arc<LoopMailbox>,
-    pub key: u64,
-    pub sent: bool,
-}
-
-impl Envelope {
-    pub fn send(mut self, answer: Answer) {
-        self.put(answer);
-    }
-
-    fn put(&mut self, answer: Answer) {
-        self.sent = true;
-        self.mailbox.push(Mail::Deliver(self.key, Message::Answered(Box::new(answer))));
-    }
-}
-
-impl Drop for Envelope {
-    fn drop(&mut self) {
-        if !self.sent && std::thread::panicking() {
-            self.put(Err(HubError::new(
-                ErrorKind::ToolError,
-                "Internal error: the call failed inside toolhub; please report it.",
-            )));
-        }
-    }
+/// The answer of a tool in Rust that panicked.
+fn panicked() -> HubError {
+    let text = "Internal error: the call failed inside toolhub; please report it.";
+    HubError::new(ErrorKind::ToolError, text)
 }
 
 /// Sends progress to the loop.

@@ -7,6 +7,7 @@ use crate::runtime::loop_bridge::{DeadlineKey, LoopBridge, LoopMailbox};
 use crate::runtime::pool::{Leftover, Reply};
 use crate::values::arguments::argument_checks::PreparedArguments;
 use crate::values::results::blocks::Blocks;
+use crate::values::value;
 use pyo3::gc::{PyTraverseError, PyVisit};
 use pyo3::prelude::*;
 use smallvec::SmallVec;
@@ -82,6 +83,25 @@ pub enum AttemptState {
     Coroutine(Py<PyAny>),
     /// A tool in Rust.
     Native { cancel: CancellationToken, job: Arc<CoreJob>, key: u64 },
+}
+
+impl AttemptState {
+    /// Ends what is over as soon as nobody waits for it. A function on a thread goes on with its leftover.
+    pub fn give_up(self, py: Python<'_>, port: Option<&LoopBridge>, leftover: impl FnOnce() -> Leftover) {
+        if let AttemptState::Queueing { key, .. }
+        | AttemptState::Recording { key }
+        | AttemptState::Thread { key, .. } = &self
+        {
+            drop(port.and_then(|port| port.forget_mail(*key)));
+        }
+        match self {
+            AttemptState::Thread { reply, .. } => drop(reply.abandon(py, leftover())),
+            // Out of the queue.
+            AttemptState::Queueing { way, .. } => drop(way),
+            AttemptState::Coroutine(coroutine) => value::discard(coroutine.bind(py)),
+            _ => {}
+        }
+    }
 }
 
 /// One candidate's attempt and what came of it.
@@ -201,37 +221,27 @@ impl State {
 
     /// The limits let this attempt in. One that was stopped meanwhile gives its place back.
     pub fn admit(&mut self, slot: usize, permits: Permits) -> Option<Permits> {
-        let wanted = self.plan.as_ref().is_some_and(|plan| {
-            let late = plan.run.latest_start(slot).is_some_and(|at| at <= Instant::now());
-            plan.run.fate(slot) == Fate::Running && !late
-        });
-        if !wanted {
+        let is_late = |plan: &PlannedRun| plan.run.latest_start(slot).is_some_and(|at| at <= Instant::now());
+        if self.plan.as_deref().is_none_or(is_late) {
             return Some(permits);
         }
-        self.attempts[slot].state = AttemptState::Nothing;
-        self.attempts[slot].permits = Some(permits);
-        if let Some(plan) = self.plan.as_mut() {
-            plan.run.resume(slot);
-        }
+        let Some(attempt) = self.go_on(slot) else { return Some(permits) };
+        attempt.permits = Some(permits);
         None
     }
 
-    /// The row of this attempt is written: it may start, unless it was stopped meanwhile.
-    pub fn recorded(&mut self, slot: usize) {
-        let Some(plan) = self.plan.as_mut().filter(|plan| plan.run.fate(slot) == Fate::Running) else {
-            return;
-        };
+    /// Lets an attempt that waited go on, unless it was stopped meanwhile.
+    pub fn go_on(&mut self, slot: usize) -> Option<&mut Attempt> {
+        let plan = self.plan.as_mut().filter(|plan| plan.run.fate(slot) == Fate::Running)?;
         plan.run.resume(slot);
         self.attempts[slot].state = AttemptState::Nothing;
+        Some(&mut self.attempts[slot])
     }
 
     /// A plain function gave a coroutine. It is given back when the policy does not wait for it any more.
     pub fn hold_coroutine(&mut self, slot: usize, coroutine: Py<PyAny>) -> Option<Py<PyAny>> {
-        let Some(plan) = self.plan.as_mut().filter(|plan| plan.run.fate(slot) == Fate::Running) else {
-            return Some(coroutine);
-        };
-        plan.run.resume(slot);
-        self.attempts[slot].state = AttemptState::Coroutine(coroutine);
+        let Some(attempt) = self.go_on(slot) else { return Some(coroutine) };
+        attempt.state = AttemptState::Coroutine(coroutine);
         None
     }
 
