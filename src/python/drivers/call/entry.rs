@@ -2,7 +2,7 @@
 //! somebody has to recognise it.
 
 use super::run::PyMessageOrder;
-use super::{CallCallbacks, CallDriver, LoopCall, request};
+use super::{CallDriver, LoopCall, request};
 use crate::classes::hub::PyHub;
 use crate::classes::options::PyCallOptions;
 use crate::classes::patterns::PyPatternList;
@@ -14,12 +14,14 @@ use crate::runtime::gil::Entries;
 use crate::values::errors::invalid_arguments;
 use crate::values::json::{self, NotJson};
 use crate::values::unicode::as_text;
+use parking_lot::Mutex;
 use pyo3::exceptions::PyTypeError;
 use pyo3::inspect::PyStaticExpr;
 use pyo3::prelude::*;
 use pyo3::types::{PyBool, PyDict, PyFloat, PyInt, PyList, PyString};
 use serde_json::Value;
 use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
 use std::time::Instant;
 use toolhub::hub::{AskedCall, PlannedRun};
 use toolhub::identity::CallContent;
@@ -265,10 +267,19 @@ fn planned_call<'py>(
         permissions: allowed,
         ..request
     };
-    let callbacks = CallCallbacks { watch, llm: around.llm, permissions: around.permissions, call_id };
     let plan = CallPlan::new(request, Instant::now());
-    let checks = options.get().checks;
-    let call = LoopCall::new(hub.clone().unbind(), args.unbind(), checks, extras, callbacks);
+    let call = LoopCall {
+        hub: hub.clone().unbind(),
+        args: args.unbind(),
+        checks: options.get().checks,
+        watch,
+        llm: around.llm,
+        permissions: around.permissions,
+        call_id,
+        extras: Mutex::new(extras),
+        is_route_reported: AtomicBool::new(false),
+        handover: Mutex::default(),
+    };
     Ok(new_awaitable(py, CallDriver::new(call, plan))?.into_any())
 }
 

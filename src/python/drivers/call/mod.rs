@@ -17,7 +17,7 @@ pub mod request;
 pub mod run;
 mod services;
 
-pub use services::{CallCallbacks, LoopCall};
+pub use services::LoopCall;
 
 use super::awaiting::{Awaitable, Awaited, Step, close, send, throw};
 use crate::runtime::fork_safe_once::intern;

@@ -35,7 +35,7 @@ impl LoopCall {
         static APPROVAL: Imported = Imported::new("toolhub.permissions", "Approval");
         static UNTIL_CLOSED: Imported = Imported::new("toolhub._user_functions", "until_closed");
         let nobody = || PyRuntimeError::new_err("there is nobody to ask for an approval");
-        let permissions = self.callbacks.permissions.as_ref().ok_or_else(nobody)?;
+        let permissions = self.permissions.as_ref().ok_or_else(nobody)?;
         let programs = self.hub.get().core().definition(&request.candidates).programs();
         let Ok(shown) = copying::copy(args.bind(py)) else {
             return Err(PyRuntimeError::new_err("arguments that were copied cannot be copied again"));
@@ -44,7 +44,7 @@ impl LoopCall {
         let approval = APPROVAL.get(py)?.call1((
             &*request.name,
             shown,
-            self.callbacks.call_id.as_deref(),
+            self.call_id.as_deref(),
             servers,
             &*request.description,
             json::to_python(py, &Value::Object(meta))?,
@@ -57,7 +57,7 @@ impl LoopCall {
     }
 
     pub(super) fn approval_limit(&self, py: Python<'_>) -> f64 {
-        let permissions = self.callbacks.permissions.as_ref();
+        let permissions = self.permissions.as_ref();
         let limit = permissions.and_then(|one| one.bind(py).getattr(intern!(py, "timeout")).ok());
         limit.and_then(|limit| limit.extract().ok()).unwrap_or_default()
     }
@@ -94,7 +94,7 @@ impl LoopCall {
     pub(super) async fn ask_model(&self, plan: &CallPlan, result: &Py<PyDict>) -> PyResult<()> {
         static ASK: Imported = Imported::new("toolhub.hub._synthesis", "ask_within");
         static UNTIL_CLOSED: Imported = Imported::new("toolhub._user_functions", "until_closed");
-        let Some(llm) = &self.callbacks.llm else { return Ok(()) };
+        let Some(llm) = &self.llm else { return Ok(()) };
         let is_merged = Python::attach(|py| {
             let merged = meta_of(result.bind(py))?.get_item(intern!(py, "synthesized"))?;
             PyResult::Ok(merged.is_some_and(|one| one.is_truthy().unwrap_or(false)))

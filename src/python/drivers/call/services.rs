@@ -31,27 +31,21 @@ use toolhub::plan::{
 };
 use toolhub::registry::Candidate;
 
-/// What Python hands over with a call.
-#[derive(Default)]
-pub struct CallCallbacks {
-    /// An object that reports what happens to the call; see `toolhub.events.Watched`.
-    pub watch: Option<Py<PyAny>>,
-    /// Makes one answer of several.
-    pub llm: Option<Py<PyAny>>,
-    /// A `toolhub.permissions.Permissions`, when the call needs an approval.
-    pub permissions: Option<Py<PyAny>>,
-    /// The id that a model gave to the call.
-    pub call_id: Option<String>,
-}
-
 /// One call on the caller's event loop.
 pub struct LoopCall {
     pub(super) hub: Py<PyHub>,
     pub(super) args: Py<PyAny>,
-    checks: Checks,
-    pub(super) callbacks: CallCallbacks,
-    extras: Mutex<Option<Box<Extras>>>,
-    is_route_reported: AtomicBool,
+    pub(super) checks: Checks,
+    /// An object that reports what happens to the call; see `toolhub.events.Watched`.
+    pub(super) watch: Option<Py<PyAny>>,
+    /// Makes one answer of several.
+    pub(super) llm: Option<Py<PyAny>>,
+    /// A `toolhub.permissions.Permissions`, when the call needs an approval.
+    pub(super) permissions: Option<Py<PyAny>>,
+    /// The id that a model gave to the call.
+    pub(super) call_id: Option<String>,
+    pub(super) extras: Mutex<Option<Box<Extras>>>,
+    pub(super) is_route_reported: AtomicBool,
     pub(super) handover: Mutex<Handover>,
 }
 
@@ -68,24 +62,6 @@ pub(super) enum Handover {
 }
 
 impl LoopCall {
-    pub fn new(
-        hub: Py<PyHub>,
-        args: Py<PyAny>,
-        checks: Checks,
-        extras: Option<Box<Extras>>,
-        callbacks: CallCallbacks,
-    ) -> Self {
-        LoopCall {
-            hub,
-            args,
-            checks,
-            callbacks,
-            extras: Mutex::new(extras),
-            is_route_reported: AtomicBool::new(false),
-            handover: Mutex::default(),
-        }
-    }
-
     pub(super) fn hand_over(&self, handed: Handover) {
         let before = std::mem::replace(&mut *self.handover.lock(), handed);
         drop(before);
@@ -128,7 +104,7 @@ impl LoopCall {
         method: &Bound<'py, PyString>,
         args: impl pyo3::call::PyCallArgs<'py>,
     ) -> PyResult<()> {
-        let Some(watch) = &self.callbacks.watch else { return Ok(()) };
+        let Some(watch) = &self.watch else { return Ok(()) };
         user_code::only_interrupts(watch.bind(py).call_method1(method, args), watch.bind(py))
     }
 
@@ -139,7 +115,7 @@ impl LoopCall {
             mark_language(result, self.hub().options.lang)?;
             if let Some(route) = plan.route_name() {
                 let meta = meta_of(result)?;
-                meta.set_item(intern!(py, "call_id"), self.callbacks.call_id.as_deref())?;
+                meta.set_item(intern!(py, "call_id"), self.call_id.as_deref())?;
                 meta.set_item(intern!(py, "route"), PyString::intern(py, route))?;
             }
             let refused = plan.is_forbidden();
@@ -153,9 +129,9 @@ impl LoopCall {
     pub(super) fn traverse(&self, visit: &PyVisit<'_>) -> Result<(), PyTraverseError> {
         visit.call(&self.hub)?;
         visit.call(&self.args)?;
-        visit.call(&self.callbacks.watch)?;
-        visit.call(&self.callbacks.llm)?;
-        visit.call(&self.callbacks.permissions)?;
+        visit.call(&self.watch)?;
+        visit.call(&self.llm)?;
+        visit.call(&self.permissions)?;
         // What is locked is in use right now, so it is not garbage.
         if let Some(extras) = self.extras.try_lock().as_deref().and_then(Option::as_ref) {
             extras.traverse(visit)?;
@@ -186,7 +162,7 @@ impl CallServices for LoopCall {
 
     async fn routed(&self, plan: &CallPlan) {
         let Some(rule) = plan.route_name() else { return };
-        if self.is_route_reported.swap(true, Ordering::Relaxed) || self.callbacks.watch.is_none() {
+        if self.is_route_reported.swap(true, Ordering::Relaxed) || self.watch.is_none() {
             return;
         }
         let options = plan.options();
