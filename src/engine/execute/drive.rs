@@ -115,7 +115,7 @@ impl TokioRun<'_> {
     }
 
     fn start(&mut self, slot: usize) {
-        let Job { candidate, gates, freshness, before, tape } = &self.jobs[slot];
+        let Job { candidate, freshness, .. } = &self.jobs[slot];
         let options = CheckOptions { coerce: true, aside: &|work| aside::in_place(work) };
         let fitting = match candidate.tool.check(&self.args, &options) {
             Ok(fitting) => fitting,
@@ -137,8 +137,7 @@ impl TokioRun<'_> {
         context.freshness = *freshness;
         context.sent = self.run.share_flag(slot);
         let latest_start = self.run.latest_start(slot).unwrap_or(deadline);
-        let entrance = AttemptEntrance { gates: gates.clone(), before: before.clone(), tape: tape.clone() };
-        let attempt = attempt(candidate.clone(), entrance, args, (context, latest_start));
+        let attempt = attempt(self.jobs[slot].clone(), args, (context, latest_start));
         let attempt = AssertUnwindSafe(attempt).catch_unwind();
         let attempt = attempt.map(move |answer| (slot, answer.unwrap_or_else(|_| Err(panicked()))));
         self.attempts.push(match self.jobs.len() {
@@ -181,16 +180,8 @@ fn report(run: &mut Run, slot: usize, answer: &Answer) -> bool {
     }
 }
 
-/// What an attempt passes before its tool is called.
-struct AttemptEntrance {
-    gates: Vec<Arc<Gate>>,
-    before: Option<BeforeSend>,
-    tape: JobTape,
-}
-
 async fn attempt(
-    candidate: Arc<Candidate>,
-    AttemptEntrance { gates, before, tape }: AttemptEntrance,
+    Job { candidate, gates, before, tape, .. }: Job,
     args: Arc<Arguments>,
     (mut context, latest_start): (CallContext, Instant),
 ) -> Answer {

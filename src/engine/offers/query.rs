@@ -17,10 +17,29 @@ pub enum OfferQuery {
 
 impl OfferQuery {
     pub fn method(&self) -> &'static str {
+        self.form().0
+    }
+
+    /// The member that the answer must have.
+    pub fn answered_by(&self) -> &'static str {
+        self.form().1
+    }
+
+    /// Where the key is looked up.
+    pub fn kinds(&self) -> &'static [OfferKind] {
+        self.form().2
+    }
+
+    fn form(&self) -> (&'static str, &'static str, &'static [OfferKind]) {
+        const PROMPT: &[OfferKind] = &[OfferKind::Prompts];
+        const TEMPLATE: &[OfferKind] = &[OfferKind::ResourceTemplates, OfferKind::Resources];
         match self {
-            OfferQuery::Read { .. } => "resources/read",
-            OfferQuery::Get { .. } => "prompts/get",
-            OfferQuery::Complete { .. } => "completion/complete",
+            OfferQuery::Read { .. } => ("resources/read", "contents", OfferKind::READ),
+            OfferQuery::Get { .. } => ("prompts/get", "messages", PROMPT),
+            OfferQuery::Complete { of, .. } => {
+                let kinds = if *of == OfferKind::Prompts { PROMPT } else { TEMPLATE };
+                ("completion/complete", "completion", kinds)
+            }
         }
     }
 
@@ -29,17 +48,6 @@ impl OfferQuery {
         match self {
             OfferQuery::Read { uri: key } | OfferQuery::Get { name: key, .. } => key,
             OfferQuery::Complete { key, .. } => key,
-        }
-    }
-
-    /// Where the key is looked up.
-    pub fn kinds(&self) -> &'static [OfferKind] {
-        match self {
-            OfferQuery::Read { .. } => OfferKind::READ,
-            OfferQuery::Get { .. } | OfferQuery::Complete { of: OfferKind::Prompts, .. } => {
-                &[OfferKind::Prompts]
-            }
-            OfferQuery::Complete { .. } => &[OfferKind::ResourceTemplates, OfferKind::Resources],
         }
     }
 
@@ -75,15 +83,6 @@ impl OfferQuery {
         match params {
             Value::Object(params) => params,
             _ => Map::new(),
-        }
-    }
-
-    /// The member that the answer must have.
-    pub fn answered_by(&self) -> &'static str {
-        match self {
-            OfferQuery::Read { .. } => "contents",
-            OfferQuery::Get { .. } => "messages",
-            OfferQuery::Complete { .. } => "completion",
         }
     }
 }
