@@ -299,29 +299,30 @@ async fn share<S: CallServices>(
     let (time, is_gone) = (&shareable.time, services.is_gone());
     let (mut followed, mut begun) = (None::<FollowedFlight<S::Result>>, now());
     loop {
+        if let Some(result) = followed.as_ref().and_then(FollowedFlight::result) {
+            return Ok(copied(&result, false));
+        }
         let at = now();
         let flight = match shared.consult(shareable, at, &is_gone) {
             Consulted::Hit(result) => return Ok(copied(&result, true)),
             Consulted::Lead(lead) => return Ok(Shared::Lead(Some(lead))),
             Consulted::Follow(flight) => flight,
         };
-        if !followed.is_some_and(|before| before.is_same(&flight)) {
+        if followed.is_none_or(|before| before.leader != flight.leader) {
             begun = at;
         }
         if plan.end().is_some_and(|end| end <= at) {
             return Err(plan.deadline_passed(Outcome::Unknown));
         }
         // A leader that takes as long as this call may is replaced by it.
-        let is_shorter = begun + time.longest.min(FOREVER) < flight.overdue_at();
+        let is_shorter = begun + time.longest.min(FOREVER) < flight.overdue_at;
         let times_out_at = is_shorter.then(|| begun + time.timeouts.min(FOREVER));
         if times_out_at.is_some_and(|end| end <= at) {
             return Err(plan.followed_too_long(time));
         }
-        let ends = [plan.end(), times_out_at, Some(flight.overdue_at())];
+        let ends = [plan.end(), times_out_at, Some(flight.overdue_at)];
         let until = ends.into_iter().flatten().fold(at + LOOK_AFTER, Instant::min);
-        if let Some(result) = services.wait(flight.landed(until)).await {
-            return Ok(copied(&result, false));
-        }
+        services.wait(flight.ends(until)).await;
         followed = Some(flight);
     }
 }

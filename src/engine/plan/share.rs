@@ -84,25 +84,20 @@ pub type IsGone = Arc<dyn Fn() -> bool + Send + Sync>;
 
 /// A run that others follow.
 struct SharedFlight<V> {
+    /// The followers stay with it when another call leads.
+    state: watch::Sender<FlightState<V>>,
+    leader: u64,
     is_gone: IsGone,
     /// When it has taken longer than its candidates may.
     overdue_at: Instant,
-    landed: watch::Receiver<Option<Landed<V>>>,
 }
 
-// Not derived: a result need not be `Clone`.
-impl<V> Clone for SharedFlight<V> {
-    fn clone(&self) -> Self {
-        let SharedFlight { is_gone, overdue_at, landed } = self;
-        SharedFlight { is_gone: is_gone.clone(), overdue_at: *overdue_at, landed: landed.clone() }
-    }
-}
-
-/// What a run came to, and how long it might have taken.
-struct Landed<V> {
-    value: Arc<V>,
-    end: RunEnd,
-    time: TimeAllowed,
+enum FlightState<V> {
+    Led,
+    /// The leader ended without a result: one of the followers leads.
+    Free,
+    /// With the time that the run might have taken.
+    Landed(Arc<V>, RunEnd, TimeAllowed),
 }
 
 /// What became of a look into the shared results.
@@ -117,28 +112,29 @@ pub(super) enum Consulted<V> {
 
 /// A run, as one of those that follow it sees it.
 pub(super) struct FollowedFlight<V> {
-    flight: SharedFlight<V>,
+    state: watch::Receiver<FlightState<V>>,
+    pub leader: u64,
+    pub overdue_at: Instant,
     time: TimeAllowed,
 }
 
 impl<V: Send + Sync + 'static> FollowedFlight<V> {
-    pub fn is_same(&self, other: &Self) -> bool {
-        self.flight.landed.same_channel(&other.flight.landed)
-    }
-
-    pub fn overdue_at(&self) -> Instant {
-        self.flight.overdue_at
-    }
-
-    /// Its result. `None` if it has none for this call, or not in time: then it is worth another look. A run that ended for
-    /// want of time has none for a call that has more.
-    pub fn landed(&self, until: Instant) -> impl Future<Output = Option<Arc<V>>> + Send + 'static {
-        let (mut landed, time) = (self.flight.landed.clone(), self.time);
+    /// Waits until it is worth another look.
+    pub fn ends(&self, until: Instant) -> impl Future<Output = ()> + Send + 'static {
+        let mut state = self.state.clone();
         async move {
-            let landing = tokio::time::timeout_at(until.into(), landed.wait_for(Option::is_some)).await;
-            let landing = landing.ok()?.ok()?;
-            let is_for_us = |one: &&Landed<V>| one.end != RunEnd::TimedOut || one.time.covers(&time);
-            landing.as_ref().filter(is_for_us).map(|one| one.value.clone())
+            let end = state.wait_for(|state| !matches!(state, FlightState::Led));
+            _ = tokio::time::timeout_at(until.into(), end).await;
+        }
+    }
+
+    /// Its result, if it has one for this call. A run that ended for want of time has none for a call that has more.
+    pub fn result(&self) -> Option<Arc<V>> {
+        match &*self.state.borrow() {
+            FlightState::Landed(value, end, time) if *end != RunEnd::TimedOut || time.covers(&self.time) => {
+                Some(value.clone())
+            }
+            _ => None,
         }
     }
 }
@@ -149,6 +145,7 @@ type CacheKey = (ShareKey, TimeAllowed);
 struct Tables<V> {
     cache: ResultCache<CacheKey, V>,
     flights: HashMap<ShareKey, SharedFlight<V>>,
+    last_leader: u64,
 }
 
 /// The results that calls of one hub share.
@@ -157,7 +154,7 @@ pub struct SharedResults<V>(Arc<Mutex<Tables<V>>>);
 impl<V> Default for SharedResults<V> {
     fn default() -> Self {
         let (cache, flights) = (ResultCache::default(), HashMap::new());
-        SharedResults(Arc::new(Mutex::new(Tables { cache, flights })))
+        SharedResults(Arc::new(Mutex::new(Tables { cache, flights, last_leader: 0 })))
     }
 }
 
@@ -166,33 +163,33 @@ impl<V> SharedResults<V> {
     /// overdue is followed no more.
     pub(super) fn consult(&self, shareable: &Shareable, now: Instant, is_gone: &IsGone) -> Consulted<V> {
         let Shareable { key, cache_ttl, single_flight, time } = shareable;
-        let known = self.0.lock().flights.get(key).cloned();
-        let given_up = known.filter(|one| one.overdue_at <= now || (one.is_gone)());
-        let is_given_up = |flight: &SharedFlight<V>| {
-            given_up.as_ref().is_some_and(|one| one.landed.same_channel(&flight.landed))
-        };
+        let known =
+            self.0.lock().flights.get(key).map(|one| (one.leader, one.is_gone.clone(), one.overdue_at));
+        let is_over = known.filter(|(_, is_gone, overdue_at)| *overdue_at <= now || is_gone());
+        let given_up = is_over.map(|(leader, ..)| leader);
         let mut tables = self.0.lock();
         let expired = tables.cache.take_expired(now);
         let cached = cache_ttl.and_then(|max_age| tables.cache.fresh(&(key.clone(), *time), max_age, now));
-        let mut before = None;
-        let consulted =
-            match (cached, tables.flights.get(key).filter(|one| *single_flight && !is_given_up(one))) {
-                (Some(value), _) => Consulted::Hit(value),
-                (None, Some(flight)) => {
-                    Consulted::Follow(FollowedFlight { flight: flight.clone(), time: *time })
-                }
-                (None, None) => {
-                    let flight = single_flight.then(|| {
-                        let ((flight, landed), is_gone) = (watch::channel(None), is_gone.clone());
-                        let overdue_at = now + time.longest.min(FOREVER);
-                        before =
-                            tables.flights.insert(key.clone(), SharedFlight { is_gone, overdue_at, landed });
-                        flight
-                    });
-                    let (tables, key, time, cache_ttl) = (self.0.clone(), key.clone(), *time, *cache_ttl);
-                    Consulted::Lead(Box::new(FlightLead { tables, key, time, flight, cache_ttl }))
-                }
-            };
+        let known = tables.flights.get(key).filter(|_| *single_flight);
+        let followed = known.filter(|one| given_up != Some(one.leader) && !one.is_free());
+        let mut before = Vec::new();
+        let consulted = match (cached, followed) {
+            (Some(value), _) => Consulted::Hit(value),
+            (None, Some(SharedFlight { state, leader, overdue_at, .. })) => {
+                Consulted::Follow(FollowedFlight {
+                    state: state.subscribe(),
+                    leader: *leader,
+                    overdue_at: *overdue_at,
+                    time: *time,
+                })
+            }
+            (None, None) => {
+                let flight = single_flight
+                    .then(|| tables.lead(key, is_gone, now + time.longest.min(FOREVER), &mut before));
+                let (tables, key, time, cache_ttl) = (self.0.clone(), key.clone(), *time, *cache_ttl);
+                Consulted::Lead(Box::new(FlightLead { tables, key, time, flight, cache_ttl }))
+            }
+        };
         drop(tables);
         drop((expired, before));
         consulted
@@ -211,21 +208,53 @@ impl<V> SharedResults<V> {
     }
 }
 
-/// Held by the call that runs. Once it is dropped nobody follows it any more; without a result, for instance because the
-/// caller was cancelled, one of its followers leads.
+impl<V> SharedFlight<V> {
+    fn is_free(&self) -> bool {
+        matches!(*self.state.borrow(), FlightState::Free)
+    }
+}
+
+impl<V> Tables<V> {
+    /// Begins a flight, or goes on with one that has followers. What was there before is not dropped here.
+    fn lead(
+        &mut self,
+        key: &ShareKey,
+        is_gone: &IsGone,
+        overdue_at: Instant,
+        before: &mut Vec<SharedFlight<V>>,
+    ) -> (watch::Sender<FlightState<V>>, u64) {
+        if self.flights.len() == self.flights.capacity() {
+            // Their followers have left since.
+            let is_left = |one: &SharedFlight<V>| one.is_free() && one.state.receiver_count() == 0;
+            before.extend(self.flights.extract_if(|_, one| is_left(one)).map(|(_, one)| one));
+        }
+        self.last_leader += 1;
+        let (leader, known) = (self.last_leader, self.flights.remove(key));
+        let state =
+            known.as_ref().map_or_else(|| watch::Sender::new(FlightState::Led), |one| one.state.clone());
+        state.send_replace(FlightState::Led);
+        before.extend(known);
+        let flight = SharedFlight { state: state.clone(), leader, is_gone: is_gone.clone(), overdue_at };
+        self.flights.insert(key.clone(), flight);
+        (state, leader)
+    }
+}
+
+/// Held by the call that runs. Dropped without a result, for instance because the caller was cancelled, it lets one of the
+/// followers lead.
 pub(super) struct FlightLead<V> {
     tables: Arc<Mutex<Tables<V>>>,
     key: ShareKey,
     time: TimeAllowed,
-    /// What others may follow.
-    flight: Option<watch::Sender<Option<Landed<V>>>>,
+    /// What others may follow, and who leads it.
+    flight: Option<(watch::Sender<FlightState<V>>, u64)>,
     cache_ttl: Option<Duration>,
 }
 
 impl<V> FlightLead<V> {
-    /// Whether the result is wanted at all, so that it is worth a copy. The table follows, too.
+    /// Whether the result is wanted at all, so that it is worth a copy.
     pub fn is_wanted(&self, end: RunEnd) -> bool {
-        self.is_cached(end) || self.flight.as_ref().is_some_and(|flight| flight.receiver_count() > 1)
+        self.is_cached(end) || self.flight.as_ref().is_some_and(|(state, _)| state.receiver_count() > 0)
     }
 
     /// Whether the result is cached, so that its size has to be known.
@@ -234,34 +263,40 @@ impl<V> FlightLead<V> {
     }
 
     /// Hands the result to the followers; a success is cached too, as one of `bytes`.
-    pub fn land(self, value: V, bytes: usize, end: RunEnd, now: Instant) {
+    pub fn land(mut self, value: V, bytes: usize, end: RunEnd, now: Instant) {
         let value = Arc::new(value);
         if let Some(ttl) = self.cache_ttl.filter(|_| end == RunEnd::Success) {
             let key = (self.key.clone(), self.time);
             let gone = self.tables.lock().cache.put(&key, ttl, now, value.clone(), bytes);
             drop(gone);
         }
-        self.leave();
-        if let Some(flight) = &self.flight {
-            flight.send_replace(Some(Landed { value, end, time: self.time }));
-        }
+        let landed = FlightState::Landed(value, end, self.time);
+        self.end(Some(landed));
     }
 
-    /// Calls that come from now on do not follow.
-    fn leave(&self) {
-        let Some(own) = &self.flight else { return };
+    /// Without a result the flight stays for its followers. One that was given up is led by another call.
+    fn end(&mut self, landed: Option<FlightState<V>>) {
+        let Some((state, leader)) = self.flight.take() else { return };
         let mut tables = self.tables.lock();
-        let is_own =
-            tables.flights.get(&self.key).is_some_and(|one| one.landed.same_channel(&own.subscribe()));
-        let ended = if is_own { tables.flights.remove(&self.key) } else { None };
+        if tables.flights.get(&self.key).is_none_or(|one| one.leader != leader) {
+            return;
+        }
+        let is_left = landed.is_some() || state.receiver_count() == 0;
+        let ended = if is_left { tables.flights.remove(&self.key) } else { None };
+        if landed.is_none() {
+            state.send_replace(FlightState::Free);
+        }
         drop(tables);
         drop(ended);
+        if let Some(landed) = landed {
+            state.send_replace(landed);
+        }
     }
 }
 
 impl<V> Drop for FlightLead<V> {
     fn drop(&mut self) {
-        self.leave();
+        self.end(None);
     }
 }
 
