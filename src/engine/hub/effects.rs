@@ -57,13 +57,7 @@ pub(super) const MOST_DEFINITIONS: usize = 10_000;
 pub struct CallRecord {
     pub run: String,
     pub call: String,
-    ticket: Arc<OccurrenceTicket>,
-}
-
-impl CallRecord {
-    pub fn new(run: &str, call: String, ticket: Arc<OccurrenceTicket>) -> Self {
-        CallRecord { run: run.to_owned(), call, ticket }
-    }
+    pub ticket: Arc<OccurrenceTicket>,
 }
 
 /// The call that is recorded, as its caller asked for it.
@@ -182,15 +176,11 @@ impl EffectRecorder {
 
 /// The rows of a run of candidates that is over, to be written.
 pub struct EndedRows {
-    recorder: Arc<EffectRecorder>,
-    ends: Vec<EffectEnd>,
+    pub(super) recorder: Arc<EffectRecorder>,
+    pub(super) ends: Vec<EffectEnd>,
 }
 
 impl EndedRows {
-    pub(super) fn new(recorder: Arc<EffectRecorder>, ends: Vec<EffectEnd>) -> Self {
-        EndedRows { recorder, ends }
-    }
-
     /// Writes how the attempts ended, and in a run what the call gave; `result` is asked only if it is kept.
     pub fn write(self, has_succeeded: bool, result: impl FnOnce() -> Option<Value>) {
         let EndedRows { recorder, ends } = self;

@@ -37,6 +37,12 @@ impl Hub {
         let _ = self.recording.path.set(path.to_owned());
     }
 
+    /// Notes that the store is in this file but cannot be used.
+    pub fn go_without_store(&self, path: &std::path::Path) {
+        self.record_in(&real_place(path));
+        self.has_no_store.store(true, Ordering::Relaxed);
+    }
+
     /// Whether the ledger was needed so far.
     pub fn has_ledger(&self) -> bool {
         self.recording.ledger.get().is_some()
@@ -149,7 +155,7 @@ impl PlannedRun {
         self.has_waited_for_lock = recorder.waits_for_lock();
         let rows = recorder.take_rows();
         let ends = rows.into_iter().map(|(slot, id)| self.end_of(slot, id, error(slot))).collect();
-        Some(EndedRows::new(recorder, ends))
+        Some(EndedRows { recorder, ends })
     }
 
     fn end_of(&self, slot: usize, id: String, error: Option<&HubError>) -> EffectEnd {
@@ -178,13 +184,5 @@ impl PlannedRun {
             (Fate::TimedOut, _) => unknown("it timed out"),
             _ => unknown("it was cancelled"),
         }
-    }
-}
-
-impl Hub {
-    /// Notes that the store is in this file but cannot be used.
-    pub fn go_without_store(&self, path: &std::path::Path) {
-        self.record_in(&real_place(path));
-        self.has_no_store.store(true, Ordering::Relaxed);
     }
 }

@@ -109,7 +109,9 @@ impl CallPlan {
         let Some(NumberedCall { ticket, .. }) = &self.number else { return };
         self.recall = match memory {
             Err(why) => RecallState::Refused(not_recalled(&tool, &run, &why)),
-            Ok(RunMemory::New(call)) => RecallState::Record(CallRecord::new(&run, call, ticket.clone())),
+            Ok(RunMemory::New(call)) => {
+                RecallState::Record(CallRecord { run: run.to_string(), call, ticket: ticket.clone() })
+            }
             Ok(RunMemory::Over(result) | RunMemory::Answered(_, result) | RunMemory::Settled(_, result)) => {
                 ticket.end();
                 RecallState::Over(result)

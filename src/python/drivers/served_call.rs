@@ -65,10 +65,19 @@ pub async fn call(
     let (answer, mut answered) = oneshot::channel();
     let link = Arc::new(CallLink::default());
     let name = tool.spec.name.clone();
-    let order = CallOrder { tool, args: args.clone(), ctx: ctx.clone(), answer, link: link.clone() };
+    let call = ServedCall {
+        tool,
+        args: Mutex::new(Some(args.clone())),
+        ctx: ctx.clone(),
+        permits: Mutex::default(),
+        answer: Mutex::new(Some(answer)),
+        link: link.clone(),
+        abandoned: Mutex::default(),
+        given_up: Arc::default(),
+    };
     let mut guard = CallGuard { place: place.clone(), link, is_over: false };
     let on = place.clone();
-    place.push(Mail::Run(Box::new(move |bridge| start(bridge, &on, order))));
+    place.push(Mail::Run(Box::new(move |bridge| start(bridge, &on, call))));
     let ended = tokio::select! {
         biased;
         ended = &mut answered => ended,
@@ -140,61 +149,32 @@ impl Drop for CallGuard {
     }
 }
 
-/// A call on its way to the loop.
-struct CallOrder {
-    tool: Arc<Callable>,
-    args: Arguments,
-    ctx: CallContext,
-    answer: oneshot::Sender<Answer>,
-    link: Arc<CallLink>,
-}
-
 /// On the loop: makes the task.
-fn start(bridge: &Bound<'_, LoopBridge>, place: &ServedLoop, order: CallOrder) {
+fn start(bridge: &Bound<'_, LoopBridge>, place: &ServedLoop, call: ServedCall) {
     static RUN: Imported = Imported::new("toolhub._served_call", "run");
     let py = bridge.py();
-    let CallOrder { tool, args, ctx, answer, link } = order;
-    if link.is_cancelled.load(Ordering::Acquire) {
-        let _ = answer.send(Err(cancelled(&tool.spec.name)));
-        return;
+    if call.link.is_cancelled.load(Ordering::Acquire) {
+        return call.finish(Err(cancelled(&call.tool.spec.name)));
     }
-    let permits = ctx.permits.as_ref().and_then(Weak::upgrade);
-    let lender = lender_of(&permits);
-    let given_up = Arc::new(GivenUp::default());
-    let scope = CallScope::new(&ctx, given_up.clone());
-    let called = tool.clone();
     let made = (|| {
         let context = place.context(py)?;
-        let outer = ctx.on_tape.as_ref().and_then(|outer| outer.downcast_ref::<OuterCall>()).cloned();
-        let around = CallsAround::default().lending(lender).recorded_in(outer);
+        let permits = call.ctx.permits.as_ref().and_then(Weak::upgrade);
+        let outer = call.ctx.on_tape.as_ref().and_then(|outer| outer.downcast_ref::<OuterCall>()).cloned();
+        let around = CallsAround::default().lending(lender_of(&permits)).recorded_in(outer);
+        *call.permits.lock() = permits;
         call_context::enter(&context, call_context::hold(py, around)?)?;
-        scope.enter(&context)?;
-        telemetry::enter_span(&context, &ctx.extras.meta)?;
-        let call = ServedCall {
-            tool,
-            args: Mutex::new(Some(args)),
-            ctx,
-            permits: Mutex::new(permits),
-            answer: Mutex::new(Some(answer)),
-            link: link.clone(),
-            abandoned: Mutex::default(),
-            given_up,
-        };
+        CallScope::new(&call.ctx, call.given_up.clone()).enter(&context)?;
+        telemetry::enter_span(&context, &call.ctx.extras.meta)?;
         let call = Bound::new(py, call)?;
-        let task = bridge.get().create_task_in(py, RUN.get(py)?.call1((&call,))?, context.unbind());
-        PyResult::Ok((call, task))
-    })();
-    match made {
-        Ok((call, Ok(task))) => {
-            // A task that started eagerly may be over already.
-            if call.get().answer.lock().is_some() {
-                *link.running.lock() = Some((task.unbind(), call.unbind()));
-            }
+        let task = bridge.get().create_task_in(py, RUN.get(py)?.call1((&call,))?, context.unbind())?;
+        // A task that started eagerly may be over already.
+        if call.get().answer.lock().is_some() {
+            *call.get().link.running.lock() = Some((task.unbind(), call.clone().unbind()));
         }
-        Ok((call, Err(error))) => call.get().finish(Err(called.raised(py, &error))),
-        // The driver learns of it, because the sender of the answer is dropped.
-        Err(error) => error.write_unraisable(py, Some(bridge.as_any())),
-    }
+        PyResult::Ok(())
+    })();
+    // The driver learns of an error, because the sender of the answer is dropped.
+    show_unraisable(made, bridge.as_any());
 }
 
 /// What calls inside the tool may borrow: the slots of this one.
