@@ -35,7 +35,8 @@ pub(super) fn is_stop(c: char) -> bool {
 
 /// Stops that need no space after them and have no other use.
 fn is_full_stop(c: char) -> bool {
-    "。！？；…｡‼⁇⁈⁉।॥۔։።។။".contains(c)
+    // Most characters of a Chinese text are none.
+    !('\u{4e00}'..='\u{9fff}').contains(&c) && "。！？；…｡‼⁇⁈⁉।॥۔։።។။".contains(c)
 }
 
 fn is_quote(c: char) -> bool {
