@@ -2,6 +2,7 @@
 
 from inspect import isawaitable
 from types import CoroutineType
+from typing import Any
 
 from . import _core
 
@@ -9,7 +10,7 @@ from . import _core
 async def run(call: "_core.ServedCall") -> None:
     """Call the tool, and answer the client. The tool's errors are answers too."""
     try:
-        value = call.begin()
+        value: Any = call.begin()
         if isinstance(value, _core.ThreadCall):
             value = await value
             is_awaited = isinstance(value, CoroutineType)
