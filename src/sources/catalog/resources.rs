@@ -253,7 +253,7 @@ pub(super) async fn ask_server(
     let member = query.answered_by();
     match answer.get(member).is_some_and(|value| value.is_array() || value.is_object()) {
         true => Ok(answer),
-        false => Err(protocol(format!("{} of '{}': it has no '{member}'", query.method(), clip(key)))),
+        false => Err(protocol(format!("{} of '{}': it has no '{member}'", query.method(), clip(key)).into())),
     }
 }
 

@@ -13,6 +13,7 @@ use serde_json::{Map, Value, json};
 use std::sync::Arc;
 use toolhub_protocol::Era;
 use toolhub_registry::schema::ResultSchema;
+use toolhub_text::message;
 use toolhub_text::secret::{is_secret_name, speaks_of_secret};
 use toolhub_types::error::{ErrorKind, HubError, Outcome, clip};
 use toolhub_types::tool::{AskCaller, QuestionAnswer, RoundQuestion, ServerRound};
@@ -95,7 +96,7 @@ pub fn resumed(server: &Server, era: Era, begun: &ServerRound) -> Result<InputRe
     if era == Era::Modern && begun.server == *server.id() {
         return Ok((begun.requests.clone(), Some(begun.state.clone())));
     }
-    let text = format!(
+    let text = message!(
         "The request was begun on server '{}', which cannot continue it here; send it again without 'requestState'.",
         begun.server
     );
@@ -104,11 +105,12 @@ pub fn resumed(server: &Server, era: Era, begun: &ServerRound) -> Result<InputRe
 
 fn given(server: &Server, tool: &str, method: &str, answer: QuestionAnswer) -> Result<Value, HubError> {
     answer.map_err(|(_, why)| {
-        let text = format!(
-            "Tool '{}' on server '{}' needs input that this hub cannot give ({}: {why}).",
+        let text = message!(
+            "Tool '{}' on server '{}' needs input that this hub cannot give ({}: {}).",
             clip(tool),
             server.id(),
             clean(method, 60),
+            why,
         );
         HubError::new(ErrorKind::NotAllowed, text)
     })

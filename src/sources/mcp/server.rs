@@ -44,6 +44,7 @@ use tokio::task::JoinSet;
 use tokio::time::timeout;
 use tokio_util::sync::CancellationToken;
 use toolhub_store::tape;
+use toolhub_text::message;
 use toolhub_types::error::{ErrorKind, HubError, Outcome, clip};
 use toolhub_types::model::Effects;
 use toolhub_types::tool::BoxFuture;
@@ -100,12 +101,6 @@ struct Life {
 struct ConnectAttempt {
     outcome: Shared<BoxFuture<'static, Result<Arc<Connection>, HubError>>>,
     task: JoinSet<()>,
-}
-
-/// A replay opens no connection, whatever asks for one.
-fn not_started(server: &str) -> HubError {
-    let text = format!("Server '{}' is not started: calls are replayed from a cassette.", clip(server));
-    HubError::new(ErrorKind::Connect, text).with_outcome(Outcome::NotSent)
 }
 
 impl Server {
@@ -286,8 +281,10 @@ impl Server {
         reason: ConnectReason,
         patience: Option<Duration>,
     ) -> Result<Arc<Connection>, HubError> {
+        // A replay opens no connection, whatever asks for one.
         if tape::is_replaying() {
-            return Err(not_started(self.id()));
+            let text = message!("Server '{}' is not started: calls are replayed from a cassette.", self.id());
+            return Err(HubError::new(ErrorKind::Connect, text));
         }
         self.end_lost();
         let now = Instant::now();
@@ -312,7 +309,10 @@ impl Server {
         let outcome = attempt.map_err(|unavailable| self.unavailable(unavailable))?.await;
         outcome.map_err(|error| match reason {
             ConnectReason::User => error,
-            ConnectReason::Call | ConnectReason::List => self.auto_connect_failed(error),
+            ConnectReason::Call | ConnectReason::List => {
+                let message = message!("Auto-connect failed for server '{}': {}", clip(self.id()), error);
+                HubError { message, ..error }
+            }
         })
     }
 
@@ -467,58 +467,62 @@ impl Server {
         true
     }
 
-    fn auto_connect_failed(&self, error: HubError) -> HubError {
-        let message = format!("Auto-connect failed for server '{}': {}", clip(self.id()), error.message);
-        HubError { message: message.into(), ..error }
-    }
-
-    /// Nothing was tried for this call: the sentence reports the last failure, and when the next try is.
-    fn backing_off(&self, wait: f64, failures: u32, last: ConnectFailure) -> HubError {
-        let id = clip(self.id());
-        let ConnectFailure { error, at, lived } = last;
-        let (ago, why) = (at.elapsed().as_secs_f64(), &error.message);
-        match lived {
-            None => {
-                let text = format!(
-                    "Auto-connect failed for server '{id}': {why} (attempt {failures} in a row, {ago:.1} s ago; not tried again yet, the next try is in {wait:.1} s)"
-                );
-                HubError { message: text.into(), ..error }
-            }
-            Some(lived) => {
-                let text = format!(
-                    "Server '{id}' was lost {:.1} s after it was connected: {why} (failure {failures} in a row, {ago:.1} s ago; not connected again yet, the next try is in {wait:.1} s)",
-                    lived.as_secs_f64()
-                );
-                HubError::new(ErrorKind::Connect, text)
-            }
-        }
-    }
-
+    /// The error of a call for which nothing was tried. During back-off it reports the last failure, and when the next try is.
     fn unavailable(&self, why: Unavailable) -> HubError {
-        match why {
+        let id = clip(self.id());
+        let shown = |time: Duration| format!("{:.1}", time.as_secs_f64());
+        let new = |kind, text| HubError::new(kind, text);
+        let (wait, error) = match why {
             Unavailable::Closed => {
-                let text = format!("Server '{}' is closed; add it again to use it.", self.id());
-                HubError::new(ErrorKind::Closed, text).with_outcome(Outcome::NotSent)
+                (None, new(ErrorKind::Closed, message!("Server '{}' is closed; add it again to use it.", id)))
             }
             Unavailable::Disabled => {
-                let text = format!("Server '{}' is disabled in its configuration.", self.id());
-                HubError::new(ErrorKind::NotAllowed, text)
+                let text = message!("Server '{}' is disabled in its configuration.", id);
+                (None, new(ErrorKind::NotAllowed, text))
             }
             Unavailable::BackingOff { wait, failures, last } => {
-                let wait = wait.as_secs_f64();
-                let error = self.backing_off(wait, failures, *last);
-                HubError { retry_after: Some(wait), ..error }.with_outcome(Outcome::NotSent)
+                let ConnectFailure { error, at, lived } = *last;
+                let ago = shown(at.elapsed());
+                let error = match lived.map(shown) {
+                    None => {
+                        let message = message!(
+                            "Auto-connect failed for server '{}': {} (attempt {} in a row, {} s ago; not tried again yet, the next try is in {} s)",
+                            id,
+                            error,
+                            failures,
+                            ago,
+                            shown(wait)
+                        );
+                        HubError { message, ..error }
+                    }
+                    Some(lived) => new(
+                        ErrorKind::Connect,
+                        message!(
+                            "Server '{}' was lost {} s after it was connected: {} (failure {} in a row, {} s ago; not connected again yet, the next try is in {} s)",
+                            id,
+                            lived,
+                            error,
+                            failures,
+                            ago,
+                            shown(wait)
+                        ),
+                    ),
+                };
+                (Some(wait), error)
             }
             Unavailable::ListedOften { wait } => {
-                let (within, wait) = (LIST_STARTS_WITHIN.as_secs(), wait.as_secs_f64());
-                let text = format!(
-                    "Server '{}' was started {MOST_LIST_STARTS} times in {within} s for its list alone; without a call it is started again in {wait:.1} s.",
-                    self.id()
+                let text = message!(
+                    "Server '{}' was started {} times in {} s for its list alone; without a call it is started again in {} s.",
+                    id,
+                    MOST_LIST_STARTS,
+                    LIST_STARTS_WITHIN.as_secs(),
+                    shown(wait)
                 );
-                let error = HubError::new(ErrorKind::Connect, text).with_outcome(Outcome::NotSent);
-                HubError { retry_after: Some(wait), ..error }
+                (Some(wait), new(ErrorKind::Connect, text))
             }
-        }
+        };
+        let retry_after = wait.map(|wait| wait.as_secs_f64()).or(error.retry_after);
+        HubError { retry_after, ..error }.with_outcome(Outcome::NotSent)
     }
 }
 

@@ -5,9 +5,11 @@ use crate::mcp::protocol::Era;
 use crate::mcp::questions::{self, InputRequests};
 use serde_json::value::RawValue;
 use serde_json::{Map, Value};
+use std::fmt;
 use std::sync::Arc;
 use toolhub_registry::schema::ResultSchema;
 use toolhub_text::invisible::error_line;
+use toolhub_text::message;
 use toolhub_text::message::Message;
 use toolhub_types::aside;
 use toolhub_types::error::{ErrorContent, ErrorKind, HubError, Outcome, clip};
@@ -32,9 +34,9 @@ const RESULTS: [&str; 3] = ["content", "structuredContent", "task"];
 /// nobody knows may be one, in either era.
 pub fn answer(tool: &str, raw: Box<RawValue>, era: Era, keep_raw: bool) -> Result<CallAnswer, HubError> {
     let value: Value = serde_json::from_str(raw.get())
-        .map_err(|error| unreadable(format!("the answer of '{}': {error}", clip(tool))))?;
+        .map_err(|error| unreadable(message!("the answer of '{}': {}", clip(tool), error)))?;
     let Value::Object(mut map) = value else {
-        return Err(unreadable(format!("the answer of '{}' is not an object", clip(tool))));
+        return Err(unreadable(message!("the answer of '{}' is not an object", clip(tool))));
     };
     let kind = map.get("resultType").filter(|kind| !kind.is_null()).cloned();
     match (era, kind.as_ref().map(|kind| kind.as_str().unwrap_or_default())) {
@@ -43,7 +45,7 @@ pub fn answer(tool: &str, raw: Box<RawValue>, era: Era, keep_raw: bool) -> Resul
             let asked = questions::requested(&mut map);
             // The same request once more would be a second call.
             if asked.0.is_empty() && asked.1.is_none() {
-                return Err(unreadable(format!(
+                return Err(unreadable(message!(
                     "'{}' asks for input and does not say for which",
                     clip(tool)
                 )));
@@ -55,8 +57,8 @@ pub fn answer(tool: &str, raw: Box<RawValue>, era: Era, keep_raw: bool) -> Resul
         (Era::Legacy, Some("input_required" | "task"))
             if RESULTS.iter().any(|member| map.contains_key(*member)) => {}
         (_, Some(unknown)) => {
-            let text = format!("the answer of '{}' is of the unknown type '{}'", clip(tool), clip(unknown));
-            return Err(unreadable(text));
+            let what = message!("the answer of '{}' is of the unknown type '{}'", clip(tool), clip(unknown));
+            return Err(unreadable(what));
         }
     }
     // The older protocol has the task inside, and no word for it outside.
@@ -77,13 +79,13 @@ pub fn finished(
     let content = match map.remove("content") {
         None | Some(Value::Null) => Vec::new(),
         Some(Value::Array(blocks)) => blocks,
-        Some(_) => return Err(unreadable(format!("the content of '{}' is not a list", clip(tool)))),
+        Some(_) => return Err(unreadable(message!("the content of '{}' is not a list", clip(tool)))),
     };
     let structured = map.remove("structuredContent").filter(|value| !value.is_null());
     let has_failed = match map.get("isError") {
         None | Some(Value::Null) => false,
         Some(Value::Bool(has_failed)) => *has_failed,
-        Some(_) => return Err(unreadable(format!("'isError' of '{}' is not true or false", clip(tool)))),
+        Some(_) => return Err(unreadable(message!("'isError' of '{}' is not true or false", clip(tool)))),
     };
     if has_failed {
         let message = reported(tool, &content, structured.as_ref());
@@ -141,26 +143,30 @@ fn is_text_of(text: &str, value: &Value) -> bool {
 }
 
 /// The tool ran and says that it failed; what it says is its text.
-fn reported(tool: &str, content: &[Value], structured: Option<&Value>) -> String {
+fn reported(tool: &str, content: &[Value], structured: Option<&Value>) -> Message {
     let texts: Vec<&str> = content.iter().filter_map(|block| block.get("text")?.as_str()).collect();
-    let message = match (texts.is_empty(), structured) {
-        (false, _) => error_line(&texts.join("\n"), MAX_REPORTED),
-        (true, Some(value)) => error_line(&value.to_string(), MAX_REPORTED),
-        (true, None) => String::new(),
+    let said = match structured {
+        Some(value) if texts.is_empty() => value.to_string(),
+        _ => texts.join("\n"),
     };
-    match message.as_str() {
-        "" => format!("Tool '{}' reported an error without saying which.", clip(tool)),
-        _ => message,
+    match error_line(&said, MAX_REPORTED) {
+        none if none.is_empty() => message!("Tool '{}' reported an error without saying which.", clip(tool)),
+        said => said.into(),
     }
 }
 
 /// The error of an answer to a call that cannot be read: the tool may have run.
-pub fn unreadable(what: String) -> HubError {
+pub fn unreadable(what: Message) -> HubError {
     protocol(what).with_outcome(Outcome::Unknown)
 }
 
-pub fn protocol(what: String) -> HubError {
-    HubError::new(ErrorKind::Protocol, format!("Failed to parse MCP response: {what}"))
+/// The error of an answer that cannot be read. `to`: what was asked.
+pub fn wrong_answer(to: impl fmt::Display, why: impl Into<Message>) -> HubError {
+    protocol(message!("{}: {}", to, why.into()))
+}
+
+pub fn protocol(what: Message) -> HubError {
+    HubError::new(ErrorKind::Protocol, message!("Failed to parse MCP response: {}", what))
 }
 
 /// What is wrong with a value that a server sent, by a schema of the server, and the value itself. The check must not delay other

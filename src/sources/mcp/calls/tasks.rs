@@ -10,7 +10,7 @@
 
 use crate::mcp::backoff;
 use crate::mcp::connection::{Connection, RequestExtras};
-use crate::mcp::convert::{finished, protocol, unreadable};
+use crate::mcp::convert::{finished, unreadable, wrong_answer};
 use crate::mcp::inbox::CallOwner;
 use crate::mcp::message::Params;
 use crate::mcp::proof;
@@ -21,6 +21,7 @@ use serde_json::{Map, Value};
 use std::collections::HashSet;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
+use toolhub_text::message;
 use toolhub_types::error::{ErrorKind, HubError, Outcome, clip};
 use toolhub_types::model::ToolOutput;
 use toolhub_types::tool::CallContext;
@@ -54,7 +55,7 @@ pub async fn finish(
     ctx: &CallContext,
 ) -> Result<ToolOutput, HubError> {
     let id = seed.get("taskId").and_then(Value::as_str);
-    let id = id.ok_or_else(|| unreadable(format!("the task of '{}' has no id", clip(tool))))?;
+    let id = id.ok_or_else(|| unreadable(message!("the task of '{}' has no id", clip(tool))))?;
     if let Some(on_task) = &ctx.extras.on_task {
         on_task();
     }
@@ -128,8 +129,8 @@ impl Followed<'_> {
         if task.get("taskId").and_then(Value::as_str) == Some(self.id) {
             return Ok(());
         }
-        let text = format!("tasks/get of '{}': the answer does not have the id of the task", clip(self.tool));
-        Err(unreadable(text))
+        let name = clip(self.tool);
+        Err(unreadable(message!("tasks/get of '{}': the answer does not have the id of the task", name)))
     }
 
     fn output(&self, result: Option<Value>) -> Result<ToolOutput, HubError> {
@@ -139,7 +140,7 @@ impl Followed<'_> {
                 let raw = self.ctx.extras.keep_raw.then(|| serde_json::value::to_raw_value(&result).ok());
                 finished(self.tool, result, raw.flatten().map(Arc::from))
             }
-            _ => Err(unreadable(format!("the task of '{}' ended without a result", clip(self.tool)))),
+            _ => Err(unreadable(message!("the task of '{}' ended without a result", clip(self.tool)))),
         }
     }
 
@@ -154,9 +155,10 @@ impl Followed<'_> {
         }
         self.answered.extend(new.keys().cloned());
         if self.answered.len() > QUESTIONS {
-            let text = format!(
-                "The task of tool '{}' asked more than {QUESTIONS} questions and was abandoned.",
-                clip(self.tool)
+            let text = message!(
+                "The task of tool '{}' asked more than {} questions and was abandoned.",
+                clip(self.tool),
+                QUESTIONS
             );
             return Err(HubError::new(ErrorKind::Limit, text).with_outcome(Outcome::Unknown));
         }
@@ -201,12 +203,13 @@ impl Followed<'_> {
         let owner = CallOwner { log: None, ..CallOwner::of(&self.ctx.extras) };
         let extras = RequestExtras { owner, ..named(self.id) };
         let raw = self.connection.request(method, params, extras).await?;
-        let task = serde_json::from_str(raw.get()).map_err(|error| protocol(format!("{method}: {error}")))?;
+        let task =
+            serde_json::from_str(raw.get()).map_err(|error| wrong_answer(method, error.to_string()))?;
         Ok((task, self.connection.server().era))
     }
 
     fn expired(&self, task: &Value) -> HubError {
-        let text = format!(
+        let text = message!(
             "The task of tool '{}' on server '{}' did not end within the {} s that the server keeps it.",
             clip(self.tool),
             self.server.id(),
@@ -241,13 +244,13 @@ fn lifetime(task: &Value) -> Duration {
 fn failed(tool: &str, end: &str, task: &Value) -> HubError {
     let error = task.get("error");
     let detail = error.and_then(|error| error.get("message")).or_else(|| task.get("statusMessage"));
-    let detail =
-        detail.and_then(Value::as_str).map(|text| format!(": {}", clean(text, 2000))).unwrap_or_default();
-    let text = format!(
-        "The task of tool '{}' {}{detail}",
-        clip(tool),
-        if end == "failed" { "failed" } else { "was cancelled by the server" }
-    );
+    let detail = detail.and_then(Value::as_str).map(|text| clean(text, 2000));
+    let text = match (end, detail) {
+        ("failed", Some(why)) => message!("The task of tool '{}' failed: {}", clip(tool), why),
+        ("failed", None) => message!("The task of tool '{}' failed", clip(tool)),
+        (_, Some(why)) => message!("The task of tool '{}' was cancelled by the server: {}", clip(tool), why),
+        (_, None) => message!("The task of tool '{}' was cancelled by the server", clip(tool)),
+    };
     let code = error.and_then(|error| error.get("code")).and_then(Value::as_i64);
     let kind = if code.is_some() { ErrorKind::Rpc } else { ErrorKind::ToolError };
     let reported = proof::of_report(error.and_then(|error| error.get("data")));

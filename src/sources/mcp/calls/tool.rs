@@ -9,12 +9,13 @@ use crate::mcp::server::Server;
 use crate::mcp::tool_list::{Listed, ListedBy};
 use crate::mcp::{backoff, proof, tasks};
 use serde_json::{Map, Value, json};
-use std::fmt;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 use toolhub_protocol::Era;
 use toolhub_protocol::param_headers;
 use toolhub_registry::schema::{ArgumentSchema, ResultSchema};
+use toolhub_text::message;
+use toolhub_text::message::Message;
 use toolhub_types::aside::heavy;
 use toolhub_types::error::{ErrorKind, HubError, Outcome, clip};
 use toolhub_types::model::{Arguments, BoundValue, CheckOptions, Fitting, ToolOutput, ToolSpec, Unchecked};
@@ -194,10 +195,8 @@ impl ServerCall<'_> {
                 }
             }
         }
-        let text = format!(
-            "Tool '{}' asked for more input {ROUNDS} times and was abandoned.",
-            clip(&self.tool.spec.name)
-        );
+        let name = clip(&self.tool.spec.name);
+        let text = message!("Tool '{}' asked for more input {} times and was abandoned.", name, ROUNDS);
         Err(begun(HubError::new(ErrorKind::Limit, text)))
     }
 
@@ -228,7 +227,7 @@ impl ServerCall<'_> {
     /// and does not demand it. Nobody has answered anything in between, so for a tool that may act it is a repetition like any
     /// other.
     fn asks_nothing(&self) -> HubError {
-        let text = format!(
+        let text = message!(
             "Tool '{}' on server '{}' asked to be called again without asking for input; it may have run, so it is not called twice.",
             clip(&self.tool.spec.name),
             self.server.id()
@@ -264,18 +263,18 @@ impl ServerCall<'_> {
     /// What breaks the tool's own promise does not pass as a good answer.
     async fn checked(&self, mut output: ToolOutput) -> Result<ToolOutput, HubError> {
         // Whether the tool did what it should have done is not known then either.
-        let broken = |why: &dyn fmt::Display| {
+        let broken = |why: Message| {
             let name = clip(&self.tool.spec.name);
-            let text = format!("The result of '{name}' does not match the tool's output schema: {why}.");
+            let text = message!("The result of '{}' does not match the tool's output schema: {}.", name, why);
             Err(begun(HubError::new(ErrorKind::Protocol, text)))
         };
         if let Some(schema) = &self.tool.result {
             let Some(structured) = output.structured.take() else {
-                return broken(&"structured content is missing");
+                return broken(message!("structured content is missing"));
             };
             let (structured, violations) = convert::violations(schema, structured).await;
             if let Some(violations) = violations {
-                return broken(&violations);
+                return broken(violations);
             }
             output.structured = Some(structured);
         }
@@ -341,30 +340,30 @@ impl ServerCall<'_> {
         if error.kind != ErrorKind::Connect {
             return error;
         }
-        let message = format!("Server '{}' cannot be reached: {}", self.server.id(), error.message);
-        HubError { message: message.into(), ..error }
+        let message = message!("Server '{}' cannot be reached: {}", self.server.id(), error);
+        HubError { message, ..error }
     }
 
     /// The caller learns on which server it was and whether it may have run.
     fn explained(&self, error: HubError) -> HubError {
         if let Some(status) = error.status.filter(|_| refuses_session(&error)) {
-            let text = format!(
-                "HTTP request failed with status {status}: server '{}' refused the session of the call, and a new one too",
+            let message = message!(
+                "HTTP request failed with status {}: server '{}' refused the session of the call, and a new one too",
+                status,
                 self.server.id()
             );
-            return HubError { kind: ErrorKind::Http, message: text.into(), ..error };
+            return HubError { kind: ErrorKind::Http, message, ..error };
         }
-        let lost = matches!(error.kind, ErrorKind::Closed) && error.outcome == Outcome::Unknown;
-        if !lost {
+        if error.kind != ErrorKind::Closed || error.outcome != Outcome::Unknown {
             return error;
         }
-        let message = format!(
+        let message = message!(
             "{} (tool '{}' on server '{}' may have run: the outcome is unknown)",
-            error.message,
+            error,
             clip(&self.tool.spec.name),
             self.server.id()
         );
-        HubError { message: message.into(), ..error }
+        HubError { message, ..error }
     }
 }
 
@@ -443,7 +442,7 @@ impl Tool for McpTool {
                 biased;
                 // Dropping the run withdraws the request or tells the server.
                 _ = ctx.cancel.cancelled() => {
-                    let text = format!("Tool '{}' was cancelled.", clip(&self.spec.name));
+                    let text = message!("Tool '{}' was cancelled.", clip(&self.spec.name));
                     Err(HubError::new(ErrorKind::Cancelled, text))
                 }
                 output = self.run(args, ctx) => output,

@@ -1,7 +1,7 @@
 //! One live connection to a server: numbered requests, cancellation that reaches the server, the handshake of either era.
 
 use crate::mcp::callbacks::ServerCallbacks;
-use crate::mcp::convert::protocol;
+use crate::mcp::convert::{protocol, wrong_answer};
 use crate::mcp::inbox::{CallOwner, Inbox, Watched};
 use crate::mcp::message::{Identity, Params, client_info, notification};
 use crate::mcp::proof;
@@ -17,6 +17,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Duration;
 use tokio::time::timeout;
 use toolhub_protocol::{HEADER_MISMATCH, MISSING_CAPABILITY, UNSUPPORTED_VERSION};
+use toolhub_text::message;
 use toolhub_types::error::{ErrorKind, HubError, clip};
 use toolhub_types::telemetry::TraceContext;
 use toolhub_types::tool::{CallContextExtras, CancelReason, OnProgress, SentFlag};
@@ -263,16 +264,16 @@ impl Connection {
         // What is asked after a refusal is asked in the modern way again.
         let raw = answer.inspect_err(|_| self.server.era = Era::Modern)?;
         let mut greeting: Value =
-            serde_json::from_str(raw.get()).map_err(|error| protocol(format!("initialize: {error}")))?;
+            serde_json::from_str(raw.get()).map_err(|error| wrong_answer("initialize", error.to_string()))?;
         let protocol_version = take(&mut greeting, "protocolVersion");
         let Some(offered) = protocol_version.as_str() else {
-            return Err(protocol("initialize: protocolVersion is missing".into()));
+            return Err(protocol(message!("initialize: protocolVersion is missing")));
         };
         let Some(version) = LEGACY.iter().find(|version| **version == offered) else {
-            let text = format!(
-                "no common protocol version: the server speaks '{}', we speak {MODERN} and {}",
+            let text = message!(
+                "no common protocol version: the server speaks '{}', we speak {}",
                 crate::mcp::wire::clean(offered, 40),
-                LEGACY.join(", ")
+                format!("{MODERN} and {}", LEGACY.join(", "))
             );
             return Err(HubError::new(ErrorKind::Protocol, text));
         };

@@ -3,7 +3,7 @@
 //! One odd entry costs that entry. A list that does not end is cut; a cursor that comes again ends it. The notices say so.
 
 use crate::mcp::connection::{Connection, RequestExtras};
-use crate::mcp::convert::protocol;
+use crate::mcp::convert::wrong_answer;
 use crate::mcp::message::Params;
 use crate::mcp::wire::clean;
 use serde::Deserialize;
@@ -11,6 +11,7 @@ use serde_json::value::RawValue;
 use serde_json::{Map, Value};
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
+use toolhub_text::message;
 use toolhub_types::aside::heavy;
 use toolhub_types::error::HubError;
 
@@ -98,11 +99,11 @@ fn member<'a, T: Deserialize<'a>>(members: &Members<'a>, name: &str) -> Option<T
 /// The entries of a page as they came, and its other members.
 fn page<'a>(raw: &'a RawValue, list: &PagedList) -> Result<(Vec<&'a RawValue>, Members<'a>), HubError> {
     let members: Members<'a> =
-        serde_json::from_str(raw.get()).map_err(|error| protocol(format!("{}: {error}", list.method)))?;
+        serde_json::from_str(raw.get()).map_err(|error| wrong_answer(list.method, error.to_string()))?;
     let entries = match members.get(list.member).filter(|raw| raw.get() != "null") {
         None => Vec::new(),
         Some(entries) => serde_json::from_str(entries.get())
-            .map_err(|_| protocol(format!("{}: '{}' is not a list", list.method, list.member)))?,
+            .map_err(|_| wrong_answer(list.method, message!("'{}' is not a list", list.member)))?,
     };
     Ok((entries, members))
 }

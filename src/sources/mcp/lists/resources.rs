@@ -2,7 +2,7 @@
 //! read on request and subscribed to, in both eras.
 
 use crate::mcp::connection::{Connection, RequestExtras};
-use crate::mcp::convert::protocol;
+use crate::mcp::convert::wrong_answer;
 use crate::mcp::message::Params;
 use crate::mcp::pages::{self, Fetched, PagedList};
 use crate::mcp::protocol::Era;
@@ -17,6 +17,8 @@ use std::sync::{Arc, Weak};
 use tokio::sync::Notify;
 use toolhub_engine::offers::OfferSignals;
 use toolhub_protocol::METHOD_NOT_FOUND;
+use toolhub_text::message;
+use toolhub_text::message::Message;
 use toolhub_types::aside::heavy;
 use toolhub_types::error::{ErrorKind, HubError, Outcome, clip};
 use toolhub_types::model::ChangedOffer;
@@ -149,8 +151,8 @@ pub fn check_uri(server: &Server, uri: &str) -> Result<(), HubError> {
     if reqwest::Url::parse(uri).is_ok() || is_listed() {
         return Ok(());
     }
-    let text = format!("'{}' is not a URI: it needs a scheme, such as note://today.", clip(uri));
-    Err(HubError::new(ErrorKind::InvalidArguments, text).with_outcome(Outcome::NotSent))
+    let text = message!("'{}' is not a URI: it needs a scheme, such as note://today.", clip(uri));
+    Err(HubError::new(ErrorKind::InvalidArguments, text))
 }
 
 /// Asks about one resource or prompt on the connection of the caller, and answers what the server asks meanwhile.
@@ -186,17 +188,19 @@ async fn ask_once(
         }
         let sent = RequestExtras::of(extras, Arc::from(&*request.name));
         let raw = connection.request(request.method, params, sent).await?;
-        let wrong = |why: &str| protocol(format!("{} of '{}': {why}", request.method, clip(&request.name)));
+        let wrong =
+            |why: Message| wrong_answer(format_args!("{} of '{}'", request.method, clip(&request.name)), why);
         let read = heavy(raw.get().len(), || serde_json::from_str(raw.get()));
-        let answer: Value = read.map_err(|error: serde_json::Error| wrong(&error.to_string()))?;
-        let Value::Object(mut answer) = answer else { return Err(wrong("it is not an object")) };
+        let answer: Value = read.map_err(|error: serde_json::Error| wrong(error.to_string().into()))?;
+        let Value::Object(mut answer) = answer else { return Err(wrong(message!("it is not an object"))) };
         match answer.get("resultType").and_then(Value::as_str) {
             None | Some("complete") => return Ok(answer),
             Some("input_required") => asked = Some(questions::requested(&mut answer)),
-            Some(_) => return Err(wrong("its 'resultType' is unknown")),
+            Some(_) => return Err(wrong(message!("its 'resultType' is unknown"))),
         }
     }
-    let text = format!("'{}' asked for more input {ROUNDS} times and was abandoned.", clip(&request.name));
+    let name = clip(&request.name);
+    let text = message!("'{}' asked for more input {} times and was abandoned.", name, ROUNDS);
     Err(HubError::new(ErrorKind::Limit, text))
 }
 
@@ -246,13 +250,13 @@ pub struct ResourceSubscription {
 /// Subscribes to a resource. Its changes are announced from now on, also after the server was connected again.
 pub async fn subscribe(server: &Arc<Server>, uri: &str) -> Result<ResourceSubscription, HubError> {
     let connection = server.connection().await?;
-    let refused = |text: String| HubError::new(ErrorKind::NotAllowed, text).with_outcome(Outcome::NotSent);
     if server.declares("resources.subscribe") != Some(true) {
-        return Err(refused(format!("Server '{}' does not support resource subscriptions.", server.id())));
+        let text = message!("Server '{}' does not support resource subscriptions.", server.id());
+        return Err(HubError::new(ErrorKind::NotAllowed, text));
     }
     let subscriptions = &server.callbacks().subscriptions;
     let Some(is_first) = subscriptions.add(uri) else {
-        let text = format!("Too many resource subscriptions to server '{}'.", server.id());
+        let text = message!("Too many resource subscriptions to server '{}'.", server.id());
         return Err(HubError::new(ErrorKind::Limit, text).with_outcome(Outcome::NotSent));
     };
     let subscription = ResourceSubscription { server: Arc::downgrade(server), uri: uri.to_owned() };

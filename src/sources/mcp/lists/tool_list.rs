@@ -14,6 +14,7 @@ use std::time::Duration;
 use tokio::time::timeout;
 use toolhub_protocol::param_headers::{Mirrored, mirrored};
 use toolhub_text::invisible::is_invisible;
+use toolhub_text::message;
 use toolhub_types::error::{ErrorKind, HubError, NOW_KEY, shown_seconds};
 
 const MAX_TOOLS: usize = 100_000;
@@ -175,7 +176,7 @@ pub async fn fetch(connection: &Connection, limit: Duration, of_now: bool) -> Re
 
 /// The error of a list that did not come.
 pub fn unanswered(limit: Duration) -> HubError {
-    let text = format!("no answer to tools/list within {} s", shown_seconds(limit.as_secs_f64()));
+    let text = message!("no answer to tools/list within {} s", shown_seconds(limit.as_secs_f64()));
     HubError::new(ErrorKind::Timeout, text)
 }
 

@@ -3,6 +3,7 @@
 //! A message is taken apart only as far as it has to be: results stay raw text until their type is known, so one
 //! odd field never loses the rest, and nothing is parsed twice.
 
+use crate::mcp::convert::unreadable;
 use crate::mcp::id_scan::IdScan;
 use crate::mcp::proof;
 use serde_json::Value;
@@ -11,7 +12,9 @@ use std::borrow::Cow;
 use std::sync::Arc;
 use toolhub_protocol::RpcEnvelope;
 use toolhub_text::invisible::{is_invisible, visible};
-use toolhub_types::error::{ErrorKind, HubError, Outcome, UpstreamError};
+use toolhub_text::message;
+use toolhub_text::message::Message;
+use toolhub_types::error::{ErrorKind, HubError, UpstreamError};
 
 /// What a server may have sent.
 #[derive(Debug)]
@@ -115,11 +118,11 @@ fn split(value: &RawValue, found: &mut Vec<Result<Incoming, Malformed>>) {
     let text = value.get();
     if text.starts_with('[') {
         match serde_json::from_str::<Vec<&RawValue>>(text) {
-            Ok(batch) => found.extend(batch.into_iter().map(message)),
+            Ok(batch) => found.extend(batch.into_iter().map(read)),
             Err(error) => found.push(Err(Malformed::new(text, &error))),
         }
     } else {
-        found.push(message(value));
+        found.push(read(value));
     }
 }
 
@@ -128,25 +131,24 @@ fn split(value: &RawValue, found: &mut Vec<Result<Incoming, Malformed>>) {
 pub struct Malformed {
     /// The request that they answer, when they are an answer with an id of its own.
     pub id: Option<u64>,
-    pub reason: String,
+    pub reason: Message,
 }
 
 impl Malformed {
     fn new(text: &str, error: &serde_json::Error) -> Self {
         let reason = match error.is_eof() {
-            true => "the answer ends in the middle of the JSON; the server may have cut it off".to_owned(),
-            false => error.to_string(),
+            true => message!("the answer ends in the middle of the JSON; the server may have cut it off"),
+            false => error.to_string().into(),
         };
         Malformed { id: IdScan::of(text.as_bytes()).id(), reason }
     }
 
     pub fn error(&self) -> HubError {
-        HubError::new(ErrorKind::Protocol, format!("Failed to parse MCP response: {}", self.reason))
-            .with_outcome(Outcome::Unknown)
+        unreadable(self.reason.clone())
     }
 }
 
-fn message(value: &RawValue) -> Result<Incoming, Malformed> {
+fn read(value: &RawValue) -> Result<Incoming, Malformed> {
     let text = value.get();
     serde_json::from_str(text).map_err(|error| Malformed::new(text, &error)).and_then(sorted)
 }
@@ -167,7 +169,7 @@ fn sorted(envelope: RpcEnvelope<'_>) -> Result<Incoming, Malformed> {
             if id.is_none() && envelope.jsonrpc.is_none() {
                 return Err(Malformed { id: None, reason: "it is not a JSON-RPC message".into() });
             }
-            let malformed = |reason: &str| Err(Malformed { id, reason: reason.into() });
+            let malformed = |reason: &'static str| Err(Malformed { id, reason: reason.into() });
             let error = envelope.error.filter(|error| error.get() != "null");
             match (error, envelope.result) {
                 (Some(_), Some(result)) if result.get() != "null" => {
@@ -211,13 +213,15 @@ fn rpc_error(raw: &RawValue, envelope: &RpcEnvelope<'_>) -> HubError {
         Value::String(text) => (None, Some(text.clone())),
         _ => (None, None),
     };
-    let message = message.unwrap_or_else(|| "the server gave no message".into());
-    let shown = clean(&message, 2000);
-    let text = match code {
-        Some(code) => format!("MCP error: {shown} (code {code})"),
-        None => format!("MCP error: {shown}"),
+    let shown = match &message {
+        Some(message) => clean(message, 2000).into(),
+        None => message!("the server gave no message"),
     };
-    let upstream = UpstreamError { message: clean(&message, usize::MAX), data };
+    let text = match code {
+        Some(code) => message!("MCP error: {} (code {})", shown, code),
+        None => message!("MCP error: {}", shown),
+    };
+    let upstream = UpstreamError { message: clean(message.as_deref().unwrap_or(&shown), usize::MAX), data };
     let error = HubError { code, upstream: Some(Arc::new(upstream)), ..HubError::new(ErrorKind::Rpc, text) };
     proof::of_answer(error, envelope, &value)
 }

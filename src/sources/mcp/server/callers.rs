@@ -14,6 +14,7 @@ use futures_util::future::join_all;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
+use toolhub_text::message;
 use toolhub_text::secret::Secret;
 use toolhub_types::error::{ErrorKind, HubError, Outcome};
 use toolhub_types::principal::Principal;
@@ -90,9 +91,9 @@ impl Server {
         let is_free =
             |server: &Server| !self.is_per_caller() && server.is_free_for(client.unwrap_or_default());
         let server = servers.get(&principal.id, rights, make, is_free, unused_for).ok_or_else(|| {
-            let text =
-                format!("Server '{}' is used by too many callers at once; try again later.", self.id());
-            HubError::new(ErrorKind::Overloaded, text).with_outcome(Outcome::NotSent)
+            let id = self.id();
+            let text = message!("Server '{}' is used by too many callers at once; try again later.", id);
+            HubError::new(ErrorKind::Overloaded, text)
         })?;
         if let Some(credentials) = server.connector.credentials() {
             credentials.called_by(principal);
@@ -160,7 +161,7 @@ impl Server {
     }
 
     fn needs_caller(&self) -> HubError {
-        let text = format!(
+        let text = message!(
             "Server '{}' takes its credentials from the caller of a served hub, and this call has none; serve the hub with `token`, `jwt` or `authenticate`, or give its headers a token of the hub after `:-`.",
             self.id()
         );

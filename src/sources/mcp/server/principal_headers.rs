@@ -12,6 +12,8 @@
 use crate::mcp::auth::Credentials;
 use http::HeaderValue;
 use serde_json::Value;
+use toolhub_text::message;
+use toolhub_text::message::Message;
 use toolhub_text::secret::Secret;
 use toolhub_types::error::{ErrorKind, HubError, Outcome, clip};
 use toolhub_types::principal::Principal;
@@ -144,7 +146,7 @@ pub(super) fn of_principal(
     headers: &[(String, Secret)],
     principal: &Principal,
 ) -> Result<Vec<(String, String)>, HubError> {
-    let denied = |text: String| HubError::new(ErrorKind::Auth, text).with_outcome(Outcome::NotSent);
+    let denied = |text: Message| HubError::new(ErrorKind::Auth, text).with_outcome(Outcome::NotSent);
     let value = |name: &str, text: &str| {
         let mut value = String::new();
         for part in parts(text).unwrap_or_default() {
@@ -157,7 +159,7 @@ pub(super) fn of_principal(
             }
         }
         if principal.shows_token(&value) {
-            return Err(denied(format!(
+            return Err(denied(message!(
                 "Header '{}' for server '{}' would forward the token of caller '{}'; caller tokens are never sent upstream.",
                 clip(name),
                 clip(server),
@@ -167,7 +169,7 @@ pub(super) fn of_principal(
         // A line break would begin another header.
         match HeaderValue::try_from(&value) {
             Ok(_) => Ok((name.to_owned(), value)),
-            Err(_) => Err(denied(format!(
+            Err(_) => Err(denied(message!(
                 "Header '{}' for server '{}' would contain invalid characters for caller '{}'.",
                 clip(name),
                 clip(server),
@@ -178,17 +180,19 @@ pub(super) fn of_principal(
     headers.iter().map(|(name, text)| value(name, text.expose())).collect()
 }
 
-fn missing(server: &str, principal: &Principal, field: PrincipalField<'_>) -> String {
+fn missing(server: &str, principal: &Principal, field: PrincipalField<'_>) -> Message {
     let (server, caller) = (clip(server), clip(&principal.id));
     match field {
-        PrincipalField::Claim(claim) => {
-            format!(
-                "Server '{server}' needs the claim '{}' of its callers, which '{caller}' lacks.",
-                clip(claim)
-            )
-        }
-        _ => format!(
-            "Server '{server}' needs a token for '{caller}', who has none; give one as upstream_token, or return it from authenticate."
+        PrincipalField::Claim(claim) => message!(
+            "Server '{}' needs the claim '{}' of its callers, which '{}' lacks.",
+            server,
+            clip(claim),
+            caller
+        ),
+        _ => message!(
+            "Server '{}' needs a token for '{}', who has none; give one as upstream_token, or return it from authenticate.",
+            server,
+            caller
         ),
     }
 }

@@ -13,6 +13,7 @@ use std::sync::{Arc, Weak};
 use std::time::{Duration, Instant};
 use tokio::time::timeout;
 use toolhub_store::tape;
+use toolhub_text::message;
 use toolhub_types::error::{ErrorKind, HubError, Outcome, clip};
 use toolhub_types::model::ToolSpec;
 use toolhub_types::tool::Freshness;
@@ -141,7 +142,7 @@ impl Server {
         let recorded = tape::recorded_list(self.id())?;
         Some(recorded.and_then(|tools| {
             let listing = Listing::from_json(&tools, Era::Modern, None).map_err(|why| {
-                let text = format!("The recorded tools of server '{}' cannot be read: {why}.", self.id());
+                let text = message!("The recorded tools of server '{}' cannot be read: {}.", self.id(), why);
                 HubError::new(ErrorKind::Protocol, text).with_outcome(Outcome::NotSent)
             })?;
             self.take_list_of_host(listing, Era::Modern)
@@ -254,12 +255,12 @@ impl Server {
         if !pin {
             return Err(self.changed(name, before.as_ref(), now.as_ref()));
         }
-        let text = format!(
+        let text = message!(
             "Server '{}' has changed its tool '{}' since its definition was accepted; look at it with hub.pins.list().",
             self.id(),
             clip(name)
         );
-        Err(HubError::new(ErrorKind::NotAllowed, text).with_outcome(Outcome::NotSent))
+        Err(HubError::new(ErrorKind::NotAllowed, text))
     }
 
     /// Refuses a call that was prepared as one that may be repeated, if the tool is no longer listed as such over the connection that
@@ -294,12 +295,13 @@ impl Server {
     }
 
     fn changed(&self, name: &str, before: Option<&Value>, now: Option<&Value>) -> HubError {
-        let (server, tool, change) = (self.id(), clip(name), listed_change(before, now));
-        let text = format!(
-            "Tool '{tool}' was not called: server '{server}' has changed it since the call was prepared ({change}). Make the call \
-             again."
+        let text = message!(
+            "Tool '{}' was not called: server '{}' has changed it since the call was prepared ({}). Make the call again.",
+            clip(name),
+            self.id(),
+            listed_change(before, now)
         );
-        HubError::new(ErrorKind::NotAllowed, text).with_outcome(Outcome::NotSent)
+        HubError::new(ErrorKind::NotAllowed, text)
     }
 }
 

@@ -6,6 +6,7 @@ use crate::mcp::session::Session;
 use serde_json::json;
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
+use toolhub_text::message;
 use toolhub_types::error::{ErrorKind, HubError, Outcome};
 use toolhub_types::tool::AskCaller;
 
@@ -72,7 +73,7 @@ impl Server {
             biased;
             done = wait => Ok(done),
             () = self.dismissed.cancelled() => {
-                let text = format!(
+                let text = message!(
                     "Server '{}' was removed or replaced before the call began; nothing was sent.",
                     self.id()
                 );

@@ -2,7 +2,7 @@
 
 use super::skill::Skill;
 use crate::mcp::connection::{Connection, RequestExtras};
-use crate::mcp::convert::protocol;
+use crate::mcp::convert::wrong_answer;
 use crate::mcp::message::Params;
 use crate::mcp::wire::clean;
 use base64::Engine;
@@ -11,6 +11,8 @@ use serde::Deserialize;
 use serde_json::Value;
 use serde_json::value::RawValue;
 use std::sync::Arc;
+use toolhub_text::message;
+use toolhub_text::message::Message;
 use toolhub_types::error::{ErrorKind, HubError};
 
 /// A file as it came.
@@ -44,39 +46,36 @@ pub async fn verified(
     now.map(|now| (Arc::new(now), content)).ok_or_else(|| refused(skill, &why))
 }
 
-fn fits(skill: &Skill, uri: &str, content: &Content) -> Result<(), String> {
+fn fits(skill: &Skill, uri: &str, content: &Content) -> Result<(), Message> {
     skill.verify(uri, &content.bytes)?;
     if uri == &*skill.uri {
-        let text = std::str::from_utf8(&content.bytes).map_err(|_| "it is not UTF-8 text")?;
+        let text = std::str::from_utf8(&content.bytes).map_err(|_| message!("it is not UTF-8 text"))?;
         skill.instructions(text)?;
     }
     Ok(())
 }
 
-fn refused(skill: &Skill, why: &str) -> HubError {
-    let text = format!(
-        "The skill '{}' ({}) is not what its server listed: {why}.",
-        skill.name,
-        clean(&skill.uri, 200)
-    );
+fn refused(skill: &Skill, why: &Message) -> HubError {
+    let (name, uri) = (&skill.name, clean(&skill.uri, 200));
+    let text = message!("The skill '{}' ({}) is not what its server listed: {}.", name, uri, why);
     HubError::new(ErrorKind::Protocol, text)
 }
 
 async fn fetch(connection: &Connection, uri: &str) -> Result<Content, HubError> {
     let extras = RequestExtras { name: Some(Arc::from(uri)), ..RequestExtras::default() };
     let raw = connection.request("resources/read", Params::new().with("uri", uri), extras).await?;
-    let wrong = |why: &str| protocol(format!("resources/read of '{}': {why}", clean(uri, 200)));
-    let read: Fetched = serde_json::from_str(raw.get()).map_err(|error| wrong(&error.to_string()))?;
+    let wrong = |why: Message| wrong_answer(format_args!("resources/read of '{}'", clean(uri, 200)), why);
+    let read: Fetched = serde_json::from_str(raw.get()).map_err(|error| wrong(error.to_string().into()))?;
     let named = |one: &&Value| one.get("uri").and_then(Value::as_str) == Some(uri);
     let found = match read.contents.as_slice() {
         [one] => one,
-        several => several.iter().find(named).ok_or_else(|| wrong("it has no such content"))?,
+        several => several.iter().find(named).ok_or_else(|| wrong(message!("it has no such content")))?,
     };
     let text = |key: &str| found.get(key).and_then(Value::as_str);
     let bytes = match (text("text"), text("blob")) {
         (Some(text), _) => text.as_bytes().to_vec(),
-        (None, Some(blob)) => STANDARD.decode(blob).map_err(|_| wrong("its blob is not base64"))?,
-        (None, None) => return Err(wrong("it has neither text nor blob")),
+        (None, Some(blob)) => STANDARD.decode(blob).map_err(|_| wrong(message!("its blob is not base64")))?,
+        (None, None) => return Err(wrong(message!("it has neither text nor blob"))),
     };
     Ok(Content { bytes, mime_type: text("mimeType").map(|kind| clean(kind, 100)) })
 }

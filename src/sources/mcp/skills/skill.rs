@@ -8,6 +8,8 @@ use serde_json::{Map, Value};
 use std::collections::HashSet;
 use std::sync::Arc;
 use toolhub_text::canonical::bytes_digest;
+use toolhub_text::message;
+use toolhub_text::message::Message;
 
 /// What every host has to take, and we take no more: files of one skill, and their bytes in all.
 const MAX_FILES: usize = 512;
@@ -105,30 +107,30 @@ impl Skill {
     }
 
     /// Whether these bytes are the file that was listed, or why not.
-    pub fn verify(&self, uri: &str, bytes: &[u8]) -> Result<(), String> {
+    pub fn verify(&self, uri: &str, bytes: &[u8]) -> Result<(), Message> {
         let Some(files) = &self.files else {
-            let too_long = bytes.len() as u64 > MAX_BYTES;
-            return if too_long { Err(format!("it is longer than {MAX_BYTES} bytes")) } else { Ok(()) };
+            let fits = bytes.len() as u64 <= MAX_BYTES;
+            return fits.then_some(()).ok_or_else(|| message!("it is longer than {} bytes", MAX_BYTES));
         };
         let Some(file) = files.iter().find(|file| *file.uri == *uri) else {
-            return Err("the file is not listed".into());
+            return Err(message!("the file is not listed"));
         };
         if file.size != bytes.len() as u64 {
-            return Err(format!("it has {} bytes, {} were listed", bytes.len(), file.size));
+            return Err(message!("it has {} bytes, {} were listed", bytes.len(), file.size));
         }
         match bytes_digest(bytes) == file.digest {
             true => Ok(()),
-            false => Err("its digest is not the listed one".into()),
+            false => Err(message!("its digest is not the listed one")),
         }
     }
 
     /// The instructions in a `SKILL.md`, whose front matter must be the listed one.
-    pub fn instructions<'a>(&self, text: &'a str) -> Result<&'a str, String> {
+    pub fn instructions<'a>(&self, text: &'a str) -> Result<&'a str, Message> {
         let (found, body) = front_matter::read(text)?;
         for key in self.front_matter.keys().chain(found.keys()) {
             let both = self.front_matter.get(key).zip(found.get(key));
             if !both.is_some_and(|(listed, found)| front_matter::agree(listed, found)) {
-                return Err(format!("its '{}' is not the listed one", clean(key, 60)));
+                return Err(message!("its '{}' is not the listed one", clean(key, 60)));
             }
         }
         Ok(body)

@@ -7,6 +7,7 @@ use crate::skills::call;
 use serde_json::{Value, json};
 use std::sync::Arc;
 use toolhub_registry::schema::ArgumentSchema;
+use toolhub_text::message;
 use toolhub_types::error::{ErrorKind, HubError, clip};
 use toolhub_types::model::{
     Arguments, CheckOptions, Effects, Evidence, Fitting, ToolOutput, ToolSpec, Unchecked,
@@ -73,7 +74,7 @@ impl SkillTool {
     fn instructions(&self, skill: &Skill, content: &Content) -> Result<Value, HubError> {
         let text = String::from_utf8_lossy(&content.bytes);
         let instructions = skill.instructions(&text).map_err(|why| {
-            HubError::new(ErrorKind::Protocol, format!("The skill '{}' is unreadable: {why}.", skill.name))
+            HubError::new(ErrorKind::Protocol, message!("The skill '{}' is unreadable: {}.", skill.name, why))
         })?;
         Ok(json!({
             "name": skill.name, "server": self.server.id(), "instructions": instructions,
@@ -91,7 +92,7 @@ impl SkillTool {
     }
 
     fn no_file(&self, path: &str) -> HubError {
-        let text = format!(
+        let text = message!(
             "The skill '{}' has no file '{}'; call it without arguments to see which it has.",
             self.spec.name,
             clip(path)
