@@ -153,6 +153,11 @@ fn read(value: &RawValue) -> Result<Incoming, Malformed> {
     serde_json::from_str(text).map_err(|error| Malformed::new(text, &error)).and_then(sorted)
 }
 
+/// The parameters of a message; `Null` if there are none that can be read.
+pub fn parsed(params: Option<&RawValue>) -> Value {
+    params.and_then(|raw| serde_json::from_str(raw.get()).ok()).unwrap_or_default()
+}
+
 /// What kind of message it is.
 fn sorted(envelope: RpcEnvelope<'_>) -> Result<Incoming, Malformed> {
     if !is_message(&envelope) {
@@ -185,7 +190,7 @@ fn sorted(envelope: RpcEnvelope<'_>) -> Result<Incoming, Malformed> {
 }
 
 /// Our ids are numbers; some servers give them back as text or as a fraction.
-fn number(raw: &RawValue) -> Option<u64> {
+pub(super) fn number(raw: &RawValue) -> Option<u64> {
     if let Ok(id) = raw.get().parse() {
         return Some(id);
     }
@@ -243,7 +248,7 @@ pub fn clean(text: &str, limit: usize) -> String {
 
 /// Programs log in JSON too, with an `id` or a `method` of their own. A server may leave out the version, if all else is
 /// JSON-RPC.
-fn is_message(envelope: &RpcEnvelope<'_>) -> bool {
+pub(super) fn is_message(envelope: &RpcEnvelope<'_>) -> bool {
     let has_content = envelope.method.is_some() || envelope.result.is_some() || envelope.error.is_some();
     envelope.jsonrpc.is_some() || (has_content && !envelope.has_other)
 }
