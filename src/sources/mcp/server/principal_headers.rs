@@ -20,74 +20,48 @@ use toolhub_types::principal::Principal;
 
 const OPENING: &str = "{principal.";
 
-/// A part of the value of a header.
-#[derive(Debug, PartialEq)]
-enum HeaderPart<'a> {
-    Text(&'a str),
-    Field { field: PrincipalField<'a>, otherwise: Option<&'a str> },
+/// A value with what `of` gives for each of its placeholders, by its name and the text where there is no caller.
+fn filled<'a, E>(
+    mut text: &'a str,
+    mut of: impl FnMut(&'a str, Option<&'a str>) -> Result<String, E>,
+) -> Result<String, E> {
+    let mut value = String::new();
+    while let Some((before, after)) = text.split_once(OPENING) {
+        // One that is not closed has no name.
+        let (inside, after) = after.split_once('}').unwrap_or_default();
+        let (name, otherwise) = inside.split_once(":-").unzip();
+        value += before;
+        value += &of(name.unwrap_or(inside), otherwise)?;
+        text = after;
+    }
+    Ok(value + text)
 }
 
-#[derive(Clone, Copy, Debug, PartialEq)]
-enum PrincipalField<'a> {
-    Token,
-    Name,
-    Id,
-    Claim(&'a str),
+fn claim(name: &str) -> Option<&str> {
+    name.strip_prefix("claims.").filter(|claim| !claim.is_empty())
 }
 
-impl<'a> PrincipalField<'a> {
-    fn parse(name: &'a str) -> Option<Self> {
-        match name {
-            "token" => Some(PrincipalField::Token),
-            "name" => Some(PrincipalField::Name),
-            "id" => Some(PrincipalField::Id),
-            _ => name.strip_prefix("claims.").filter(|claim| !claim.is_empty()).map(PrincipalField::Claim),
-        }
-    }
-
-    fn of(self, principal: &Principal, server: &str) -> Option<String> {
-        match self {
-            PrincipalField::Token => {
-                principal.upstream_tokens.for_server(server).map(|token| token.expose().to_owned())
-            }
-            PrincipalField::Name => Some(principal.name.to_string()),
-            PrincipalField::Id => Some(principal.id.to_string()),
-            PrincipalField::Claim(claim) => match principal.claims.get(claim)? {
-                Value::String(text) => Some(text.clone()),
-                value @ (Value::Number(_) | Value::Bool(_)) => Some(value.to_string()),
-                _ => None,
-            },
-        }
-        .filter(|value| !value.is_empty())
-    }
-}
-
-/// The parts of a value; the error is the placeholder that is wrong.
-fn parts(text: &str) -> Result<Vec<HeaderPart<'_>>, &str> {
-    let mut parts = Vec::new();
-    let mut rest = text;
-    while let Some(at) = rest.find(OPENING) {
-        let (before, from) = rest.split_at(at);
-        let end = from.find('}').ok_or(from)?;
-        let inside = &from[OPENING.len()..end];
-        let (name, otherwise) = match inside.split_once(":-") {
-            Some((name, otherwise)) => (name, Some(otherwise)),
-            None => (inside, None),
-        };
-        let field = PrincipalField::parse(name).ok_or(&from[..=end])?;
-        parts.push(HeaderPart::Text(before));
-        parts.push(HeaderPart::Field { field, otherwise });
-        rest = &from[end + 1..];
-    }
-    parts.push(HeaderPart::Text(rest));
-    Ok(parts)
+/// What a placeholder stands for; `None` if the caller lacks it.
+fn value_of(name: &str, principal: &Principal, server: &str) -> Option<String> {
+    let value = match name {
+        "token" => principal.upstream_tokens.for_server(server)?.expose().to_owned(),
+        "name" => principal.name.to_string(),
+        "id" => principal.id.to_string(),
+        _ => match principal.claims.get(claim(name)?)? {
+            Value::String(text) => text.clone(),
+            value @ (Value::Number(_) | Value::Bool(_)) => value.to_string(),
+            _ => return None,
+        },
+    };
+    Some(value).filter(|value| !value.is_empty())
 }
 
 /// What is wrong with the placeholders of a value, as the rest of a sentence.
 pub(crate) fn problem(text: &str) -> Option<String> {
-    let wrong = parts(text).err()?;
+    let is_known = |name| matches!(name, "token" | "name" | "id") || claim(name).is_some();
+    let wrong = filled(text, |name, _| if is_known(name) { Ok(String::new()) } else { Err(name) }).err()?;
     Some(format!(
-        "has the unknown placeholder `{}`; known are principal.token, principal.name, principal.id and principal.claims.NAME.",
+        "has the unknown placeholder `{OPENING}{}}}`; known are principal.token, principal.name, principal.id and principal.claims.NAME.",
         clip(wrong)
     ))
 }
@@ -113,30 +87,18 @@ pub(super) fn needs_of(credentials: Option<&dyn Credentials>) -> HeaderNeeds {
 
 pub(super) fn needs(headers: &[(String, Secret)]) -> HeaderNeeds {
     let mut needs = HeaderNeeds::Nothing;
-    for part in headers.iter().flat_map(|(_, value)| parts(value.expose()).unwrap_or_default()) {
-        match part {
-            HeaderPart::Text(_) => {}
-            HeaderPart::Field { otherwise: Some(_), .. } if needs != HeaderNeeds::Caller => {
-                needs = HeaderNeeds::CallerIfAny;
-            }
-            HeaderPart::Field { .. } => needs = HeaderNeeds::Caller,
-        }
+    for (_, value) in headers {
+        let _ = filled(value.expose(), |_, otherwise| {
+            needs = needs.max(otherwise.map_or(HeaderNeeds::Caller, |_| HeaderNeeds::CallerIfAny));
+            Ok::<_, ()>(String::new())
+        });
     }
     needs
 }
 
 /// The headers without a caller. One that needs a caller is left out.
 pub(super) fn own(headers: &[(String, Secret)]) -> Vec<(String, String)> {
-    let value = |text: &str| {
-        let mut value = String::new();
-        for part in parts(text).ok()? {
-            match part {
-                HeaderPart::Text(text) => value.push_str(text),
-                HeaderPart::Field { otherwise, .. } => value.push_str(otherwise?),
-            }
-        }
-        Some(value)
-    };
+    let value = |text| filled(text, |_, otherwise| otherwise.map(str::to_owned).ok_or(())).ok();
     headers.iter().filter_map(|(name, text)| Some((name.clone(), value(text.expose())?))).collect()
 }
 
@@ -148,16 +110,10 @@ pub(super) fn of_principal(
 ) -> Result<Vec<(String, String)>, HubError> {
     let denied = |text: Message| HubError::new(ErrorKind::Auth, text).with_outcome(Outcome::NotSent);
     let value = |name: &str, text: &str| {
-        let mut value = String::new();
-        for part in parts(text).unwrap_or_default() {
-            match part {
-                HeaderPart::Text(text) => value.push_str(text),
-                HeaderPart::Field { field, .. } => match field.of(principal, server) {
-                    Some(found) => value.push_str(&found),
-                    None => return Err(denied(missing(server, principal, field))),
-                },
-            }
-        }
+        let value = filled(text, |field, _| {
+            let value = value_of(field, principal, server);
+            value.ok_or_else(|| denied(missing(server, principal, field)))
+        })?;
         if principal.shows_token(&value) {
             return Err(denied(message!(
                 "Header '{}' for server '{}' would forward the token of caller '{}'; caller tokens are never sent upstream.",
@@ -180,16 +136,16 @@ pub(super) fn of_principal(
     headers.iter().map(|(name, text)| value(name, text.expose())).collect()
 }
 
-fn missing(server: &str, principal: &Principal, field: PrincipalField<'_>) -> Message {
+fn missing(server: &str, principal: &Principal, field: &str) -> Message {
     let (server, caller) = (clip(server), clip(&principal.id));
-    match field {
-        PrincipalField::Claim(claim) => message!(
+    match claim(field) {
+        Some(claim) => message!(
             "Server '{}' needs the claim '{}' of its callers, which '{}' lacks.",
             server,
             clip(claim),
             caller
         ),
-        _ => message!(
+        None => message!(
             "Server '{}' needs a token for '{}', who has none; give one as upstream_token, or return it from authenticate.",
             server,
             caller
