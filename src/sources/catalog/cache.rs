@@ -30,7 +30,7 @@ pub fn keep(store: &Store, server: &Server, identity: &ServerIdentity, listing: 
     let kept = KeptList {
         tools: &tools,
         instructions: server.shown_instructions(),
-        extensions: server.extensions(),
+        extensions: server.callbacks().extensions(),
     };
     let Ok(text) = serde_json::to_string(&kept) else { return };
     let list = StoredList {
@@ -52,7 +52,8 @@ pub fn recall(store: &Store, server: &Arc<Server>) {
     let Ok(kept) = serde_json::from_str::<KeptList<'_>>(&list.tools) else { return };
     if let Ok(mut listing) = Listing::from_json(kept.tools.get(), era, list.ttl_ms) {
         listing.program_version = list.version.map(Arc::from);
-        server.recall_words(kept.instructions, kept.extensions);
+        server.callbacks().set_instructions(kept.instructions);
+        server.callbacks().set_extensions(kept.extensions);
         server.restore(listing, NegotiatedProtocol { era, version: version(&list.protocol) }, age);
     }
 }

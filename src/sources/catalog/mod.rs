@@ -208,7 +208,7 @@ impl Servers {
         self.publisher.dismiss(&removed);
         removed.dismiss();
         for kind in [OfferKind::Resources, OfferKind::Prompts] {
-            if removed.declares(kind.capability()) == Some(true) {
+            if removed.callbacks().declares(kind.capability()) == Some(true) {
                 self.host.offers.send(removed.id(), ChangedOffer::List(kind));
             }
         }

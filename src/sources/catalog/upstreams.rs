@@ -108,7 +108,8 @@ impl HubUpstreams {
             }
             OfferOwner::Unknown => {
                 // A server may have resources that it does not list, such as those that its tools link to.
-                let mut having = shown.iter().filter(|one| one.declares(kind.capability()) == Some(true));
+                let mut having =
+                    shown.iter().filter(|one| one.callbacks().declares(kind.capability()) == Some(true));
                 match (having.next(), having.next()) {
                     (Some(only), None) => Ok((only.clone(), asked.to_owned())),
                     _ => refuse(ErrorKind::NotFound, missing()),
@@ -223,7 +224,7 @@ impl Upstreams for HubUpstreams {
     fn extensions(&self, view: &View) -> Map<String, Value> {
         let shown = self.shown(view, OfferKind::Resources).into_iter();
         let mut all = Map::new();
-        for (name, settings) in shown.flat_map(|server| server.extensions()) {
+        for (name, settings) in shown.flat_map(|server| server.callbacks().extensions()) {
             if ![TASKS_EXTENSION, skills::EXTENSION].contains(&&*name) {
                 all.entry(name).or_insert(settings);
             }
@@ -237,7 +238,7 @@ impl Upstreams for HubUpstreams {
             "completions" => &[OfferKind::Prompts, OfferKind::Resources],
             _ => &[OfferKind::Resources],
         };
-        let may_have = |server: &Arc<Server>| server.declares(capability) != Some(false);
+        let may_have = |server: &Arc<Server>| server.callbacks().declares(capability) != Some(false);
         kinds.iter().any(|kind| view.shows(*kind, NATIVE)) && self.hub.own_offers.has(capability)
             || kinds.iter().any(|kind| self.shown(view, *kind).iter().any(may_have))
     }

@@ -6,6 +6,7 @@ use super::protocol::TASKS_EXTENSION;
 use super::questions::{credential_field, fitting_form, form_of, visible_question, with_origin};
 use super::resources::{KnownResources, SubscribedResources};
 use super::secrets::ServerSecrets;
+use super::wire::{clean, parsed};
 use arc_swap::ArcSwapOption;
 use futures_util::future::join_all;
 use parking_lot::Mutex;
@@ -50,8 +51,10 @@ pub struct Host {
 
 /// Handles what one server sends on its own: notifications, log lines, requests. It outlives connections.
 pub struct ServerCallbacks {
-    server: Arc<str>,
-    host: Host,
+    /// The id of the server.
+    pub server: Arc<str>,
+    /// What it is given to ask and to tell.
+    pub host: Host,
     roots: Vec<String>,
     trust: Trust,
     /// Removes the server's own secrets from its texts.
@@ -80,7 +83,8 @@ pub struct ServerCallbacks {
 /// The capabilities of a client that answers questions.
 const QUESTIONS: [&str; 3] = ["elicitation", "sampling", "roots"];
 /// What they ask.
-const QUESTION_METHODS: [&str; 3] = ["elicitation/create", "sampling/createMessage", "roots/list"];
+const ELICIT: &str = "elicitation/create";
+const QUESTION_METHODS: [&str; 3] = [ELICIT, "sampling/createMessage", "roots/list"];
 /// The next call of each client has a process of its own.
 const UNCLEAR: &str = "nobody was asked: several clients have calls at this server, and the question may be about any of them; call again";
 /// How many questions of a server may wait for a person at once. More are declined.
@@ -107,16 +111,6 @@ impl ServerCallbacks {
             extensions: Mutex::default(),
             asks_without_call: AtomicBool::new(false),
         })
-    }
-
-    /// The id of the server.
-    pub fn id(&self) -> &str {
-        &self.server
-    }
-
-    /// What the server is given to ask and to tell.
-    pub fn host(&self) -> &Host {
-        &self.host
     }
 
     /// Records that the tools of the server have changed, so that they are listed again.
@@ -166,7 +160,7 @@ impl ServerCallbacks {
         // Before and after cleaning, as in `secret::Redactor::quote_within`; what is never shown is not searched.
         let text = text.trim();
         let hidden = self.secrets.hide(text[..text.floor_char_boundary(4 * LONGEST_LINE)].to_owned());
-        let text = self.secrets.hide(super::wire::clean(&hidden, LONGEST_LINE));
+        let text = self.secrets.hide(clean(&hidden, LONGEST_LINE));
         if let Some(log) = self.host.log.as_ref().filter(|_| !text.is_empty()) {
             log.write(&self.server, level, &text);
         }
@@ -235,28 +229,26 @@ impl ServerCallbacks {
 
     /// Answers one request of the server, in whichever way it came. A question goes to `asked` and to no other.
     pub async fn answer(&self, method: &str, params: Value, asked: Asked) -> QuestionAnswer {
-        let is_recorded = QUESTION_METHODS.contains(&method) && tape::is_recording();
-        let recorded = is_recorded.then(|| params.clone());
-        let answer = match (method, asked) {
-            ("ping", _) => Ok(json!({})),
-            ("roots/list", _) if !self.roots.is_empty() => {
+        let is_question = QUESTION_METHODS.contains(&method);
+        let recorded = (is_question && tape::is_recording()).then(|| params.clone());
+        let answer = match (method, asked, &self.host) {
+            ("ping", ..) => Ok(json!({})),
+            ("roots/list", ..) if !self.roots.is_empty() => {
                 let roots: Vec<Value> = self.roots.iter().map(|uri| json!({"uri": uri})).collect();
                 Ok(json!({"roots": roots}))
             }
-            ("sampling/createMessage", _) if self.host.sample.is_some() => self.sampled(params).await,
-            ("elicitation/create", Asked::Owner) if self.host.elicit.is_some() => {
-                self.elicited_from_owner(params).await
+            ("sampling/createMessage", _, Host { sample: Some(sample), .. }) => {
+                sample(self.server.clone(), self.secrets.hide_json(params)).await
             }
-            ("roots/list", Asked::Owner | Asked::Unclear) => match self.roots_of() {
+            (ELICIT, Asked::Owner, Host { elicit: Some(elicit), .. }) => self.elicited(elicit, params).await,
+            ("roots/list", Asked::Owner | Asked::Unclear, _) => match self.roots_of() {
                 Some(client) => self.asked_alone(&client, method, params).await,
                 None => refusal(method),
             },
             // Nobody was asked, so nobody has declined.
-            ("elicitation/create", Asked::Unclear) => Err((INTERNAL_ERROR, UNCLEAR.to_owned())),
-            ("elicitation/create" | "sampling/createMessage" | "roots/list", Asked::Caller(caller)) => {
-                self.asked_alone(&caller, method, params).await
-            }
-            (method, _) => refusal(method),
+            (ELICIT, Asked::Unclear, _) => Err((INTERNAL_ERROR, UNCLEAR.to_owned())),
+            (_, Asked::Caller(caller), _) if is_question => self.asked_alone(&caller, method, params).await,
+            _ => refusal(method),
         };
         if let Some(params) = recorded {
             let answer = match &answer {
@@ -277,7 +269,7 @@ impl ServerCallbacks {
     /// Whether a question of this method is for the caller, if there is one.
     pub fn is_for_caller(&self, method: &str) -> bool {
         match method {
-            "elicitation/create" => true,
+            ELICIT => true,
             "sampling/createMessage" => self.host.sample.is_none(),
             "roots/list" => self.roots.is_empty(),
             _ => false,
@@ -295,35 +287,31 @@ impl ServerCallbacks {
         let Ok(_asking) = permits else {
             return questions.iter().map(|question| declined(&question.method)).collect();
         };
-        let (mut asked, mut shown) = (Vec::new(), Vec::new());
-        for question in questions {
+        let mut shown = Vec::new();
+        let mut form_to_show = |question: RoundQuestion| {
             let (form, params) = (form_of(&question), visible_question(question.params));
             let may_ask = self.may_ask(&question.method, &params);
             if may_ask {
                 let params = with_origin(&self.server, self.secrets.hide_json(params));
                 shown.push(RoundQuestion { params, ..question });
             }
-            asked.push((may_ask, form));
-        }
+            (may_ask, form)
+        };
+        let asked: Vec<_> = questions.into_iter().map(&mut form_to_show).collect();
         let answers = if shown.is_empty() { Vec::new() } else { caller.ask_round(shown, server).await };
         let mut answers = answers.into_iter();
         let all = asked.into_iter().map(|(may_ask, form)| {
             // Only a form is withheld.
-            let answer = if may_ask { answers.next() } else { Some(declined("elicitation/create")) };
+            let answer = if may_ask { answers.next() } else { Some(declined(ELICIT)) };
             let answer = answer.unwrap_or_else(|| refusal("an unanswered question"));
-            async move {
-                match form {
-                    Some(form) => checked(answer?, Some(form)).await,
-                    None => answer,
-                }
-            }
+            async move { if form.is_some() { checked(answer?, form).await } else { answer } }
         });
         join_all(all).await
     }
 
     /// Whether a question may be put to a person.
     fn may_ask(&self, method: &str, params: &Value) -> bool {
-        let is_form = method == "elicitation/create" && self.trust != Trust::Full;
+        let is_form = method == ELICIT && self.trust != Trust::Full;
         let Some(field) = is_form.then(|| credential_field(params)).flatten() else { return true };
         let text = format!(
             "The form of this server was declined because '{}' looks like a credential; give the server trust \"full\" if it may ask for one.",
@@ -333,34 +321,27 @@ impl ServerCallbacks {
         false
     }
 
-    async fn elicited_from_owner(&self, params: Value) -> QuestionAnswer {
-        let Ok(_asking) = self.questions.try_acquire() else { return declined("elicitation/create") };
-        let Some(ask) = &self.host.elicit else { return refusal("elicitation/create") };
-        let asked_for = params.get("requestedSchema").cloned();
+    /// The answer of the owner of the hub.
+    async fn elicited(&self, ask: &Ask, params: Value) -> QuestionAnswer {
+        let Ok(_asking) = self.questions.try_acquire() else { return declined(ELICIT) };
+        let form = params.get("requestedSchema").cloned();
         let params = visible_question(params);
-        if !self.may_ask("elicitation/create", &params) {
-            return declined("elicitation/create");
+        if !self.may_ask(ELICIT, &params) {
+            return declined(ELICIT);
         }
         let answer = ask(self.server.clone(), self.secrets.hide_json(params)).await?;
-        checked(answer, asked_for).await
-    }
-
-    async fn sampled(&self, params: Value) -> QuestionAnswer {
-        match &self.host.sample {
-            Some(ask) => ask(self.server.clone(), self.secrets.hide_json(params)).await,
-            None => refusal("sampling/createMessage"),
-        }
+        checked(answer, form).await
     }
 }
 
 fn refusal(method: &str) -> QuestionAnswer {
-    Err((METHOD_NOT_FOUND, format!("Method not found: {}", super::wire::clean(method, 100))))
+    Err((METHOD_NOT_FOUND, format!("Method not found: {}", clean(method, 100))))
 }
 
 /// The answer when too many questions wait already.
 fn declined(method: &str) -> QuestionAnswer {
     match method {
-        "elicitation/create" => Ok(json!({"action": "decline"})),
+        ELICIT => Ok(json!({"action": "decline"})),
         _ => Err((INTERNAL_ERROR, "too many questions are open".to_owned())),
     }
 }
@@ -391,8 +372,7 @@ impl Listener for ServerCallbacks {
             "notifications/resources/list_changed" => self.resources.announce(OfferKind::Resources),
             "notifications/prompts/list_changed" => self.resources.announce(OfferKind::Prompts),
             "notifications/resources/updated" => {
-                let params = params.and_then(|raw| serde_json::from_str::<Value>(raw.get()).ok());
-                if let Some(uri) = params.as_ref().and_then(|params| params.get("uri")?.as_str()) {
+                if let Some(uri) = parsed(params)["uri"].as_str() {
                     self.resources.updated(uri);
                 }
             }
@@ -402,8 +382,7 @@ impl Listener for ServerCallbacks {
             }
             "notifications/message" => {
                 let Some(log) = &self.host.log else { return };
-                let params: Value =
-                    params.and_then(|raw| serde_json::from_str(raw.get()).ok()).unwrap_or_default();
+                let params = parsed(params);
                 let level = params["level"].as_str().unwrap_or("info");
                 if !log.wants(level) {
                     return;
@@ -418,8 +397,8 @@ impl Listener for ServerCallbacks {
     }
 
     fn logged(&self, params: Option<&RawValue>, log: &CallLog) {
-        let params = params.and_then(|raw| serde_json::from_str::<Value>(raw.get()).ok());
-        if let Some(params) = params.filter(Value::is_object) {
+        let params = parsed(params);
+        if params.is_object() {
             (log.write)(&self.secrets.hide_json(params));
         }
     }
@@ -454,29 +433,19 @@ const USUAL: &str = "info";
 /// served hub wants, and each client then sees what it wants of it. Modern servers get the level in each request. All servers of a
 /// hub share it.
 #[derive(Clone, Default)]
-pub struct LogLevel(Arc<Mutex<LogLevelState>>);
-
-#[derive(Default)]
-struct LogLevelState {
-    level: Option<&'static str>,
-    /// A level was sent to servers once.
-    was_set: bool,
-}
+pub struct LogLevel(Arc<Mutex<Option<&'static str>>>);
 
 impl LogLevel {
     /// The lowest level that a client wants now; `None` if no client has named one. False if nothing has changed.
     pub fn set(&self, level: Option<&'static str>) -> bool {
-        let mut state = self.0.lock();
-        let is_new = state.level != level;
-        state.was_set |= level.is_some();
-        state.level = level;
-        is_new
+        let mut to_send = self.0.lock();
+        let level = level.or(to_send.map(|_| USUAL));
+        std::mem::replace(&mut *to_send, level) != level
     }
 
     /// What servers shall be told; `None` if nothing.
     pub fn to_send(&self) -> Option<&'static str> {
-        let state = self.0.lock();
-        state.level.or(state.was_set.then_some(USUAL))
+        *self.0.lock()
     }
 }
 

@@ -23,15 +23,9 @@ pub type InputRequests = (Map<String, Value>, Option<String>);
 
 /// Takes what is asked out of an answer.
 pub fn requested(answer: &mut Map<String, Value>) -> InputRequests {
-    let requests = match answer.remove("inputRequests") {
-        Some(Value::Object(requests)) => requests,
-        _ => Map::new(),
-    };
-    let state = match answer.remove("requestState") {
-        Some(Value::String(state)) => Some(state),
-        _ => None,
-    };
-    (requests, state)
+    let requests = answer.remove("inputRequests").and_then(|requests| requests.as_object().cloned());
+    let state = answer.remove("requestState").and_then(|state| state.as_str().map(str::to_owned));
+    (requests.unwrap_or_default(), state)
 }
 
 /// The parameters of the request once more, with the answers and the state.
@@ -39,10 +33,7 @@ pub fn with_answers(mut params: Params, (answers, state): InputRequests) -> Para
     if !answers.is_empty() {
         params = params.with("inputResponses", &answers);
     }
-    match state {
-        Some(state) => params.with("requestState", &state),
-        None => params,
-    }
+    state.iter().fold(params, |params, state| params.with("requestState", state))
 }
 
 /// Answers the requests of a server for input, and gives back its state with them. What is for the caller is asked at once, so
@@ -79,11 +70,9 @@ pub async fn gather(
         responses.insert(key, given(server, tool, &method, answer)?);
     }
     if let Some(ask) = ask.filter(|_| !round.is_empty()) {
-        let asked: Vec<(String, String)> =
-            round.iter().map(|question| (question.key.clone(), question.method.clone())).collect();
-        let answers = callbacks.ask_caller(ask, round, elsewhere).await;
-        for ((key, method), answer) in asked.into_iter().zip(answers) {
-            responses.insert(key, given(server, tool, &method, answer)?);
+        let answers = callbacks.ask_caller(ask, round.clone(), elsewhere).await;
+        for (question, answer) in round.into_iter().zip(answers) {
+            responses.insert(question.key, given(server, tool, &question.method, answer)?);
         }
     }
     // In the order of the requests.
@@ -179,61 +168,46 @@ pub fn form_of(question: &RoundQuestion) -> Option<Value> {
 
 /// The answer, with the defaults of the form, if it is one and fits the form; otherwise what is wrong with it.
 pub async fn fitting_form(answer: Value, form: Option<Value>) -> Result<Value, String> {
-    let mut answer = with_defaults(answer, form.as_ref());
+    let action = answer.get("action").and_then(Value::as_str);
+    let mut fitting = match action {
+        // What a person typed before declining stays here.
+        Some("decline" | "cancel") => json!({"action": action}),
+        Some("accept") => {
+            let mut content = answer.get("content").cloned();
+            if content.as_ref().is_some_and(|content| !content.is_object()) {
+                return Err("'content' must be a mapping".to_owned());
+            }
+            if let Some(form) = form.filter(Value::is_object) {
+                let filled = with_defaults(content.unwrap_or_else(|| json!({})), &form);
+                let form = Arc::new(ResultSchema::new(Arc::new(form)));
+                let (fitting, violations) = convert::violations(&form, filled).await;
+                if let Some(why) = violations {
+                    return Err(why.into_owned());
+                }
+                content = Some(fitting);
+            }
+            let members = [("action", Some(json!("accept"))), ("content", content)];
+            members.into_iter().filter_map(|(name, value)| Some((name.to_owned(), value?))).collect()
+        }
+        _ => return Err("'action' must be 'accept', 'decline' or 'cancel'".to_owned()),
+    };
     // It is between the client and the server.
-    let meta = answer.get_mut("_meta").map(Value::take).filter(Value::is_object);
-    let mut fitting = fitting_content(answer, form).await?;
-    if let Some(meta) = meta {
-        fitting["_meta"] = meta;
+    if let Some(meta) = answer.get("_meta").filter(|meta| meta.is_object()) {
+        fitting["_meta"] = meta.clone();
     }
     Ok(fitting)
 }
 
-async fn fitting_content(answer: Value, form: Option<Value>) -> Result<Value, String> {
-    match answer.get("action").and_then(Value::as_str) {
-        // What a person typed before declining stays here.
-        Some(action @ ("decline" | "cancel")) => Ok(json!({"action": action})),
-        Some("accept") => {
-            let content = answer.get("content").cloned();
-            let Some(form) = form.filter(Value::is_object) else {
-                return match content {
-                    None => Ok(json!({"action": "accept"})),
-                    Some(content) if content.is_object() => {
-                        Ok(json!({"action": "accept", "content": content}))
-                    }
-                    Some(_) => Err("'content' must be a mapping".to_owned()),
-                };
-            };
-            let content = content.unwrap_or_else(|| json!({}));
-            if !content.is_object() {
-                return Err("'content' must be a mapping".to_owned());
-            }
-            let form = Arc::new(ResultSchema::new(Arc::new(form)));
-            let (content, violations) = convert::violations(&form, content).await;
-            violations.map_or_else(
-                || Ok(json!({"action": "accept", "content": content})),
-                |why| Err(why.into_owned()),
-            )
-        }
-        _ => Err("'action' must be 'accept', 'decline' or 'cancel'".to_owned()),
-    }
-}
-
 /// Fields that the user accepted without filling them in get the defaults of the form.
-fn with_defaults(mut answer: Value, schema: Option<&Value>) -> Value {
-    let fields = schema.and_then(|schema| schema.get("properties")).and_then(Value::as_object);
-    if let (Some("accept"), Some(fields)) = (answer.get("action").and_then(Value::as_str), fields)
-        && answer.get("content").is_none_or(Value::is_object)
-    {
-        for (name, field) in fields {
-            if let Some(default) = field.get("default")
-                && answer["content"].get(name).is_none()
-            {
-                answer["content"][name] = default.clone();
-            }
+fn with_defaults(mut content: Value, form: &Value) -> Value {
+    for (name, field) in form.get("properties").and_then(Value::as_object).into_iter().flatten() {
+        if let Some(default) = field.get("default")
+            && content.get(name).is_none()
+        {
+            content[name] = default.clone();
         }
     }
-    answer
+    content
 }
 
 #[cfg(test)]

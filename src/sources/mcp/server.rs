@@ -9,7 +9,6 @@ mod cached_lists;
 mod callers;
 mod info;
 pub(crate) mod lifecycle;
-mod lookup;
 pub(crate) mod principal_headers;
 pub(crate) mod principal_pool;
 mod publish;
@@ -19,7 +18,7 @@ use self::backoff::{LIST_STARTS_WITHIN, MOST_LIST_STARTS, Outage, RetryBudget};
 use self::cached_lists::ServerLists;
 use self::callers::CallerServers;
 pub use self::info::ServerInfo;
-use self::lifecycle::{Availability, ConnectFailure, ConnectReason, ConnectStart, Lifecycle, Unavailable};
+use self::lifecycle::{Availability, ConnectFailure, ConnectReason, Lifecycle, Unavailable};
 use self::principal_headers::HeaderNeeds;
 use self::principal_pool::PrincipalPool;
 use super::auth::Credentials;
@@ -27,7 +26,7 @@ use super::callbacks::{Host, ServerCallbacks};
 use super::config::{Endpoint, ServerConfig};
 use super::connection::{Connection, ServerIdentity};
 use super::connector::{ConnectOptions, Connector};
-use super::protocol::{Era, ProtocolHint};
+use super::protocol::Era;
 use super::session::{self, ListOutcome, Session};
 use super::skills::Skills;
 use super::tool_list::{Listed, Listing};
@@ -35,7 +34,7 @@ use super::wire::clean;
 use futures_util::FutureExt;
 use futures_util::future::Shared;
 use parking_lot::Mutex;
-use serde_json::{Map, Value, json};
+use serde_json::json;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
@@ -71,7 +70,7 @@ pub struct Server {
     lists: ServerLists,
     pub(super) retry_budget: Mutex<RetryBudget>,
     pub(super) outage: Outage,
-    pub(super) concurrency: Option<Arc<Semaphore>>,
+    concurrency: Option<Arc<Semaphore>>,
     /// How many calls use the connection, or wait for it.
     calls: AtomicUsize,
     calls_ended: Notify,
@@ -129,7 +128,7 @@ impl Server {
         needs: HeaderNeeds,
         is_of_one: bool,
     ) -> Arc<Self> {
-        let machine = Lifecycle::new(connector.config().disabled);
+        let machine = Lifecycle::new(connector.config.disabled);
         Arc::new(Server {
             concurrency,
             connector: Arc::new(connector),
@@ -146,16 +145,11 @@ impl Server {
     }
 
     pub fn id(&self) -> &Arc<str> {
-        &self.connector.config().id
+        &self.connector.config.id
     }
 
     pub fn config(&self) -> &ServerConfig {
-        self.connector.config()
-    }
-
-    /// The text without what this server was given in secret.
-    pub fn without_secrets(&self, text: String) -> String {
-        self.callbacks().secrets.hide(text)
+        &self.connector.config
     }
 
     /// Writes a line about the server, where its own lines go.
@@ -163,8 +157,13 @@ impl Server {
         self.callbacks().log(level, text);
     }
 
-    pub(super) fn callbacks(&self) -> &Arc<ServerCallbacks> {
-        self.connector.callbacks()
+    /// What a tool of this server may do, see [`ListingSink::effects`].
+    pub(super) fn effects(&self, tool: &Listed) -> (Effects, bool) {
+        self.sink.effects(self, tool)
+    }
+
+    pub fn callbacks(&self) -> &Arc<ServerCallbacks> {
+        &self.connector.callbacks
     }
 
     /// The tools as they were listed last.
@@ -203,28 +202,9 @@ impl Server {
         Some(text.trim().to_owned()).filter(|text| !text.is_empty())
     }
 
-    /// Takes what an earlier process has heard from the server, until its next session.
-    pub fn recall_words(&self, instructions: Option<String>, extensions: Map<String, Value>) {
-        self.callbacks().set_instructions(instructions);
-        self.callbacks().set_extensions(extensions);
-    }
-
-    /// The extensions of the protocol that the server has declared.
-    pub fn extensions(&self) -> Map<String, Value> {
-        self.callbacks().extensions()
-    }
-
     /// The connection, made now if there is none. During back-off this fails at once, with the reason.
     pub async fn connection(self: &Arc<Self>) -> Result<Arc<Connection>, HubError> {
-        self.connection_within(None).await
-    }
-
-    /// The connection for a caller that waits for at most this long.
-    pub async fn connection_within(
-        self: &Arc<Self>,
-        patience: Option<Duration>,
-    ) -> Result<Arc<Connection>, HubError> {
-        self.connected(ConnectReason::Call, patience).await
+        self.connected(ConnectReason::Call, None).await
     }
 
     /// Does over the connection what does no harm, and once more when it is lost meanwhile.
@@ -239,44 +219,23 @@ impl Server {
         done.inspect(|_| self.answered())
     }
 
-    /// Whether the server has this capability, such as `prompts` or `resources.subscribe`. `None` before its first session.
-    pub fn declares(&self, capability: &str) -> Option<bool> {
-        self.callbacks().declares(capability)
-    }
-
     /// Connects because a user asked for it, and waits for the list of tools. A list that fails does not fail this.
     pub async fn connect(self: &Arc<Self>) -> Result<(), HubError> {
         if let Some(recorded) = self.take_recorded_list() {
             return recorded.map(drop);
         }
         let begun = Instant::now();
-        let connection = self.connected(ConnectReason::User, None).await?;
+        self.connected(ConnectReason::User, None).await?;
         // Leave some of the time: a list that takes longer arrives when it arrives.
         let limit = self.config().options.startup_timeout.mul_f64(0.9).saturating_sub(begun.elapsed());
-        let generation = connection.generation;
-        let listed = self.list_over(connection, begun, false, move |server| server.lists.is_of(generation));
-        let _ = timeout(limit, listed).await;
+        let is_of_it = |server: &Server, _, generation| server.lists.is_of(generation);
+        let _ = timeout(limit, self.listed(ConnectReason::User, false, is_of_it)).await;
         Ok(())
-    }
-
-    /// Lists the tools again.
-    pub async fn refresh(self: &Arc<Self>) -> Result<Arc<Listing>, HubError> {
-        if let Some(recorded) = self.take_recorded_list() {
-            return recorded;
-        }
-        let begun = Instant::now();
-        let connection = self.connected(ConnectReason::User, None).await?;
-        self.list_over(connection, begun, false, move |server| server.lists.is_since(begun, false)).await
-    }
-
-    /// The limit for all pages of the list of tools.
-    fn list_limit(&self) -> Duration {
-        self.config().options.startup_timeout
     }
 
     /// The connection, or what comes of the attempt to get one that is in progress or is started now. `patience`: how long the
     /// caller waits.
-    async fn connected(
+    pub(super) async fn connected(
         self: &Arc<Self>,
         reason: ConnectReason,
         patience: Option<Duration>,
@@ -292,9 +251,9 @@ impl Server {
         let attempt = {
             let mut life = self.life.lock();
             life.last_used = now;
-            let wanted = life.machine.want(reason, now, |start| {
+            let wanted = life.machine.want(reason, now, |generation, hint| {
                 started = true;
-                self.attempt(start, patience)
+                self.attempt(generation, ConnectOptions { hint, patience })
             });
             match wanted {
                 Ok(Availability::Ready(session)) => return Ok(session.connection().clone()),
@@ -317,8 +276,7 @@ impl Server {
     }
 
     /// Starts an attempt to connect. It holds the connector, and not the server.
-    fn attempt(self: &Arc<Self>, start: ConnectStart, patience: Option<Duration>) -> ConnectAttempt {
-        let options = ConnectOptions { hint: start.hint, patience };
+    fn attempt(self: &Arc<Self>, generation: u64, options: ConnectOptions) -> ConnectAttempt {
         let (sender, outcome) = oneshot::channel();
         let (server, connector) = (Arc::downgrade(self), self.connector.clone());
         let mut task = JoinSet::new();
@@ -327,7 +285,7 @@ impl Server {
             let connected = connector.connect_in_time(options).await;
             let Some(server) = server.upgrade() else { return };
             connector.report(&connected, begun.elapsed());
-            let (result, attempt) = server.end_attempt(start.generation, connected);
+            let (result, attempt) = server.end_attempt(generation, connected);
             let _ = sender.send(result);
             // Aborts this very task, which has nothing left to wait for.
             drop(attempt);
@@ -339,10 +297,10 @@ impl Server {
     fn end_attempt(
         self: &Arc<Self>,
         generation: u64,
-        connected: Result<(Connection, ProtocolHint), HubError>,
+        connected: Result<Connection, HubError>,
     ) -> (Result<Arc<Connection>, HubError>, Option<ConnectAttempt>) {
         let now = Instant::now();
-        let (mut connection, hint) = match connected {
+        let mut connection = match connected {
             Ok(connected) => connected,
             Err(error) => {
                 let error = error.with_outcome(Outcome::NotSent);
@@ -353,7 +311,7 @@ impl Server {
         connection.generation = generation;
         let connection = Arc::new(connection);
         let session = self.session(connection.clone());
-        let entered = self.life.lock().machine.connected(generation, session, hint, now);
+        let entered = self.life.lock().machine.connected(generation, session, connection.hint, now);
         match entered {
             Ok(attempt) => {
                 if connection.retired().is_some() {
@@ -402,17 +360,17 @@ impl Server {
         });
         let uris = self.callbacks().subscriptions.uris();
         session.spawn(session::renew_subscriptions(connection.clone(), uris));
-        let announces =
-            connection.server().announces_changes() || self.declares("resources.subscribe") == Some(true);
+        let announces = connection.server().announces_changes()
+            || self.callbacks().declares("resources.subscribe") == Some(true);
         if connection.server().era == Era::Modern && announces {
             let (server, callbacks) = (Arc::downgrade(self), self.callbacks().clone());
             let lists = !self.callers.is_of_one;
-            self.lists.set_silent(false);
+            self.lists.is_silent.store(false, Ordering::Relaxed);
             session.spawn(async move {
                 let of_tools = connection.server().announces_changes_of("tools");
                 let is_refused = session::subscribe(connection, callbacks, lists).await && of_tools;
                 if let Some(server) = server.upgrade().filter(|_| is_refused) {
-                    server.lists.set_silent(true);
+                    server.lists.is_silent.store(true, Ordering::Relaxed);
                 }
             });
         }

@@ -46,7 +46,9 @@ static ALL: Mutex<Vec<Weak<Servers>>> = Mutex::new(Vec::new());
 /// The text without the secrets of any server of this process: a server may give them back in a good answer.
 pub fn without_secrets(text: String) -> String {
     let all: Vec<_> = ALL.lock().iter().filter_map(Weak::upgrade).collect();
-    all.iter().flat_map(|servers| servers.all()).fold(text, |text, server| server.without_secrets(text))
+    all.iter()
+        .flat_map(|servers| servers.all())
+        .fold(text, |text, server| server.callbacks().secrets.hide(text))
 }
 
 pub fn environment(name: &str) -> Option<String> {

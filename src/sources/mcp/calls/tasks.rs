@@ -8,15 +8,14 @@
 //!
 //! From the moment there is a task the call has begun: no error of ours afterwards says that nothing happened.
 
-use crate::mcp::backoff;
-use crate::mcp::connection::{Connection, RequestExtras};
+use crate::mcp::connection::{Connection, RequestExtras, ServerIdentity, send_in_passing};
 use crate::mcp::convert::{finished, unreadable, wrong_answer};
 use crate::mcp::inbox::CallOwner;
 use crate::mcp::message::Params;
-use crate::mcp::proof;
 use crate::mcp::protocol::Era;
 use crate::mcp::server::Server;
 use crate::mcp::wire::clean;
+use crate::mcp::{backoff, proof, questions};
 use serde_json::{Map, Value};
 use std::collections::HashSet;
 use std::sync::Arc;
@@ -37,13 +36,9 @@ const QUESTIONS: usize = 100;
 
 /// Whether the older protocol wants this call to be made as a task.
 pub fn wanted(connection: &Connection, needs_task: bool) -> bool {
-    let server = connection.server();
-    needs_task
-        && server.era == Era::Legacy
-        && server
-            .capabilities
-            .pointer("/tasks/requests/tools/call")
-            .is_some_and(|declared| !declared.is_null())
+    let ServerIdentity { era, capabilities, .. } = connection.server();
+    let declared = || capabilities.pointer("/tasks/requests/tools/call");
+    needs_task && *era == Era::Legacy && declared().is_some_and(|declared| !declared.is_null())
 }
 
 /// Follows a task to its end. The caller's deadline bounds it; when the caller gives up, the task is cancelled on the server.
@@ -59,11 +54,10 @@ pub async fn finish(
     if let Some(on_task) = &ctx.extras.on_task {
         on_task();
     }
-    let (since, answered) = (Instant::now(), HashSet::new());
     // Between two requests about it, too, a question may belong to the task.
     let watched = connection.watch_caller(CallOwner::of(&ctx.extras));
-    let mut followed = Followed { server, connection, tool, id, ctx, since, answered, over: false };
-    let output = followed.follow(seed).await;
+    let followed = Followed { server, connection, tool, id, ctx, answered: HashSet::new(), over: false };
+    let output = { followed }.follow(seed).await;
     watched.end();
     output
 }
@@ -75,7 +69,6 @@ struct Followed<'a> {
     tool: &'a str,
     id: &'a str,
     ctx: &'a CallContext,
-    since: Instant,
     /// Questions that were answered; they may be shown again before the server has taken the answers.
     answered: HashSet<String>,
     /// It ended, well or not: there is nothing to cancel.
@@ -84,16 +77,19 @@ struct Followed<'a> {
 
 impl Followed<'_> {
     async fn follow(&mut self, seed: &Value) -> Result<ToolOutput, HubError> {
+        let since = Instant::now();
         // The result or the question of a task must be requested.
-        let mut pause = match status(seed) {
-            "working" => interval(seed),
-            _ => Duration::ZERO,
-        };
+        let mut pause = if status(seed) == "working" { interval(seed) } else { Duration::ZERO };
         loop {
             tokio::time::sleep(pause).await;
-            let age = self.since.elapsed();
+            let age = since.elapsed();
             let (task, era) = self.ask("tasks/get", None).await?;
-            self.check_id(&task)?;
+            // An answer about another task says nothing about this one.
+            if task.get("taskId").and_then(Value::as_str) != Some(self.id) {
+                let tool = clip(self.tool);
+                let text = message!("tasks/get of '{}': the answer does not have the id of the task", tool);
+                return Err(unreadable(text));
+            }
             match (status(&task), era) {
                 ("completed" | "failed" | "cancelled" | "input_required", Era::Legacy) => {
                     let (result, _) = self.ask("tasks/result", None).await?;
@@ -122,15 +118,6 @@ impl Followed<'_> {
             }
             pause = interval(&task);
         }
-    }
-
-    /// An answer about another task says nothing about this one.
-    fn check_id(&self, task: &Value) -> Result<(), HubError> {
-        if task.get("taskId").and_then(Value::as_str) == Some(self.id) {
-            return Ok(());
-        }
-        let name = clip(self.tool);
-        Err(unreadable(message!("tasks/get of '{}': the answer does not have the id of the task", name)))
     }
 
     fn output(&self, result: Option<Value>) -> Result<ToolOutput, HubError> {
@@ -163,8 +150,7 @@ impl Followed<'_> {
             return Err(HubError::new(ErrorKind::Limit, text).with_outcome(Outcome::Unknown));
         }
         let responses =
-            crate::mcp::questions::gather(self.server, self.tool, (new, None), self.ctx.extras.ask.as_ref())
-                .await;
+            questions::gather(self.server, self.tool, (new, None), self.ctx.extras.ask.as_ref()).await;
         let (responses, _) = responses.map_err(|error| error.with_outcome(Outcome::Unknown))?;
         self.ask("tasks/update", Some(&responses)).await.map(drop)
     }
@@ -177,15 +163,14 @@ impl Followed<'_> {
     ) -> Result<(Value, Era), HubError> {
         let mut lost = 0;
         loop {
-            let error = match self.ask_once(method, responses).await {
-                Ok(answer) => return Ok(answer),
-                Err(error) => error,
-            };
-            lost += 1;
-            if !backoff::is_transient(&error) || lost > LOST {
-                return Err(error.with_outcome(Outcome::Unknown));
+            match self.ask_once(method, responses).await {
+                Err(error) if backoff::is_transient(&error) && lost < LOST => {
+                    lost += 1;
+                    let pause = backoff::asked_pause(&error).unwrap_or_else(|| backoff::pause(lost));
+                    tokio::time::sleep(pause).await;
+                }
+                answer => return answer.map_err(|error| error.with_outcome(Outcome::Unknown)),
             }
-            tokio::time::sleep(backoff::asked_pause(&error).unwrap_or_else(|| backoff::pause(lost))).await;
         }
     }
 
@@ -266,12 +251,8 @@ impl Drop for Followed<'_> {
             return;
         }
         let (connection, id) = (self.connection.clone(), self.id.to_owned());
-        if let Ok(runtime) = tokio::runtime::Handle::try_current() {
-            runtime.spawn(async move {
-                let cancelled =
-                    connection.request("tasks/cancel", Params::new().with("taskId", &id), named(&id));
-                let _ = tokio::time::timeout(Duration::from_secs(3), cancelled).await;
-            });
-        }
+        send_in_passing(async move {
+            connection.request("tasks/cancel", Params::new().with("taskId", &id), named(&id)).await
+        });
     }
 }

@@ -3,12 +3,14 @@
 use crate::mcp::config::Endpoint;
 use crate::mcp::connection::{Connection, RequestExtras};
 use crate::mcp::convert::{self, CallAnswer};
+use crate::mcp::lifecycle::ConnectReason;
 use crate::mcp::message::Params;
 use crate::mcp::questions::{self, InputRequests};
 use crate::mcp::server::Server;
 use crate::mcp::tool_list::{Listed, ListedBy};
 use crate::mcp::{backoff, proof, tasks};
 use serde_json::{Map, Value, json};
+use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 use toolhub_protocol::Era;
@@ -98,10 +100,7 @@ struct ServerCall<'a> {
 impl ServerCall<'_> {
     async fn run(&self, args: &Arguments, ctx: &CallContext) -> Result<ToolOutput, HubError> {
         let _call = self.server.begin_call();
-        let _slot = match &self.server.concurrency {
-            Some(slots) => self.tool.server.unless_dismissed(slots.acquire()).await?.ok(),
-            None => None,
-        };
+        let _slot = self.server.slot(&self.tool.server).await?;
         self.server.retry_budget.lock().called();
         let mut tries = 0;
         let mut retries = 0;
@@ -149,7 +148,7 @@ impl ServerCall<'_> {
         is_connected: &mut bool,
     ) -> Result<ToolOutput, HubError> {
         let patience = ctx.deadline.saturating_duration_since(Instant::now());
-        let connect = self.server.connection_within(Some(patience));
+        let connect = self.server.connected(ConnectReason::Call, Some(patience));
         let connection = self.tool.server.unless_dismissed(connect).await??;
         *is_connected = true;
         let confirmed = self.confirm(&connection, ctx.freshness).await;
@@ -205,16 +204,53 @@ impl ServerCall<'_> {
         let McpTool { spec, listed, as_listed, is_listed, server, .. } = self.tool;
         let pin = self.server.config().options.pin;
         let freshness = if pin { freshness.max(Freshness::Connection) } else { freshness };
-        // A tool that its server has not listed is known by its name alone, which a run may keep.
-        if freshness == Freshness::Now || pin || (freshness == Freshness::Connection && *is_listed) {
-            // What was never listed was never accepted.
-            let called = (*is_listed || pin).then_some(as_listed);
-            return self.server.confirm(&listed.name, called, connection, freshness).await;
+        // For pins, approvals and runs the definition must be the same. A tool that its server has not listed is known by its name
+        // alone, which a run may keep.
+        let is_exact =
+            freshness == Freshness::Now || pin || (freshness == Freshness::Connection && *is_listed);
+        if !(is_exact || *is_listed && spec.is_repeatable()) {
+            return Ok(());
         }
-        match *is_listed && spec.is_repeatable() {
-            true => self.server.confirm_repeatable(spec, &as_listed.tool, server, connection).await,
-            false => Ok(()),
+        let listing = self.server.listed_over(connection, freshness.max(Freshness::Connection)).await?;
+        // Lists share what has not changed, so this is nearly always enough.
+        if listing.tools.iter().any(|one| Arc::ptr_eq(one, &as_listed.tool))
+            && (!is_exact || listing.program_version == as_listed.program_version)
+        {
+            return Ok(());
         }
+        let now = listing.find(&listed.name);
+        // A pin accepts less than an approval.
+        let is_whole = is_exact && (!pin || freshness == Freshness::Now);
+        let defined = |known: &ListedBy| if is_whole { known.to_json() } else { known.tool.to_json() };
+        // What was never listed was never accepted.
+        let before = (*is_listed || pin).then(|| defined(as_listed));
+        let is_as_harmless = |now: &ListedBy| {
+            let (effects, idempotent) = server.effects(&now.tool);
+            effects.are_harmless() || (idempotent && !spec.effects.are_harmless())
+        };
+        // What may be repeated must still be listed as such over the connection that the call leaves by. An earlier list, or that of
+        // another connection, proves nothing about the program that answers.
+        let is_good =
+            !is_exact && now.as_ref().is_some_and(|now| now.tool == as_listed.tool || is_as_harmless(now));
+        let now = now.as_ref().map(defined);
+        if is_good || is_exact && now == before {
+            return Ok(());
+        }
+        let (id, name) = (self.server.id(), clip(&listed.name));
+        let text = match pin {
+            true => message!(
+                "Server '{}' has changed its tool '{}' since its definition was accepted; look at it with hub.pins.list().",
+                id,
+                name
+            ),
+            false => message!(
+                "Tool '{}' was not called: server '{}' has changed it since the call was prepared ({}). Make the call again.",
+                name,
+                id,
+                listed_change(before.as_ref(), now.as_ref())
+            ),
+        };
+        Err(HubError::new(ErrorKind::NotAllowed, text))
     }
 
     /// The answers to what the server asks, with its own state.
@@ -365,6 +401,21 @@ impl ServerCall<'_> {
         );
         HubError { message, ..error }
     }
+}
+
+/// Two definitions of a tool for people: the descriptions, and the members that differ.
+fn listed_change(before: Option<&Value>, now: Option<&Value>) -> String {
+    let shown = |tool: Option<&Value>| match tool {
+        Some(tool) => format!("'{}'", clip(tool["description"].as_str().unwrap_or_default())),
+        None => "not listed".to_owned(),
+    };
+    let change = format!("then {}, now {}", shown(before), shown(now));
+    let (Some(before), Some(now)) = (before, now) else { return change };
+    let names = [before, now].into_iter().filter_map(Value::as_object).flat_map(Map::keys);
+    let changed: BTreeSet<&str> =
+        names.map(String::as_str).filter(|name| before[*name] != now[*name]).collect();
+    let changed = changed.into_iter().collect::<Vec<_>>().join(", ");
+    format!("{change}; it differs in {changed}")
 }
 
 /// The error of a call that the server had taken: it asked for input or gave a result.

@@ -5,10 +5,13 @@ use crate::mcp::convert::{protocol, wrong_answer};
 use crate::mcp::inbox::{CallOwner, Inbox, Watched};
 use crate::mcp::message::{Identity, Params, client_info, notification};
 use crate::mcp::proof;
-use crate::mcp::protocol::{APPS_EXTENSION, APPS_MEDIA_TYPE, Era, LEGACY, MODERN, NegotiatedProtocol};
+use crate::mcp::protocol::{
+    APPS_EXTENSION, APPS_MEDIA_TYPE, Era, LEGACY, MODERN, NegotiatedProtocol, ProtocolHint,
+};
 use crate::mcp::request_span;
 use crate::mcp::secrets::ServerSecrets;
 use crate::mcp::transport::{OutgoingRequest, SendStage, Transport};
+use crate::mcp::wire::{clean, parsed};
 use arc_swap::ArcSwapOption;
 use serde_json::value::RawValue;
 use serde_json::{Map, Value, json};
@@ -16,7 +19,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Duration;
 use tokio::time::timeout;
-use toolhub_protocol::{HEADER_MISMATCH, MISSING_CAPABILITY, UNSUPPORTED_VERSION};
+use toolhub_protocol::{HEADER_MISMATCH, LOG_LEVEL_KEY, MISSING_CAPABILITY, SERVER_KEY, UNSUPPORTED_VERSION};
 use toolhub_text::message;
 use toolhub_types::error::{ErrorKind, HubError, clip};
 use toolhub_types::telemetry::TraceContext;
@@ -26,8 +29,6 @@ use toolhub_types::tool::{CallContextExtras, CancelReason, OnProgress, SentFlag}
 const COURTESY: Duration = Duration::from_secs(3);
 /// The stream on which a modern server announces changes.
 pub const LISTEN: &str = "subscriptions/listen";
-/// How much of its log a modern server sends for a request.
-const LOG_LEVEL: &str = "io.modelcontextprotocol/logLevel";
 /// Errors that only a modern server gives, beside the one about our version.
 const MODERN_ERRORS: [i64; 2] = [HEADER_MISMATCH, MISSING_CAPABILITY];
 
@@ -43,6 +44,16 @@ pub struct ServerIdentity {
 }
 
 impl ServerIdentity {
+    /// From its first answer. One odd member does not lose the others.
+    fn read(era: Era, version: &'static str, mut answer: Value) -> Self {
+        let mut take = |member: &str| answer.get_mut(member).map(Value::take).unwrap_or_default();
+        let info = take("_meta").get_mut(SERVER_KEY).map(Value::take).filter(|info| !info.is_null());
+        let info = info.unwrap_or_else(|| take("serverInfo"));
+        // Instructions that are not text are none.
+        let instructions = take("instructions").as_str().map(str::to_owned);
+        ServerIdentity { era, version, info, capabilities: take("capabilities"), instructions }
+    }
+
     /// The version of its program, if it gives one, as people may read it.
     pub fn program_version(&self) -> Option<String> {
         let version = self.info.get("version").and_then(Value::as_str);
@@ -63,6 +74,8 @@ impl ServerIdentity {
 pub struct Connection {
     /// The number of the attempt that led to it.
     pub generation: u64,
+    /// Where the next handshake starts.
+    pub hint: ProtocolHint,
     transport: Arc<dyn Transport>,
     inbox: Arc<Inbox>,
     identity: Arc<Identity>,
@@ -109,26 +122,13 @@ impl RequestExtras {
     }
 }
 
-/// How the first, modern, question was taken.
-pub enum Probe {
-    Modern(ServerIdentity),
-    /// The server answered, and not as a modern one does.
-    Legacy,
-}
-
 impl Connection {
     pub fn new(transport: Arc<dyn Transport>, inbox: Arc<Inbox>, callbacks: &Arc<ServerCallbacks>) -> Self {
-        let server = ServerIdentity {
-            era: Era::Modern,
-            version: MODERN,
-            info: Value::Null,
-            capabilities: Value::Null,
-            instructions: None,
-        };
         let shared = json!({"extensions": shared_extensions(callbacks)});
         let identity = Arc::new(Identity::new(callbacks.capabilities(&shared)));
         Connection {
             generation: 0,
+            hint: ProtocolHint::Modern,
             transport,
             inbox,
             identity,
@@ -138,7 +138,7 @@ impl Connection {
             has_roots: false,
             ids: AtomicU64::new(1),
             secrets: callbacks.secrets.clone(),
-            server,
+            server: ServerIdentity::read(Era::Modern, MODERN, Value::Null),
             in_flight: Arc::default(),
         }
     }
@@ -170,7 +170,7 @@ impl Connection {
     /// Sends the level that clients want to see to a legacy server that takes one.
     pub async fn apply_log_level(&self) {
         let takes_one = self.server.era == Era::Legacy && self.server.capabilities.get("logging").is_some();
-        let wanted = self.callbacks.host().log_level.to_send();
+        let wanted = self.callbacks.host.log_level.to_send();
         let Some(level) = wanted.filter(|_| takes_one) else { return };
         let sent =
             self.request("logging/setLevel", Params::new().with("level", level), RequestExtras::default());
@@ -201,8 +201,8 @@ impl Connection {
     }
 
     /// Asks a server whether it speaks the modern protocol. Errors of the way there are errors; whatever a server answers
-    /// that is not modern means that it is an older one.
-    pub async fn probe(&self) -> Result<Probe, HubError> {
+    /// that is not modern means that it is an older one: `None`.
+    pub async fn probe(&self) -> Result<Option<ServerIdentity>, HubError> {
         let mut answer = self.discover().await;
         // Some refuse the first request of a version that they know and accept the same request again.
         if answer.as_ref().is_err_and(|error| error.code == Some(UNSUPPORTED_VERSION)) {
@@ -212,31 +212,16 @@ impl Connection {
             Ok(raw) => raw,
             Err(error) if error.code.is_some_and(|code| MODERN_ERRORS.contains(&code)) => return Err(error),
             // A modern server that does not know our version may still speak an older one.
-            Err(error) if matches!(error.kind, ErrorKind::Rpc | ErrorKind::Protocol) => {
-                return Ok(Probe::Legacy);
-            }
+            Err(error) if matches!(error.kind, ErrorKind::Rpc | ErrorKind::Protocol) => return Ok(None),
             Err(error) => return Err(error),
         };
-        // Only the versions have to be there; one odd member does not lose the others.
-        let mut found: Value = match serde_json::from_str(raw.get()) {
-            Ok(found) => found,
-            Err(_) => return Ok(Probe::Legacy),
-        };
+        // Only the versions have to be there.
+        let found = parsed(Some(&raw));
         let versions = found.get("supportedVersions").and_then(Value::as_array);
         if !versions.is_some_and(|versions| versions.iter().any(|version| version == MODERN)) {
-            return Ok(Probe::Legacy);
+            return Ok(None);
         }
-        let info = match take(&mut take(&mut found, "_meta"), "io.modelcontextprotocol/serverInfo") {
-            Value::Null => take(&mut found, "serverInfo"),
-            info => info,
-        };
-        Ok(Probe::Modern(ServerIdentity {
-            era: Era::Modern,
-            version: MODERN,
-            info,
-            capabilities: take(&mut found, "capabilities"),
-            instructions: text(take(&mut found, "instructions")),
-        }))
+        Ok(Some(ServerIdentity::read(Era::Modern, MODERN, found)))
     }
 
     async fn discover(&self) -> Result<Box<RawValue>, HubError> {
@@ -263,27 +248,20 @@ impl Connection {
         let answer = self.request("initialize", params, RequestExtras::default()).await;
         // What is asked after a refusal is asked in the modern way again.
         let raw = answer.inspect_err(|_| self.server.era = Era::Modern)?;
-        let mut greeting: Value =
+        let greeting: Value =
             serde_json::from_str(raw.get()).map_err(|error| wrong_answer("initialize", error.to_string()))?;
-        let protocol_version = take(&mut greeting, "protocolVersion");
-        let Some(offered) = protocol_version.as_str() else {
+        let Some(offered) = greeting["protocolVersion"].as_str() else {
             return Err(protocol(message!("initialize: protocolVersion is missing")));
         };
         let Some(version) = LEGACY.iter().find(|version| **version == offered) else {
             let text = message!(
                 "no common protocol version: the server speaks '{}', we speak {}",
-                crate::mcp::wire::clean(offered, 40),
+                clean(offered, 40),
                 format!("{MODERN} and {}", LEGACY.join(", "))
             );
             return Err(HubError::new(ErrorKind::Protocol, text));
         };
-        self.settle_on(ServerIdentity {
-            era: Era::Legacy,
-            version,
-            info: take(&mut greeting, "serverInfo"),
-            capabilities: take(&mut greeting, "capabilities"),
-            instructions: text(take(&mut greeting, "instructions")),
-        });
+        self.settle_on(ServerIdentity::read(Era::Legacy, version, greeting));
         let greeted = self.transport.send(notification("notifications/initialized", None));
         // A server that does not react to this notification is none the less there.
         let _ = timeout(Duration::from_secs(1), greeted).await;
@@ -310,7 +288,7 @@ impl Connection {
             Arc::new(move |progress: &Value| on_progress(&secrets.hide_json(progress.clone())))
         });
         if let Some(log) = extras.owner.log.as_ref().filter(|_| self.server.era == Era::Modern) {
-            extras.meta.insert(LOG_LEVEL.into(), json!(log.level));
+            extras.meta.insert(LOG_LEVEL_KEY.into(), json!(log.level));
         }
         let span = match method {
             // A standing stream is no operation that ends.
@@ -407,6 +385,13 @@ fn shared_extensions(callbacks: &ServerCallbacks) -> Value {
     }
 }
 
+/// Sends what nobody waits for, as long as there is a runtime.
+pub fn send_in_passing<T: Send + 'static>(work: impl Future<Output = T> + Send + 'static) {
+    if let Ok(runtime) = tokio::runtime::Handle::try_current() {
+        runtime.spawn(timeout(COURTESY, work));
+    }
+}
+
 /// The characters of a reason that servers get.
 const LONGEST_REASON: usize = 500;
 
@@ -427,35 +412,18 @@ impl Drop for CancelGuard<'_> {
         {
             return;
         }
-        let given = self.reason.get().map(|reason| crate::mcp::wire::clean(reason, LONGEST_REASON));
+        let given = self.reason.get().map(|reason| clean(reason, LONGEST_REASON));
         let reason = given.as_deref().unwrap_or("the caller does not wait any more");
         let message = notification(
             "notifications/cancelled",
             Some(json!({"requestId": self.request.id, "reason": reason})),
         );
         let transport = self.transport.clone();
-        if let Ok(runtime) = tokio::runtime::Handle::try_current() {
-            runtime.spawn(async move {
-                let _ = timeout(COURTESY, transport.send(message)).await;
-            });
-        }
+        send_in_passing(async move { transport.send(message).await });
     }
 }
 
 /// Whether the answer describes the server or what it offers, and is kept and shown. Results belong to the caller.
 fn is_description(method: &str) -> bool {
     matches!(method, "initialize" | "server/discover") || method.ends_with("/list")
-}
-
-/// A member of a server's answer, taken out. `Null` when it is not there.
-fn take(answer: &mut Value, member: &str) -> Value {
-    answer.get_mut(member).map(Value::take).unwrap_or_default()
-}
-
-/// Instructions that are not text are none.
-fn text(value: Value) -> Option<String> {
-    match value {
-        Value::String(text) => Some(text),
-        _ => None,
-    }
 }

@@ -3,8 +3,7 @@
 use crate::mcp::auth::Credentials;
 use crate::mcp::callbacks::{Host, ServerCallbacks};
 use crate::mcp::config::{Dialect, Endpoint, Remote, ServerConfig};
-use crate::mcp::connection::{Connection, Probe};
-use crate::mcp::in_process::ServerLink;
+use crate::mcp::connection::{Connection, ServerIdentity};
 use crate::mcp::inbox::Inbox;
 use crate::mcp::protocol::{Era, ProtocolHint};
 use crate::mcp::transport::Transport;
@@ -31,9 +30,9 @@ const GLANCE: Duration = Duration::from_millis(50);
 const SHARE_OF_CALL: f64 = 0.4;
 
 pub struct Connector {
-    config: ServerConfig,
-    callbacks: Arc<ServerCallbacks>,
-    credentials: Option<Arc<dyn Credentials>>,
+    pub config: ServerConfig,
+    pub callbacks: Arc<ServerCallbacks>,
+    pub credentials: Option<Arc<dyn Credentials>>,
     /// Those of a remote server, for the caller that the connection is made for.
     headers: Vec<(String, String)>,
     /// Of the process that was started last.
@@ -73,28 +72,13 @@ impl Connector {
         Connector { config, callbacks, credentials, headers, output: ArcSwapOption::empty() }
     }
 
-    pub fn credentials(&self) -> Option<&Arc<dyn Credentials>> {
-        self.credentials.as_ref()
-    }
-
-    pub fn config(&self) -> &ServerConfig {
-        &self.config
-    }
-
-    pub fn callbacks(&self) -> &Arc<ServerCallbacks> {
-        &self.callbacks
-    }
-
     /// What the process that was started last says on its error stream, when it sounds like a reason.
     pub fn error_output(&self) -> Option<String> {
         self.output.load().as_ref()?.reason()
     }
 
     /// Connects within the time that the configuration gives.
-    pub async fn connect_in_time(
-        &self,
-        options: ConnectOptions,
-    ) -> Result<(Connection, ProtocolHint), HubError> {
+    pub async fn connect_in_time(&self, options: ConnectOptions) -> Result<Connection, HubError> {
         let limit = self.config.options.startup_timeout;
         let connect = async {
             match self.connect(options).await {
@@ -106,7 +90,7 @@ impl Connector {
             }
         };
         let connected = timeout(limit, connect).await.unwrap_or_else(|_| Err(self.too_slow(limit)));
-        if let Ok((connection, _)) = &connected {
+        if let Ok(connection) = &connected {
             connection.apply_log_level().await;
         }
         connected.map_err(|error| self.callbacks.secrets.hide_error(error))
@@ -123,10 +107,10 @@ impl Connector {
     }
 
     /// Reports the end of an attempt to the hub's listeners.
-    pub fn report(&self, connected: &Result<(Connection, ProtocolHint), HubError>, took: Duration) {
+    pub fn report(&self, connected: &Result<Connection, HubError>, took: Duration) {
         let duration_ms = took.as_secs_f64() * 1e3;
         match connected {
-            Ok((connection, _)) => {
+            Ok(connection) => {
                 let (era, version) = (connection.server().era.name(), connection.server().version);
                 let details = json!({"duration_ms": duration_ms, "era": era, "version": version});
                 self.callbacks.tell("connected", details);
@@ -139,7 +123,7 @@ impl Connector {
         }
     }
 
-    async fn connect(&self, options: ConnectOptions) -> Result<(Connection, ProtocolHint), HubError> {
+    async fn connect(&self, options: ConnectOptions) -> Result<Connection, HubError> {
         match &self.config.endpoint {
             Endpoint::Stdio(command) => {
                 let program = Program {
@@ -152,7 +136,11 @@ impl Connector {
                 self.negotiate(|| self.start(&program), false, options).await
             }
             Endpoint::Http(remote) => self.http(remote, options).await,
-            Endpoint::InProcess(link) => self.negotiate(|| self.enter(link), false, options).await,
+            Endpoint::InProcess(link) => {
+                let id = &self.config.id;
+                let open = || self.open(|inbox| InProcess::open(id.clone(), link, inbox));
+                self.negotiate(open, false, options).await
+            }
         }
     }
 
@@ -163,7 +151,7 @@ impl Connector {
         open: impl Fn() -> Result<Connection, HubError>,
         is_remote: bool,
         options: ConnectOptions,
-    ) -> Result<(Connection, ProtocolHint), HubError> {
+    ) -> Result<Connection, HubError> {
         let mut connection = open()?;
         let (mut is_silent, mut has_ended) = (false, false);
         if options.hint != Some(ProtocolHint::Legacy) {
@@ -173,11 +161,11 @@ impl Connector {
                 false => self.probe(&connection, options).await,
             };
             match answer {
-                Some(Ok(Probe::Modern(server))) => {
+                Some(Ok(Some(server))) => {
                     connection.settle_on(server);
                     return Ok(self.greeted(connection, ProtocolHint::Modern));
                 }
-                Some(Ok(Probe::Legacy)) => {}
+                Some(Ok(None)) => {}
                 Some(Err(error)) if is_remote && may_be_older(&error) => {}
                 // It ended on the question.
                 Some(Err(error)) if !is_remote && error.kind == ErrorKind::Closed => has_ended = true,
@@ -204,7 +192,7 @@ impl Connector {
         &self,
         connection: &Connection,
         options: ConnectOptions,
-    ) -> Option<Result<Probe, HubError>> {
+    ) -> Option<Result<Option<ServerIdentity>, HubError>> {
         let begun = Instant::now();
         let longest = self.config.options.startup_timeout / 2;
         let share = options.patience.map_or(PROBE, |patience| patience.mul_f64(SHARE_OF_CALL));
@@ -239,37 +227,28 @@ impl Connector {
         Some(self.callbacks.secrets.hide(line.to_owned()))
     }
 
-    fn start(&self, program: &Program) -> Result<Connection, HubError> {
+    fn open<T: Transport + 'static>(
+        &self,
+        open: impl FnOnce(Arc<Inbox>) -> Result<Arc<T>, HubError>,
+    ) -> Result<Connection, HubError> {
         let inbox = Inbox::new(self.callbacks.clone());
-        let limit = self.config.options.max_message_bytes;
+        Ok(Connection::new(open(inbox.clone())?, inbox, &self.callbacks))
+    }
+
+    fn start(&self, program: &Program) -> Result<Connection, HubError> {
         let callbacks = self.callbacks.clone();
         let on_stderr_line = Box::new(move |line: &str| callbacks.log("debug", line));
         let output = Arc::new(ProcessOutput::default());
         self.output.store(Some(output.clone()));
-        let id = self.config.id.clone();
-        let transport = Stdio::open(id, program, limit, inbox.clone(), on_stderr_line, output)?;
-        Ok(Connection::new(transport, inbox, &self.callbacks))
+        let (id, limit) = (self.config.id.clone(), self.config.options.max_message_bytes);
+        self.open(|inbox| Stdio::open(id, program, limit, inbox, on_stderr_line, output))
     }
 
-    fn enter(&self, link: &ServerLink) -> Result<Connection, HubError> {
-        let inbox = Inbox::new(self.callbacks.clone());
-        let transport = InProcess::open(self.config.id.clone(), link, inbox.clone())?;
-        Ok(Connection::new(transport, inbox, &self.callbacks))
-    }
-
-    async fn http(
-        &self,
-        remote: &Remote,
-        options: ConnectOptions,
-    ) -> Result<(Connection, ProtocolHint), HubError> {
+    async fn http(&self, remote: &Remote, options: ConnectOptions) -> Result<Connection, HubError> {
         if remote.dialect == Dialect::Sse || options.hint == Some(ProtocolHint::HttpSse) {
             return self.http_sse(remote).await;
         }
-        let open = || {
-            let inbox = Inbox::new(self.callbacks.clone());
-            let transport = StreamableHttp::open(self.http_options(remote), inbox.clone())?;
-            Ok(Connection::new(transport, inbox, &self.callbacks))
-        };
+        let open = || self.open(|inbox| StreamableHttp::open(self.http_options(remote), inbox));
         match self.negotiate(open, true, options).await {
             // What the POST was answered with says more than that there is no stream either.
             Err(error) if remote.dialect == Dialect::Auto && has_no_post(&error) => {
@@ -279,9 +258,9 @@ impl Connector {
         }
     }
 
-    async fn http_sse(&self, remote: &Remote) -> Result<(Connection, ProtocolHint), HubError> {
+    async fn http_sse(&self, remote: &Remote) -> Result<Connection, HubError> {
         let inbox = Inbox::new(self.callbacks.clone());
-        let transport: Arc<dyn Transport> = LegacySse::open(self.http_options(remote), inbox.clone()).await?;
+        let transport = LegacySse::open(self.http_options(remote), inbox.clone()).await?;
         let mut connection = Connection::new(transport, inbox, &self.callbacks);
         self.initialize(&mut connection, false).await?;
         Ok(self.greeted(connection, ProtocolHint::HttpSse))
@@ -307,21 +286,17 @@ impl Connector {
             Err(error) if may_be_modern(&error) => error,
             other => return other,
         };
-        match connection.probe().await {
-            Ok(Probe::Modern(server)) => {
-                connection.settle_on(server);
-                Ok(())
-            }
-            _ => Err(refused),
-        }
+        let Ok(Some(server)) = connection.probe().await else { return Err(refused) };
+        connection.settle_on(server);
+        Ok(())
     }
 
-    fn greeted(&self, connection: Connection, hint: ProtocolHint) -> (Connection, ProtocolHint) {
+    fn greeted(&self, mut connection: Connection, hint: ProtocolHint) -> Connection {
         // What the server says about itself is kept.
         let server = connection.server();
         self.callbacks.set_instructions(server.instructions.clone());
         self.callbacks.session_began(server.announces_changes_of("tools"), &server.capabilities);
-        let hint = if server.era == Era::Modern { ProtocolHint::Modern } else { hint };
-        (connection, hint)
+        connection.hint = if server.era == Era::Modern { ProtocolHint::Modern } else { hint };
+        connection
     }
 }

@@ -22,7 +22,7 @@ pub fn begin(
     meta: &mut Map<String, Value>,
 ) -> Option<Box<OpenSpan>> {
     let parent = || TraceParent::in_meta(meta);
-    let mut span = callbacks.host().telemetry.begin(SpanSide::Client, method, parent)?;
+    let mut span = callbacks.host.telemetry.begin(SpanSide::Client, method, parent)?;
     if let Some(context) = span.context() {
         let given = meta.insert(TRACE_PARENT.to_owned(), Value::String(context.written()));
         // The state of a parent that cannot be read belongs to no span.
@@ -34,7 +34,7 @@ pub fn begin(
         span.set_target(method, &callbacks.secrets.hide(target.to_owned()));
     }
     span.set(SpanAttribute::RequestId, id.to_string());
-    span.set(SpanAttribute::Server, callbacks.id());
+    span.set(SpanAttribute::Server, &*callbacks.server);
     for (attribute, value) in place(transport, version) {
         span.set(attribute, value);
     }
@@ -64,7 +64,7 @@ pub fn session_ended(
     lived: Duration,
     lost: Option<&HubError>,
 ) {
-    callbacks.host().telemetry.session_ended(SpanSide::Client, lived, || {
+    callbacks.host.telemetry.session_ended(SpanSide::Client, lived, || {
         let mut attributes = place(transport, version);
         if let Some(error) = lost {
             attributes.push((SpanAttribute::ErrorType, error.kind.name().into()));

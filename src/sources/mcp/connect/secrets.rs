@@ -10,7 +10,7 @@ use serde_json::value::RawValue;
 use std::sync::Arc;
 use toolhub_protocol::net::percent_decoded;
 use toolhub_text::secret::{Redactor, Secret, is_secret_flag, is_secret_name, secret_segments, secrets_in};
-use toolhub_types::error::{ErrorContent, HubError, UpstreamError};
+use toolhub_types::error::{HubError, UpstreamError};
 
 /// Shorter values are words, and hiding them would only garble the texts.
 const SHORTEST: usize = 8;
@@ -111,24 +111,20 @@ impl ServerSecrets {
         let hidden = error.message.map(&|text| self.hide(text.to_owned()));
         // A secret may reach over several arguments.
         error.message = if hidden == *whole { hidden } else { whole.into() };
-        error.content = error.content.map(|sent| {
-            let ErrorContent { content, structured, meta, raw } = (*sent).clone();
-            let hide = |value: Option<Value>| value.map(|value| self.hide_json(value));
-            let mut hidden = ErrorContent {
-                content: self.hide_json(content),
-                structured: hide(structured),
-                meta: hide(meta),
-                raw: None,
-            };
+        if let Some(sent) = error.content.as_mut().map(Arc::make_mut) {
+            let before = sent.clone();
+            for value in [&mut sent.content].into_iter().chain(&mut sent.structured).chain(&mut sent.meta) {
+                *value = self.hide_json(value.take());
+            }
             // Members of the result that nothing else here knows may hold a secret too.
-            hidden.raw = raw.filter(|raw| hidden == *sent && self.hide(raw.get().to_owned()) == raw.get());
-            Arc::new(hidden)
-        });
-        error.upstream = error.upstream.map(|sent| {
-            let UpstreamError { message, data } = (*sent).clone();
-            let data = data.map(|data| self.hide_json(data));
-            Arc::new(UpstreamError { message: self.hide(message), data })
-        });
+            let is_same =
+                |raw: &Arc<RawValue>| *sent == before && self.hide(raw.get().to_owned()) == raw.get();
+            sent.raw = before.raw.clone().filter(is_same);
+        }
+        if let Some(UpstreamError { message, data }) = error.upstream.as_mut().map(Arc::make_mut) {
+            *message = self.hide(std::mem::take(message));
+            *data = data.take().map(|data| self.hide_json(data));
+        }
         error
     }
 

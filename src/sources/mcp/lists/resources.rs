@@ -1,10 +1,10 @@
 //! What a server has in addition to tools and skills: resources, templates of resources, and prompts. They are listed with limits,
 //! read on request and subscribed to, in both eras.
 
-use crate::mcp::connection::{Connection, RequestExtras};
+use crate::mcp::connection::{Connection, RequestExtras, send_in_passing};
 use crate::mcp::convert::wrong_answer;
 use crate::mcp::message::Params;
-use crate::mcp::pages::{self, Fetched, PagedList};
+use crate::mcp::pages::{self, PagedList};
 use crate::mcp::protocol::Era;
 use crate::mcp::questions;
 use crate::mcp::server::Server;
@@ -93,40 +93,30 @@ pub fn known(server: &Server, kind: OfferKind) -> Option<Arc<Vec<Value>>> {
 pub async fn list(server: &Arc<Server>, kind: OfferKind) -> Result<Arc<Vec<Value>>, HubError> {
     let _call = server.begin_call();
     // To list does no harm: when the connection is lost meanwhile, it is done once more.
-    server.with_connection(|connection| list_once(server, connection, kind)).await
-}
-
-async fn list_once(
-    server: &Server,
-    connection: Arc<Connection>,
-    kind: OfferKind,
-) -> Result<Arc<Vec<Value>>, HubError> {
-    let known = &server.callbacks().resources.lists;
-    // Before the request: a change that is announced meanwhile needs another list.
-    let changes = known.lock().changes;
-    let capabilities = &connection.server().capabilities;
-    let listed = match capabilities.get(kind.capability()).is_some_and(|declared| !declared.is_null()) {
-        true => fetch(&connection, kind).await?,
-        false => Vec::new(),
+    let list_once = |connection: Arc<Connection>| async move {
+        let known = &server.callbacks().resources.lists;
+        // Before the request: a change that is announced meanwhile needs another list.
+        let changes = known.lock().changes;
+        let declared = connection.server().capabilities.get(kind.capability());
+        let (method, member, most) = (kind.method(), kind.name(), MAX_OFFERS);
+        let list = PagedList { method, member, meta: Map::new(), most, words: ["the list", "a second"] };
+        let read = |entry: &RawValue| checked(kind, entry).ok_or_else(String::new);
+        let listed = match declared.is_some_and(|declared| !declared.is_null()) {
+            true => match pages::fetch(&connection, list, read).await {
+                // A server with resources need not have templates.
+                Err(error) if error.code == Some(METHOD_NOT_FOUND) => Vec::new(),
+                fetched => fetched?.entries,
+            },
+            false => Vec::new(),
+        };
+        let listed = Arc::new(listed);
+        let mut known = known.lock();
+        if known.changes == changes {
+            known.by_kind.insert(kind, listed.clone());
+        }
+        Ok(listed)
     };
-    let listed = Arc::new(listed);
-    let mut known = known.lock();
-    if known.changes == changes {
-        known.by_kind.insert(kind, listed.clone());
-    }
-    Ok(listed)
-}
-
-async fn fetch(connection: &Connection, kind: OfferKind) -> Result<Vec<Value>, HubError> {
-    let (method, member, most) = (kind.method(), kind.name(), MAX_OFFERS);
-    let list = PagedList { method, member, meta: Map::new(), most, words: ["the list", "a second"] };
-    let read = |entry: &RawValue| checked(kind, entry).ok_or_else(String::new);
-    match pages::fetch(connection, list, read).await {
-        Ok(Fetched { entries, .. }) => Ok(entries),
-        // A server with resources need not have templates.
-        Err(error) if error.code == Some(METHOD_NOT_FOUND) => Ok(Vec::new()),
-        Err(error) => Err(error),
-    }
+    server.with_connection(list_once).await
 }
 
 /// An entry that can be used, with its key: its texts are safe to show, and all that is unknown stays.
@@ -250,7 +240,7 @@ pub struct ResourceSubscription {
 /// Subscribes to a resource. Its changes are announced from now on, also after the server was connected again.
 pub async fn subscribe(server: &Arc<Server>, uri: &str) -> Result<ResourceSubscription, HubError> {
     let connection = server.connection().await?;
-    if server.declares("resources.subscribe") != Some(true) {
+    if server.callbacks().declares("resources.subscribe") != Some(true) {
         let text = message!("Server '{}' does not support resource subscriptions.", server.id());
         return Err(HubError::new(ErrorKind::NotAllowed, text));
     }
@@ -287,13 +277,9 @@ impl Drop for ResourceSubscription {
         subscriptions.changed.notify_one();
         let is_legacy = |connection: Arc<Connection>| connection.server().era == Era::Legacy;
         // A server that is not connected has forgotten it already.
-        if server.live_connection().is_some_and(is_legacy)
-            && let Ok(runtime) = tokio::runtime::Handle::try_current()
-        {
+        if server.live_connection().is_some_and(is_legacy) {
             let request = request("resources/unsubscribe", &self.uri);
-            runtime.spawn(async move {
-                let _ = ask(&server, &request, &CallContextExtras::default()).await;
-            });
+            send_in_passing(async move { ask(&server, &request, &CallContextExtras::default()).await });
         }
     }
 }

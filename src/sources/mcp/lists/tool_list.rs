@@ -1,9 +1,8 @@
 //! What a server offers: `tools/list` with all its pages, read entry by entry.
 
 use crate::mcp::connection::Connection;
-use crate::mcp::pages::{self, Fetched, PagedList, ReadEntry};
+use crate::mcp::pages::{self, Fetched, PagedList};
 use crate::mcp::protocol::Era;
-use crate::mcp::wire;
 use crate::mcp::wire::clean;
 use serde::Deserialize;
 use serde_json::value::RawValue;
@@ -170,17 +169,6 @@ struct ToolEntry {
 
 /// Fetches all pages, within `limit` in all. `of_now`: a hub in between has its servers list theirs.
 pub async fn fetch(connection: &Connection, limit: Duration, of_now: bool) -> Result<Listing, HubError> {
-    let pages = timeout(limit, fetch_pages(connection, of_now)).await;
-    pages.unwrap_or_else(|_| Err(unanswered(limit)))
-}
-
-/// The error of a list that did not come.
-pub fn unanswered(limit: Duration) -> HubError {
-    let text = message!("no answer to tools/list within {} s", shown_seconds(limit.as_secs_f64()));
-    HubError::new(ErrorKind::Timeout, text)
-}
-
-async fn fetch_pages(connection: &Connection, of_now: bool) -> Result<Listing, HubError> {
     let era = connection.server().era;
     let meta = of_now.then(|| (NOW_KEY.to_owned(), Value::Bool(true)));
     let list = PagedList {
@@ -190,13 +178,15 @@ async fn fetch_pages(connection: &Connection, of_now: bool) -> Result<Listing, H
         most: MAX_TOOLS,
         words: ["the list", "a second tool named"],
     };
-    let Fetched { entries: tools, notices, ttl_ms } =
-        pages::fetch(connection, list, |entry| read_entry(entry, era)).await?;
+    let read = |entry: &RawValue| {
+        read(entry, era).map(|(tool, notices)| (tool.name.clone(), Arc::new(tool), notices))
+    };
+    let fetched = timeout(limit, pages::fetch(connection, list, read)).await.unwrap_or_else(|_| {
+        let text = message!("no answer to tools/list within {} s", shown_seconds(limit.as_secs_f64()));
+        Err(HubError::new(ErrorKind::Timeout, text))
+    });
+    let Fetched { entries: tools, notices, ttl_ms } = fetched?;
     Ok(Listing { tools, notices, ttl_ms, program_version: None })
-}
-
-fn read_entry(entry: &RawValue, era: Era) -> ReadEntry<Arc<Listed>> {
-    read(entry, era).map(|(tool, notices)| (tool.name.clone(), Arc::new(tool), notices))
 }
 
 /// A tool, and what was left out of it; or why it is none.
@@ -218,7 +208,7 @@ fn read(raw: &RawValue, era: Era) -> Result<(Listed, Vec<String>), String> {
     let task_support = entry.other.get("execution").and_then(|execution| execution.get("taskSupport"));
     let notices = notices_about(&entry, &shown);
     let object = |value: Value| Some(value).filter(Value::is_object);
-    let text = |value: &Value| value.as_str().map(|text| wire::clean(text, MAX_DESCRIPTION));
+    let text = |value: &Value| value.as_str().map(|text| clean(text, MAX_DESCRIPTION));
     let tool = Listed {
         name: Arc::from(entry.name),
         description: text(&entry.description).unwrap_or_default(),

@@ -17,7 +17,7 @@ use tokio::sync::{Semaphore, oneshot};
 use tokio_util::sync::CancellationToken;
 use toolhub_protocol::TRY_LATER;
 use toolhub_types::aside::heavy;
-use toolhub_types::error::{ErrorKind, HubError};
+use toolhub_types::error::{ErrorKind, HubError, Outcome};
 use toolhub_types::tool::{AskCaller, BoxFuture, CallContextExtras, CallLog, OnProgress, QuestionAnswer};
 
 /// How many requests of one server are being answered at once.
@@ -27,8 +27,6 @@ const ANSWERS_AT_ONCE: usize = 64;
 const QUEUED_ANSWERS: usize = 100_000;
 /// How many of them are sent at once: over HTTP each is a request.
 const SENT_AT_ONCE: usize = 8;
-/// JSON-RPC leaves codes from -32000 on to implementations.
-const TOO_MANY: (i64, &str) = (TRY_LATER, "too many requests at once; try again later");
 
 /// Calls that were given up and that a question may still belong to, and for how long.
 const MOST_GIVEN_UP: usize = 1_000;
@@ -267,24 +265,20 @@ impl Inbox {
         let is_not_mcp = |message: &Result<_, Malformed>| matches!(message, Err(Malformed { id: None, .. }));
         let is_stray = !messages.is_empty() && messages.iter().all(is_not_mcp);
         for message in messages {
-            match message {
-                Ok(Incoming::Response { id: Some(id), outcome }) => {
-                    settled |= self.settle(id, outcome) && Some(id) == wanted;
-                }
+            let reply = match message {
+                Ok(Incoming::Response { id: Some(id), outcome }) => Some((id, outcome)),
+                // An error without an id can only belong to the one request of this exchange.
                 Ok(Incoming::Response { id: None, outcome }) => {
-                    // An error without an id can only belong to the one request of this exchange.
-                    if let (Some(id), Err(error)) = (wanted, outcome) {
-                        settled |= self.settle(id, Err(error));
-                    }
+                    wanted.filter(|_| outcome.is_err()).zip(Some(outcome))
                 }
+                Ok(Incoming::Request { id, method, .. }) if HANDSHAKE.contains(&method.as_str()) => {
+                    id.get().parse().ok().zip(Some(Err(echoed())))
+                }
+                Err(malformed) => malformed.id.or(wanted).zip(Some(Err(malformed.error()))),
                 Ok(Incoming::Notification { method, params }) => {
                     self.heard(&method, params.as_deref(), wanted);
                     self.notified(&method, params.as_deref(), wanted);
-                }
-                Ok(Incoming::Request { id, method, .. }) if HANDSHAKE.contains(&method.as_str()) => {
-                    if let Ok(id) = id.get().parse() {
-                        settled |= self.settle(id, Err(echoed())) && Some(id) == wanted;
-                    }
+                    None
                 }
                 Ok(Incoming::Request { id, method, params }) => {
                     self.heard(&method, None, wanted);
@@ -292,13 +286,10 @@ impl Inbox {
                         self.listener.asked_without_call(&method);
                     }
                     self.asked((id, method, params), self.asked_by(wanted), answer());
+                    None
                 }
-                Err(malformed) => {
-                    if let Some(id) = malformed.id.or(wanted) {
-                        settled |= self.settle(id, Err(malformed.error())) && Some(id) == wanted;
-                    }
-                }
-            }
+            };
+            settled |= reply.is_some_and(|(id, reply)| self.settle(id, reply) && Some(id) == wanted);
         }
         Received { is_settled: settled, is_stray }
     }
@@ -335,10 +326,8 @@ impl Inbox {
     pub fn end(&self, error: &HubError) {
         let waiting = {
             let mut pending = self.pending.lock();
-            pending.over.get_or_insert_with(|| {
-                // What is asked later was certainly not sent.
-                error.clone().with_outcome(toolhub_types::error::Outcome::NotSent)
-            });
+            // What is asked later was certainly not sent.
+            pending.over.get_or_insert_with(|| error.clone().with_outcome(Outcome::NotSent));
             std::mem::take(&mut pending.waiting)
         };
         for (_, sender) in waiting {
@@ -366,9 +355,7 @@ impl Inbox {
         if method != PROGRESS {
             return self.listener.notified(method, params);
         }
-        let Some(params) = params.and_then(|raw| serde_json::from_str::<Value>(raw.get()).ok()) else {
-            return;
-        };
+        let params = wire::parsed(params);
         let Some(id) = params.get("progressToken").and_then(Value::as_u64) else { return };
         let on_progress = self.pending.lock().progress.get(&id).cloned();
         if let Some(on_progress) = on_progress {
@@ -387,20 +374,17 @@ impl Inbox {
             return self.send_ready(way, answer_message(&id, Ok(serde_json::json!({}))));
         }
         let Ok(permit) = self.answers.clone().try_acquire_owned() else {
-            let (code, message) = TOO_MANY;
-            return self.send_ready(way, answer_message(&id, Err((code, message.to_owned()))));
+            let refused = (TRY_LATER, "too many requests at once; try again later".to_owned());
+            return self.send_ready(way, answer_message(&id, Err(refused)));
         };
         let listener = self.listener.clone();
         tokio::spawn(async move {
-            let params = params.and_then(|raw| serde_json::from_str(raw.get()).ok()).unwrap_or_default();
-            let answer = listener.asked(method, params, asked).await;
+            let answer = listener.asked(method, wire::parsed(params.as_deref()), asked).await;
             way(answer_message(&id, answer)).await;
             drop(permit);
         });
     }
-}
 
-impl Inbox {
     fn send_ready(&self, way: Answerer, message: String) {
         let mut ready = self.ready.lock();
         if ready.queue.len() >= QUEUED_ANSWERS {
@@ -443,14 +427,11 @@ fn echoed() -> HubError {
 }
 
 fn answer_message(id: &RawValue, answer: QuestionAnswer) -> String {
-    let id: Value = serde_json::from_str(id.get()).unwrap_or_default();
-    match answer {
-        Ok(result) => serde_json::json!({"jsonrpc": "2.0", "id": id, "result": result}),
-        Err((code, message)) => {
-            serde_json::json!({"jsonrpc": "2.0", "id": id, "error": {"code": code, "message": message}})
-        }
-    }
-    .to_string()
+    let (member, given) = match answer {
+        Ok(result) => ("result", result),
+        Err((code, message)) => ("error", serde_json::json!({"code": code, "message": message})),
+    };
+    serde_json::json!({"jsonrpc": "2.0", "id": wire::parsed(Some(id)), member: given}).to_string()
 }
 
 /// A pending request; dropping it abandons the answer.

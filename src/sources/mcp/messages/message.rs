@@ -4,9 +4,9 @@ use crate::mcp::protocol::{Era, MODERN, TASKS_EXTENSION};
 use serde::Serialize;
 use serde_json::{Map, Value, json};
 
-/// The members of `params`, already as JSON text.
+/// The members of `params`, already as JSON text: written in place, one after another.
 #[derive(Default)]
-pub struct Params(Text);
+pub struct Params(Vec<u8>);
 
 impl Params {
     pub fn new() -> Self {
@@ -14,27 +14,17 @@ impl Params {
     }
 
     pub fn with(mut self, key: &str, value: &(impl Serialize + ?Sized)) -> Self {
-        self.0.member(key, value);
-        self
-    }
-}
-
-/// JSON that is written in place, member after member.
-#[derive(Default)]
-struct Text(Vec<u8>);
-
-impl Text {
-    fn member(&mut self, key: &str, value: &(impl Serialize + ?Sized)) {
         self.key(key);
         self.value(value);
+        self
     }
 
     fn key(&mut self, key: &str) {
         if !matches!(self.0.last(), None | Some(b'{')) {
-            self.push(",");
+            self.0.push(b',');
         }
         self.value(key);
-        self.push(":");
+        self.0.push(b':');
     }
 
     fn value(&mut self, value: &(impl Serialize + ?Sized)) {
@@ -42,12 +32,8 @@ impl Text {
         // A map with text keys and JSON values always serialises; nothing else is given to this.
         if serde_json::to_writer(&mut self.0, value).is_err() {
             self.0.truncate(begin);
-            self.push("null");
+            self.0.extend_from_slice(b"null");
         }
-    }
-
-    fn push(&mut self, text: &str) {
-        self.0.extend_from_slice(text.as_bytes());
     }
 }
 
@@ -81,25 +67,22 @@ impl Identity {
         mut params: Params,
         meta: &Map<String, Value>,
     ) -> String {
-        let mut text = Text(Vec::with_capacity(params.0.0.len() + self.modern.len() + method.len() + 96));
-        text.push("{\"jsonrpc\":\"2.0\"");
-        text.member("id", &id);
-        text.member("method", method);
+        let mut text = Vec::with_capacity(params.0.len() + self.modern.len() + method.len() + 96);
+        text.extend_from_slice(b"{\"jsonrpc\":\"2.0\"");
+        let mut text = Params(text).with("id", &id).with("method", method);
         text.key("params");
-        text.push("{");
-        text.0.append(&mut params.0.0);
+        text.0.push(b'{');
+        text.0.append(&mut params.0);
         if era == Era::Modern || !meta.is_empty() {
             text.key("_meta");
-            text.push("{");
+            text.0.push(b'{');
             if era == Era::Modern {
-                text.push(&self.modern);
+                text.0.extend_from_slice(self.modern.as_bytes());
             }
-            for (key, value) in meta {
-                text.member(key, value);
-            }
-            text.push("}");
+            text = meta.iter().fold(text, |text, (key, value)| text.with(key, value));
+            text.0.push(b'}');
         }
-        text.push("}}");
+        text.0.extend_from_slice(b"}}");
         // Only texts and serde_json wrote into it, and both write UTF-8.
         String::from_utf8(text.0).unwrap_or_default()
     }

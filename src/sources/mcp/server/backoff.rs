@@ -5,7 +5,6 @@
 //! the usual rule, so that a server that stays away does not hold up every call.
 
 use parking_lot::Mutex;
-use std::collections::VecDeque;
 use std::time::{Duration, Instant};
 use toolhub_protocol::net::Backoff;
 use toolhub_types::error::{ErrorKind, HubError};
@@ -111,27 +110,20 @@ pub const LIST_STARTS_WITHIN: Duration = Duration::from_secs(10);
 
 /// The starts of the last seconds, oldest first.
 #[derive(Debug, Default)]
-pub struct ListStarts(VecDeque<(Instant, usize)>);
+pub struct ListStarts(Vec<Instant>);
 
 impl ListStarts {
     /// How long an attempt has to wait that may start so many processes.
     pub fn wait(&self, starts: usize, now: Instant) -> Option<Duration> {
-        let recent = || self.0.iter().filter(|(at, _)| *at + LIST_STARTS_WITHIN > now);
-        let mut used: usize = recent().map(|(_, starts)| starts).sum();
-        let mut wait = None;
-        for (at, earlier) in recent() {
-            if used + starts <= MOST_LIST_STARTS {
-                break;
-            }
-            used -= earlier;
-            wait = Some(*at + LIST_STARTS_WITHIN - now);
-        }
-        wait
+        let recent: Vec<Instant> =
+            self.0.iter().map(|at| *at + LIST_STARTS_WITHIN).filter(|at| *at > now).collect();
+        let last_of_excess = (recent.len() + starts).checked_sub(MOST_LIST_STARTS + 1)?;
+        recent.get(last_of_excess).map(|over| *over - now)
     }
 
     pub fn record(&mut self, starts: usize, now: Instant) {
-        self.0.retain(|(at, _)| *at + LIST_STARTS_WITHIN > now);
-        self.0.push_back((now, starts));
+        self.0.retain(|at| *at + LIST_STARTS_WITHIN > now);
+        self.0.extend(std::iter::repeat_n(now, starts));
     }
 }
 

@@ -6,7 +6,7 @@ use crate::mcp::protocol::NegotiatedProtocol;
 use crate::mcp::skills::Skills;
 use crate::mcp::tool_list::Listing;
 use arc_swap::ArcSwapOption;
-use parking_lot::{Mutex, MutexGuard};
+use parking_lot::Mutex;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::{Duration, Instant};
@@ -21,16 +21,18 @@ const SHORTEST_TTL: Duration = Duration::from_secs(1);
 pub struct ServerLists {
     tools: ArcSwapOption<Listing>,
     /// `None` until the server says that it has skills.
-    skills: ArcSwapOption<Skills>,
+    pub skills: ArcSwapOption<Skills>,
     latest: Mutex<LatestList>,
-    turn: ListTurn,
+    /// Waited for before a request for the lists is made.
+    pub turn: ListTurn,
     /// When the last request was made.
     requested: Mutex<Option<Instant>>,
-    publishing: Mutex<()>,
+    /// Held while a list is taken and published, so that lists are published in the order in which they are taken.
+    pub publishing: Mutex<()>,
     /// How many of the announced changes are in the list.
     covered: AtomicU64,
     /// The server cannot announce changes, whatever it promises.
-    is_silent: AtomicBool,
+    pub is_silent: AtomicBool,
 }
 
 /// Held by the one request for the lists of a server that is running. It has the last one that failed, if no later one succeeded.
@@ -67,14 +69,6 @@ impl ServerLists {
         self.tools.load_full()
     }
 
-    pub fn skills(&self) -> Option<Arc<Skills>> {
-        self.skills.load_full()
-    }
-
-    pub fn set_skills(&self, skills: Arc<Skills>) {
-        self.skills.store(Some(skills));
-    }
-
     pub fn protocol(&self) -> Option<NegotiatedProtocol> {
         self.latest.lock().protocol
     }
@@ -91,9 +85,8 @@ impl ServerLists {
     /// Whether the list is as old as its server allows, or older, or was made before the way to the server was interrupted.
     pub fn is_outdated(&self, breaks: u64) -> bool {
         let latest = *self.latest.lock();
-        let ttl = self.tools.load().as_ref().and_then(|listing| listing.ttl_ms).map(Duration::from_millis);
-        let age = |at: Instant| ttl.is_some_and(|ttl| at.elapsed() > ttl.max(SHORTEST_TTL));
-        latest.round.breaks != breaks || latest.at.is_some_and(age)
+        let is_old = |at: Instant| self.ttl().is_some_and(|ttl| at.elapsed() > ttl);
+        latest.round.breaks != breaks || latest.at.is_some_and(is_old)
     }
 
     /// Whether the list was requested at this moment or later. `of_now`: also where a hub is in between.
@@ -110,14 +103,13 @@ impl ServerLists {
     /// Whether the server may have tools that are not in the list: there is none, or it is no longer fresh.
     pub fn may_have_more(&self) -> bool {
         let Some(age) = self.age() else { return true };
-        let ttl = self.tools.load().as_ref().and_then(|listing| listing.ttl_ms).map(Duration::from_millis);
         let default = if self.is_silent.load(Ordering::Relaxed) { SHORTEST_TTL } else { DEFAULT_TTL };
-        age > ttl.map_or(default, |ttl| ttl.max(SHORTEST_TTL))
+        age > self.ttl().unwrap_or(default)
     }
 
-    /// Takes note that the server refuses to announce changes, or that it does not any more.
-    pub fn set_silent(&self, is_silent: bool) {
-        self.is_silent.store(is_silent, Ordering::Relaxed);
+    fn ttl(&self) -> Option<Duration> {
+        let ttl = self.tools.load().as_ref()?.ttl_ms?;
+        Some(Duration::from_millis(ttl).max(SHORTEST_TTL))
     }
 
     /// Takes note that the list has all changes up to this number.
@@ -130,11 +122,6 @@ impl ServerLists {
         self.covered.load(Ordering::Acquire) < changes
     }
 
-    /// Waited for before a request for the lists is made.
-    pub fn turn(&self) -> ListTurn {
-        self.turn.clone()
-    }
-
     /// Begins a request for the lists.
     pub fn begin(&self, generation: u64, breaks: u64, of_now: bool) -> ListRound {
         let requested = Some(Instant::now());
@@ -145,11 +132,6 @@ impl ServerLists {
     /// Since when the request that is running has no answer.
     pub fn running_since(&self) -> Option<Instant> {
         self.requested.lock().filter(|_| self.turn.try_lock().is_err())
-    }
-
-    /// Held while a list is taken and published, so that lists are published in the order in which they are taken.
-    pub fn publishing(&self) -> MutexGuard<'_, ()> {
-        self.publishing.lock()
     }
 
     /// Whether a list of this round is not older than the one that is there.
@@ -200,7 +182,7 @@ mod tests {
     fn a_request_runs_until_its_turn_ends() {
         let lists = ServerLists::default();
         assert_eq!(lists.running_since(), None);
-        let turn = lists.turn().try_lock_owned().unwrap();
+        let turn = lists.turn.clone().try_lock_owned().unwrap();
         let round = lists.begin(3, 0, false);
         assert_eq!(lists.running_since(), round.requested);
         drop(turn);

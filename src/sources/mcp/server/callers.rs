@@ -73,7 +73,7 @@ impl Server {
             Endpoint::Http(remote) => principal_headers::of_principal(self.id(), &remote.headers, principal)?,
             _ => Vec::new(),
         };
-        let shared = self.connector.credentials();
+        let shared = self.connector.credentials.as_ref();
         let own = shared.map(|credentials| credentials.of_caller(principal));
         let credentials = own.transpose()?.flatten().or_else(|| shared.cloned());
         let token = principal.subject_token.as_ref().filter(|_| shared.is_some_and(|c| c.are_of_one_token()));
@@ -95,7 +95,7 @@ impl Server {
             let text = message!("Server '{}' is used by too many callers at once; try again later.", id);
             HubError::new(ErrorKind::Overloaded, text)
         })?;
-        if let Some(credentials) = server.connector.credentials() {
+        if let Some(credentials) = &server.connector.credentials {
             credentials.called_by(principal);
         }
         Ok(server)
@@ -151,7 +151,7 @@ impl Server {
     ) -> Arc<Server> {
         let mut config = self.config().clone();
         config.options.idle_timeout = Some(config.options.idle_timeout.map_or(IDLE, |idle| idle.min(IDLE)));
-        let host = self.callbacks().host();
+        let host = &self.callbacks().host;
         let host = Host { offers: host.offers.of_caller(principal.id.clone()), ..host.clone() };
         // The limit of a server is one for all of its callers.
         let concurrency = self.concurrency.clone();

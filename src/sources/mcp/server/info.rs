@@ -4,8 +4,6 @@ use super::Server;
 use crate::mcp::config::{Dialect, Endpoint};
 use crate::mcp::protocol::ProtocolHint;
 use crate::mcp::session::Session;
-use crate::mcp::skills::Skills;
-use crate::mcp::tool_list::Listing;
 use std::time::Duration;
 use toolhub_types::error::HubError;
 
@@ -20,6 +18,7 @@ pub struct ServerInfo {
     pub age: Option<Duration>,
     pub error: Option<HubError>,
     pub pid: Option<u32>,
+    /// What was left out of the lists, and why.
     pub notices: Vec<String>,
     /// The first line that its process printed to its output and that is not MCP.
     pub stray_output: Option<String>,
@@ -40,7 +39,9 @@ impl Server {
             None => "disconnected",
         };
         let protocol = connection.map(|connection| connection.protocol()).or_else(|| self.lists.protocol());
-        let (listing, skills) = (self.lists.tools(), self.lists.skills());
+        let (listing, skills) = (self.lists.tools(), self.lists.skills.load_full());
+        let tool_notices = listing.iter().flat_map(|listing| &listing.notices);
+        let skill_notices = skills.iter().flat_map(|skills| &skills.notices);
         ServerInfo {
             transport: transport(&self.config().endpoint, machine.hint()),
             state,
@@ -50,7 +51,7 @@ impl Server {
             age: self.lists.age(),
             error: machine.error().cloned(),
             pid: connection.and_then(|connection| connection.transport().pid()),
-            notices: notices(listing.as_deref(), skills.as_deref()),
+            notices: tool_notices.chain(skill_notices).cloned().collect(),
             stray_output: self.connector.stray_line(),
             instructions: self.callbacks().instructions(),
         }
@@ -65,11 +66,4 @@ fn transport(endpoint: &Endpoint, hint: Option<ProtocolHint>) -> &'static str {
         Endpoint::Http(_) => "http",
         Endpoint::InProcess(_) => "in_process",
     }
-}
-
-/// What was left out of the lists, and why.
-fn notices(listing: Option<&Listing>, skills: Option<&Skills>) -> Vec<String> {
-    let of_tools = listing.into_iter().flat_map(|listing| &listing.notices);
-    let of_skills = skills.into_iter().flat_map(|skills| &skills.notices);
-    of_tools.chain(of_skills).cloned().collect()
 }

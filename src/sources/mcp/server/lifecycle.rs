@@ -31,7 +31,8 @@ pub struct Lifecycle<A, S> {
     last_failure: Option<ConnectFailure>,
 }
 
-enum LifeStage<A, S> {
+#[derive(Debug, PartialEq)]
+pub enum LifeStage<A, S> {
     Idle,
     Connecting(A),
     Ready { session: S, since: Instant },
@@ -81,21 +82,6 @@ pub struct ConnectFailure {
     pub lived: Option<Duration>,
 }
 
-/// What an attempt needs to know.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct ConnectStart {
-    pub generation: u64,
-    pub hint: Option<ProtocolHint>,
-}
-
-/// What the owner has to end after `close`.
-#[derive(Debug, PartialEq, Eq)]
-pub enum Released<A, S> {
-    Nothing,
-    Attempt(A),
-    Session(S),
-}
-
 impl<A, S> Lifecycle<A, S> {
     pub fn new(disabled: bool) -> Self {
         Lifecycle {
@@ -110,12 +96,12 @@ impl<A, S> Lifecycle<A, S> {
         }
     }
 
-    /// Asks for a connection. `start` is called when an attempt has to begin.
+    /// Asks for a connection. `start` is called when an attempt has to begin, with its generation and what is known of the server.
     pub fn want(
         &mut self,
         reason: ConnectReason,
         now: Instant,
-        start: impl FnOnce(ConnectStart) -> A,
+        start: impl FnOnce(u64, Option<ProtocolHint>) -> A,
     ) -> Result<Availability<'_, A, S>, Unavailable> {
         if matches!(self.stage, LifeStage::Idle) {
             if self.disabled {
@@ -128,7 +114,7 @@ impl<A, S> Lifecycle<A, S> {
                 self.list_starts.record(self.starts_of_attempt(), now);
             }
             self.generation += 1;
-            let attempt = start(ConnectStart { generation: self.generation, hint: self.hint });
+            let attempt = start(self.generation, self.hint);
             self.stage = LifeStage::Connecting(attempt);
         }
         match &self.stage {
@@ -170,32 +156,27 @@ impl<A, S> Lifecycle<A, S> {
         hint: ProtocolHint,
         now: Instant,
     ) -> Result<A, S> {
-        match std::mem::replace(&mut self.stage, LifeStage::Closed) {
-            LifeStage::Connecting(attempt) if generation == self.generation => {
-                self.stage = LifeStage::Ready { session, since: now };
-                self.hint = Some(hint);
-                self.error = None;
-                Ok(attempt)
-            }
-            other => {
-                self.stage = other;
-                Err(session)
-            }
-        }
+        let Some(attempt) = self.take_attempt(generation) else { return Err(session) };
+        self.stage = LifeStage::Ready { session, since: now };
+        self.hint = Some(hint);
+        self.error = None;
+        Ok(attempt)
     }
 
     /// An attempt failed. Gives back its handle, or nothing when it comes too late.
     pub fn failed(&mut self, generation: u64, error: HubError, now: Instant) -> Option<A> {
-        match std::mem::replace(&mut self.stage, LifeStage::Closed) {
-            LifeStage::Connecting(attempt) if generation == self.generation => {
-                self.stage = LifeStage::Idle;
-                self.backoff.failed(now);
-                // The hint may be what is wrong: the next attempt negotiates from the start.
-                self.hint = None;
-                self.last_failure = Some(ConnectFailure { error: error.clone(), at: now, lived: None });
-                self.error = Some(error);
-                Some(attempt)
-            }
+        let attempt = self.take_attempt(generation)?;
+        self.backoff.failed(now);
+        // The hint may be what is wrong: the next attempt negotiates from the start.
+        self.hint = None;
+        self.last_failure = Some(ConnectFailure { error: error.clone(), at: now, lived: None });
+        self.error = Some(error);
+        Some(attempt)
+    }
+
+    fn take_attempt(&mut self, generation: u64) -> Option<A> {
+        match std::mem::replace(&mut self.stage, LifeStage::Idle) {
+            LifeStage::Connecting(attempt) if generation == self.generation => Some(attempt),
             other => {
                 self.stage = other;
                 None
@@ -240,12 +221,8 @@ impl<A, S> Lifecycle<A, S> {
     }
 
     /// Closes for good, and gives back what has to be ended.
-    pub fn close(&mut self) -> Released<A, S> {
-        match std::mem::replace(&mut self.stage, LifeStage::Closed) {
-            LifeStage::Idle | LifeStage::Closed => Released::Nothing,
-            LifeStage::Connecting(attempt) => Released::Attempt(attempt),
-            LifeStage::Ready { session, .. } => Released::Session(session),
-        }
+    pub fn close(&mut self) -> LifeStage<A, S> {
+        std::mem::replace(&mut self.stage, LifeStage::Closed)
     }
 
     /// The generation of the latest attempt.

@@ -1,37 +1,89 @@
 //! From a session to published lists: fetch the tools and skills, and hand them to the [`ListingSink`](super::ListingSink)
 //! unless a later session or list has taken their place.
+//!
+//! A list is requested because a tool is missing, or because a call needs a list that is as current as itself. All that need
+//! one at the same time share one request, also one that the session has sent by itself.
 
 use super::{Server, closed_meanwhile, lost};
-use crate::mcp::connection::Connection;
+use crate::mcp::connection::{Connection, ServerIdentity};
+use crate::mcp::lifecycle::ConnectReason;
 use crate::mcp::protocol::{Era, NegotiatedProtocol, ProtocolHint};
 use crate::mcp::server::cached_lists::{ListFailure, ListRound};
 use crate::mcp::skills::{self, Skills};
-use crate::mcp::tool_list::{self, Listed, ListedBy, Listing};
-use serde_json::{Map, Value};
-use std::collections::BTreeSet;
+use crate::mcp::tool_list::{self, Listing};
 use std::sync::{Arc, Weak};
 use std::time::{Duration, Instant};
 use tokio::time::timeout;
 use toolhub_store::tape;
 use toolhub_text::message;
-use toolhub_types::error::{ErrorKind, HubError, Outcome, clip};
-use toolhub_types::model::ToolSpec;
+use toolhub_types::error::{ErrorKind, HubError, Outcome};
 use toolhub_types::tool::Freshness;
 
 /// The limit for all pages of the list of skills.
 const SKILLS_LIMIT: Duration = Duration::from_secs(10);
-
-/// Where a list comes from.
-#[derive(Clone, Copy)]
-enum ListOrigin<'a> {
-    Server(&'a Connection),
-    /// An earlier process has heard it from the server.
-    Store(NegotiatedProtocol),
-    /// What was spoken with the server stays as it was.
-    Host,
-}
+/// How often a list is requested over a new connection, because one was lost meanwhile.
+const MOST_LOOKS: usize = 4;
 
 impl Server {
+    /// Lists the tools again.
+    pub async fn refresh(self: &Arc<Self>) -> Result<Arc<Listing>, HubError> {
+        self.listed(ConnectReason::User, false, |server, begun, _| server.lists.is_since(begun, false)).await
+    }
+
+    /// Lists the tools again because one is missing. A server in back-off is left alone, and callers that look at the
+    /// same time share one request. `is_for_call`: a caller has named this server, and waits for it.
+    pub async fn look(self: &Arc<Self>, is_for_call: bool) -> Result<(), HubError> {
+        let reason = if is_for_call { ConnectReason::Call } else { ConnectReason::List };
+        // A list that was on its way has all changes that were announced before, if it has those that are announced now.
+        let is_enough = |server: &Server, begun, generation| {
+            server.lists.is_of(generation) && server.lists.came_since(begun) && !server.is_behind()
+        };
+        self.listed(reason, false, is_enough).await.map(drop)
+    }
+
+    /// Has the present session list its tools, unless it has done so and the list is as current as this.
+    pub async fn list_as(self: &Arc<Self>, freshness: Freshness) -> Result<(), HubError> {
+        let begun = Instant::now();
+        let of_now = freshness == Freshness::Now;
+        let is_enough = |server: &Server| {
+            server.has_listed() && server.lists.is_since(begun, of_now)
+                || !of_now && server.has_current_list()
+        };
+        for _ in 0..MOST_LOOKS {
+            if is_enough(self) {
+                return Ok(());
+            }
+            match self.listed(ConnectReason::Call, of_now, |server, _, _| is_enough(server)).await {
+                Err(error) if error.kind == ErrorKind::Closed => {}
+                listed => return listed.map(drop),
+            }
+        }
+        Err(lost())
+    }
+
+    /// Connects, and has the session list its tools unless the list that is there by then `is_enough`, from the beginning of this
+    /// and the generation of the session.
+    pub(super) async fn listed(
+        self: &Arc<Self>,
+        reason: ConnectReason,
+        of_now: bool,
+        is_enough: impl Fn(&Server, Instant, u64) -> bool,
+    ) -> Result<Arc<Listing>, HubError> {
+        if let Some(recorded) = self.take_recorded_list() {
+            return recorded;
+        }
+        let begun = Instant::now();
+        let connection = self.connected(reason, None).await?;
+        let generation = connection.generation;
+        let is_enough = |server: &Server| is_enough(server, begun, generation);
+        Self::list(Arc::downgrade(self), connection, begun, of_now, is_enough).await
+    }
+
+    /// Since when a request for the list has no answer.
+    pub fn listing_since(&self) -> Option<Instant> {
+        self.lists.running_since()
+    }
+
     /// Fetches and publishes the lists of a session, unless the list that is there by then `is_enough`. One request is made at a
     /// time. One that failed since `begun` failed for all that waited for it. Holds the connection meanwhile, and not the server.
     pub(super) async fn list(
@@ -41,7 +93,7 @@ impl Server {
         of_now: bool,
         is_enough: impl Fn(&Server) -> bool,
     ) -> Result<Arc<Listing>, HubError> {
-        let turn = server.upgrade().ok_or_else(closed_meanwhile)?.lists.turn();
+        let turn = server.upgrade().ok_or_else(closed_meanwhile)?.lists.turn.clone();
         let mut failure = turn.lock_owned().await;
         let (round, changes, limit) = {
             let server = server.upgrade().ok_or_else(closed_meanwhile)?;
@@ -57,7 +109,7 @@ impl Server {
             // Read before the request is sent: a change that is announced meanwhile needs another list.
             let changes = server.callbacks().changes();
             let round = server.lists.begin(connection.generation, connection.transport().breaks(), of_now);
-            (round, changes, server.list_limit())
+            (round, changes, server.config().options.startup_timeout)
         };
         // Side by side: a slow one does not delay the other.
         let tools = async {
@@ -65,7 +117,8 @@ impl Server {
             let server = server.upgrade().ok_or_else(closed_meanwhile)?;
             let connection = connection.clone();
             blocking(move || {
-                server.publish(round, listing, Some(Instant::now()), ListOrigin::Server(&connection))
+                let (protocol, heard) = (Some(connection.protocol()), Some(connection.server()));
+                server.publish(round, listing, Some(Instant::now()), protocol, heard)
             })
             .await?
         };
@@ -81,28 +134,24 @@ impl Server {
         listed
     }
 
-    /// Takes a list and publishes it, unless it is of an earlier session or a later one is there already.
+    /// Takes a list and publishes it, unless it is of an earlier session or a later one is there already. `heard`: this server has
+    /// sent it just now.
     fn publish(
         self: &Arc<Self>,
         round: ListRound,
         mut listing: Listing,
         at: Option<Instant>,
-        origin: ListOrigin<'_>,
+        protocol: Option<NegotiatedProtocol>,
+        heard: Option<&ServerIdentity>,
     ) -> Result<Arc<Listing>, HubError> {
-        let _publishing = self.lists.publishing();
+        let _publishing = self.lists.publishing.lock();
         if !self.is_current(round) {
             return Err(closed_meanwhile());
         }
         if let Some(latest) = self.lists.tools().filter(|_| !self.lists.is_newer(round)) {
             return Ok(latest);
         }
-        let protocol = match origin {
-            ListOrigin::Server(connection) => Some(connection.protocol()),
-            ListOrigin::Store(protocol) => Some(protocol),
-            ListOrigin::Host => self.lists.protocol(),
-        };
-        if let ListOrigin::Server(connection) = origin {
-            let identity = connection.server();
+        if let Some(identity) = heard {
             listing.program_version = identity.program_version().map(Arc::from);
             tape::record_list(self.id(), || listing.to_json());
             self.sink.fetched(self, identity, &listing);
@@ -119,12 +168,12 @@ impl Server {
 
     /// Returns when the list that was taken last is published: at once, or after the moment that this takes.
     pub fn wait_for_publication(&self) {
-        drop(self.lists.publishing());
+        drop(self.lists.publishing.lock());
     }
 
     /// Publishes the list again, because what the hub takes of it has changed.
     pub fn publish_again(self: &Arc<Self>) {
-        let _publishing = self.lists.publishing();
+        let _publishing = self.lists.publishing.lock();
         if let Some(listing) = self.lists.tools() {
             self.sink.publish_tools(self, &listing);
         }
@@ -134,7 +183,7 @@ impl Server {
     pub fn restore(self: &Arc<Self>, listing: Listing, protocol: NegotiatedProtocol, age: Duration) {
         self.life.lock().machine.set_hint(ProtocolHint::from(protocol.era));
         let at = Instant::now().checked_sub(age);
-        let _ = self.publish(ListRound::default(), listing, at, ListOrigin::Store(protocol));
+        let _ = self.publish(ListRound::default(), listing, at, Some(protocol), None);
     }
 
     /// While calls are replayed, the list that was recorded takes the place of a connection.
@@ -157,7 +206,7 @@ impl Server {
             life.machine.generation()
         };
         let round = self.lists.begin(generation, 0, false);
-        self.publish(round, listing, Some(Instant::now()), ListOrigin::Host)
+        self.publish(round, listing, Some(Instant::now()), self.lists.protocol(), None)
     }
 
     fn is_current(&self, round: ListRound) -> bool {
@@ -166,7 +215,7 @@ impl Server {
 
     /// Lists the skills again, if the server has any. When that fails, the known ones stay.
     async fn list_skills(server: &Weak<Self>, connection: &Connection, round: ListRound) {
-        let known = server.upgrade().and_then(|server| server.lists.skills());
+        let known = server.upgrade().and_then(|server| server.lists.skills.load_full());
         let offered = skills::offered(connection);
         if known.is_none() && !offered {
             return;
@@ -183,9 +232,9 @@ impl Server {
         skills.skills.retain(|skill| server.config().options.wants(&skill.name));
         let skills = Arc::new(skills);
         let publish = move || {
-            let _publishing = server.lists.publishing();
+            let _publishing = server.lists.publishing.lock();
             if server.is_current(round) {
-                server.lists.set_skills(skills.clone());
+                server.lists.skills.store(Some(skills.clone()));
                 server.sink.publish_skills(&server, &skills);
             }
         };
@@ -230,94 +279,6 @@ impl Server {
         let listing = self.listing().filter(|_| self.lists.is_of(generation));
         listing.ok_or_else(lost)
     }
-
-    /// For pins, approvals and runs: refuses a call of a tool whose definition has changed. `called`: `None` if it was not listed.
-    pub(in crate::mcp) async fn confirm(
-        self: &Arc<Self>,
-        name: &str,
-        called: Option<&ListedBy>,
-        connection: &Arc<Connection>,
-        freshness: Freshness,
-    ) -> Result<(), HubError> {
-        let now = self.listed_over(connection, freshness).await?.find(name);
-        // Nearly always nothing has changed since the call was planned.
-        if now.as_ref() == called {
-            return Ok(());
-        }
-        let pin = self.config().options.pin;
-        // A pin accepts less than an approval.
-        let is_pinned = pin && freshness != Freshness::Now;
-        let defined = |known: &ListedBy| if is_pinned { known.tool.to_json() } else { known.to_json() };
-        let (before, now) = (called.map(defined), now.as_ref().map(defined));
-        if now == before {
-            return Ok(());
-        }
-        if !pin {
-            return Err(self.changed(name, before.as_ref(), now.as_ref()));
-        }
-        let text = message!(
-            "Server '{}' has changed its tool '{}' since its definition was accepted; look at it with hub.pins.list().",
-            self.id(),
-            clip(name)
-        );
-        Err(HubError::new(ErrorKind::NotAllowed, text))
-    }
-
-    /// Refuses a call that was prepared as one that may be repeated, if the tool is no longer listed as such over the connection that
-    /// the call would leave by. An earlier list, or that of another connection, proves nothing about the program that answers.
-    pub(in crate::mcp) async fn confirm_repeatable(
-        self: &Arc<Self>,
-        spec: &ToolSpec,
-        called: &Arc<Listed>,
-        judge: &Server,
-        connection: &Arc<Connection>,
-    ) -> Result<(), HubError> {
-        let listing = self.listed_over(connection, Freshness::Connection).await?;
-        // Lists share what has not changed, so this is nearly always enough.
-        if listing.tools.iter().any(|one| Arc::ptr_eq(one, called)) {
-            return Ok(());
-        }
-        let now = listing.find(&called.name);
-        let is_as_harmless = now.as_ref().is_some_and(|now| {
-            let is_same = || now.tool == *called;
-            is_same() || {
-                let (effects, idempotent) = judge.sink.effects(judge, &now.tool);
-                effects.are_harmless() || (idempotent && !spec.effects.are_harmless())
-            }
-        });
-        match is_as_harmless {
-            true => Ok(()),
-            false => {
-                let now = now.map(|now| now.tool.to_json());
-                Err(self.changed(&called.name, Some(&called.to_json()), now.as_ref()))
-            }
-        }
-    }
-
-    fn changed(&self, name: &str, before: Option<&Value>, now: Option<&Value>) -> HubError {
-        let text = message!(
-            "Tool '{}' was not called: server '{}' has changed it since the call was prepared ({}). Make the call again.",
-            clip(name),
-            self.id(),
-            listed_change(before, now)
-        );
-        HubError::new(ErrorKind::NotAllowed, text)
-    }
-}
-
-/// Two definitions of a tool for people: the descriptions, and the members that differ.
-fn listed_change(before: Option<&Value>, now: Option<&Value>) -> String {
-    let shown = |tool: Option<&Value>| match tool {
-        Some(tool) => format!("'{}'", clip(tool["description"].as_str().unwrap_or_default())),
-        None => "not listed".to_owned(),
-    };
-    let change = format!("then {}, now {}", shown(before), shown(now));
-    let (Some(before), Some(now)) = (before, now) else { return change };
-    let names = [before, now].into_iter().filter_map(Value::as_object).flat_map(Map::keys);
-    let changed: BTreeSet<&str> =
-        names.map(String::as_str).filter(|name| before[*name] != now[*name]).collect();
-    let changed = changed.into_iter().collect::<Vec<_>>().join(", ");
-    format!("{change}; it differs in {changed}")
 }
 
 /// Runs what may block (SQLite, long lists) where it holds up no other server.

@@ -1,11 +1,12 @@
 //! The end of a session that is lost, and of a server: it was removed or replaced, or the hub is closed.
 
 use super::{ConnectAttempt, Server};
-use crate::mcp::lifecycle::Released;
+use crate::mcp::lifecycle::LifeStage;
 use crate::mcp::session::Session;
 use serde_json::json;
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
+use tokio::sync::SemaphorePermit;
 use toolhub_text::message;
 use toolhub_types::error::{ErrorKind, HubError, Outcome};
 use toolhub_types::tool::AskCaller;
@@ -82,6 +83,15 @@ impl Server {
         }
     }
 
+    /// One of the server's slots, until the server that the hub offers is dismissed.
+    pub(in crate::mcp) async fn slot(
+        &self,
+        offered: &Server,
+    ) -> Result<Option<SemaphorePermit<'_>>, HubError> {
+        let Some(slots) = &self.concurrency else { return Ok(None) };
+        Ok(offered.unless_dismissed(slots.acquire()).await?.ok())
+    }
+
     pub(in crate::mcp) fn is_dismissed(&self) -> bool {
         self.dismissed.is_cancelled()
     }
@@ -115,9 +125,9 @@ impl Server {
     async fn close_own(&self) {
         let released = self.life.lock().machine.close();
         match released {
-            Released::Nothing => {}
-            Released::Session(session) => session.close().await,
-            Released::Attempt(ConnectAttempt { outcome, task }) => {
+            LifeStage::Idle | LifeStage::Closed => {}
+            LifeStage::Ready { session, .. } => session.close().await,
+            LifeStage::Connecting(ConnectAttempt { outcome, task }) => {
                 drop(task);
                 // The attempt drops its connection before this ends.
                 let _ = outcome.await;

@@ -19,9 +19,9 @@ fn gone() -> HubError {
 /// Asks for a connection, and gives the generation of the attempt that was started for it.
 fn start(machine: &mut Machine, reason: ConnectReason, now: Instant) -> Option<u64> {
     let mut started = None;
-    let _ = machine.want(reason, now, |start| {
-        started = Some(start.generation);
-        start.generation
+    let _ = machine.want(reason, now, |generation, _| {
+        started = Some(generation);
+        generation
     });
     started
 }
@@ -39,16 +39,16 @@ fn requests_that_come_together_share_one_attempt() {
     let mut machine = Machine::new(false);
     assert_eq!(start(&mut machine, Call, now), Some(1));
     assert_eq!(start(&mut machine, User, now), None);
-    assert_eq!(machine.want(Call, now, |_| 9), Ok(Availability::InProgress(&1)));
+    assert_eq!(machine.want(Call, now, |_, _| 9), Ok(Availability::InProgress(&1)));
     assert_eq!(machine.connected(1, 10, ProtocolHint::Modern, now), Ok(1));
-    assert_eq!(machine.want(Call, now, |_| 9), Ok(Availability::Ready(&10)));
+    assert_eq!(machine.want(Call, now, |_, _| 9), Ok(Availability::Ready(&10)));
 }
 
 #[test]
 fn a_disabled_server_is_never_started() {
     let now = Instant::now();
     let mut machine = Machine::new(true);
-    assert_eq!(machine.want(User, now, |_| 9), Err(Unavailable::Disabled));
+    assert_eq!(machine.want(User, now, |_, _| 9), Err(Unavailable::Disabled));
 }
 
 #[test]
@@ -59,7 +59,7 @@ fn failures_back_off_unless_a_user_insists() {
         assert_eq!(start(&mut machine, Call, now), Some(generation), "the first failure may be chance");
         assert_eq!(machine.failed(generation, refused(), now), Some(generation));
     }
-    let unavailable = machine.want(Call, now, |_| 9).unwrap_err();
+    let unavailable = machine.want(Call, now, |_, _| 9).unwrap_err();
     let Unavailable::BackingOff { wait, failures: 2, last } = unavailable else {
         panic!("{unavailable:?}");
     };
@@ -77,9 +77,9 @@ fn a_hint_is_used_until_an_attempt_with_it_fails() {
     assert_eq!(machine.take_lost(now + 20 * SECOND, |_| Some(gone())), Some((1, 20 * SECOND)));
     let mut hints = Vec::new();
     for generation in 2..=3 {
-        let _ = machine.want(User, now, |start| {
-            hints.push(start.hint);
-            start.generation
+        let _ = machine.want(User, now, |generation, hint| {
+            hints.push(hint);
+            generation
         });
         machine.failed(generation, refused(), now);
     }
@@ -141,13 +141,13 @@ fn an_attempt_that_ends_after_close_has_no_effect() {
     let now = Instant::now();
     let mut machine = Machine::new(false);
     assert_eq!(start(&mut machine, Call, now), Some(1));
-    assert_eq!(machine.close(), Released::Attempt(1));
+    assert_eq!(machine.close(), LifeStage::Connecting(1));
     assert_eq!(machine.connected(1, 10, ProtocolHint::Modern, now), Err(10));
     assert_eq!(machine.failed(1, refused(), now), None);
     machine.listed(1, Some(refused()));
     assert!(machine.is_closed() && !machine.is_current(1) && machine.error().is_none());
-    assert_eq!(machine.want(User, now, |_| 9), Err(Unavailable::Closed));
-    assert_eq!(machine.close(), Released::Nothing);
+    assert_eq!(machine.want(User, now, |_, _| 9), Err(Unavailable::Closed));
+    assert_eq!(machine.close(), LifeStage::Closed);
 }
 
 #[test]
@@ -201,7 +201,7 @@ fn an_attempt_for_the_list_alone_waits_after_the_first_failure_and_a_call_does_n
     let mut machine = Machine::new(false);
     assert_eq!(start(&mut machine, Call, now), Some(1));
     assert_eq!(machine.failed(1, refused(), now), Some(1));
-    assert!(matches!(machine.want(List, now, |_| 9), Err(Unavailable::BackingOff { failures: 1, .. })));
+    assert!(matches!(machine.want(List, now, |_, _| 9), Err(Unavailable::BackingOff { failures: 1, .. })));
     assert_eq!(start(&mut machine, Call, now), Some(2));
     assert_eq!(machine.connected(2, 2, ProtocolHint::Modern, now), Ok(2));
     machine.answered();
@@ -212,7 +212,7 @@ fn an_attempt_for_the_list_alone_waits_after_the_first_failure_and_a_call_does_n
         assert_eq!(machine.take_idle(generation), Some(1));
     }
     let limit = Unavailable::ListedOften { wait: LIST_STARTS_WITHIN };
-    assert_eq!(machine.want(List, now, |_| 9), Err(limit));
+    assert_eq!(machine.want(List, now, |_, _| 9), Err(limit));
     assert_eq!(start(&mut machine, Call, now), Some(6), "a call is not limited");
 }
 
@@ -251,7 +251,7 @@ proptest! {
             match input {
                 Input::Want(reason) => {
                     let before = held;
-                    if let Ok(Availability::Ready(kept) | Availability::InProgress(kept)) = machine.want(reason, now, |_| {
+                    if let Ok(Availability::Ready(kept) | Availability::InProgress(kept)) = machine.want(reason, now, |_, _| {
                         next += 1;
                         next
                     }) {
@@ -290,8 +290,10 @@ proptest! {
                 Input::Close => {
                     closed = true;
                     match machine.close() {
-                        Released::Nothing => prop_assert_eq!(held, None),
-                        Released::Attempt(kept) | Released::Session(kept) => prop_assert_eq!(held.take(), Some(kept)),
+                        LifeStage::Idle | LifeStage::Closed => prop_assert_eq!(held, None),
+                        LifeStage::Connecting(kept) | LifeStage::Ready { session: kept, .. } => {
+                            prop_assert_eq!(held.take(), Some(kept));
+                        }
                     }
                 }
                 Input::Wait(millis) => now += Duration::from_millis(millis),
