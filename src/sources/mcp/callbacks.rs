@@ -1,6 +1,7 @@
 //! Requests of servers (roots, sampling, elicitation), and how the hub answers them.
 
 use super::config::ServerConfig;
+use super::connection::ServerIdentity;
 use super::inbox::{Asked, Listener};
 use super::protocol::TASKS_EXTENSION;
 use super::questions::{credential_field, fitting_form, form_of, visible_question, with_origin};
@@ -81,7 +82,7 @@ pub struct ServerCallbacks {
 }
 
 /// The capabilities of a client that answers questions.
-const QUESTIONS: [&str; 3] = ["elicitation", "sampling", "roots"];
+pub const QUESTIONS: [&str; 3] = ["elicitation", "sampling", "roots"];
 /// What they ask.
 const ELICIT: &str = "elicitation/create";
 const QUESTION_METHODS: [&str; 3] = [ELICIT, "sampling/createMessage", "roots/list"];
@@ -119,9 +120,11 @@ impl ServerCallbacks {
         self.tools_changed.notify_one();
     }
 
-    /// A session has begun. `announces`: its server announces changes of its tools.
-    pub fn session_began(&self, announces: bool, capabilities: &Value) {
-        self.announces_changes.store(announces, Ordering::Relaxed);
+    /// A session with this server has begun. What it says about itself is kept.
+    pub fn session_began(&self, server: &ServerIdentity) {
+        let ServerIdentity { capabilities, instructions, .. } = server;
+        self.set_instructions(instructions.clone());
+        self.announces_changes.store(server.announces_changes_of("tools"), Ordering::Relaxed);
         self.acknowledged.store(false, Ordering::Relaxed);
         let extensions = capabilities.get("extensions").and_then(Value::as_object);
         self.set_extensions(extensions.cloned().unwrap_or_default());

@@ -40,7 +40,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 use tokio::sync::{Notify, Semaphore, oneshot};
 use tokio::task::JoinSet;
-use tokio::time::timeout;
+use tokio::time::{sleep, timeout};
 use tokio_util::sync::CancellationToken;
 use toolhub_store::tape;
 use toolhub_text::message;
@@ -66,7 +66,7 @@ pub trait ListingSink: Send + Sync {
 pub struct Server {
     connector: Arc<Connector>,
     sink: Arc<dyn ListingSink>,
-    life: Mutex<Life>,
+    life: Mutex<Lifecycle<ConnectAttempt, Session>>,
     lists: ServerLists,
     pub(super) retry_budget: Mutex<RetryBudget>,
     pub(super) outage: Outage,
@@ -75,7 +75,7 @@ pub struct Server {
     calls: AtomicUsize,
     calls_ended: Notify,
     /// Fires when the server was removed or replaced.
-    dismissed: CancellationToken,
+    pub(super) dismissed: CancellationToken,
     callers: CallerServers,
 }
 
@@ -89,11 +89,6 @@ impl Drop for CallInProgress<'_> {
             self.0.calls_ended.notify_waiters();
         }
     }
-}
-
-struct Life {
-    machine: Lifecycle<ConnectAttempt, Session>,
-    last_used: Instant,
 }
 
 /// An attempt in progress. Dropping it aborts its task.
@@ -128,12 +123,11 @@ impl Server {
         needs: HeaderNeeds,
         is_of_one: bool,
     ) -> Arc<Self> {
-        let machine = Lifecycle::new(connector.config.disabled);
         Arc::new(Server {
             concurrency,
+            life: Mutex::new(Lifecycle::new(connector.config.disabled)),
             connector: Arc::new(connector),
             sink,
-            life: Mutex::new(Life { machine, last_used: Instant::now() }),
             lists: ServerLists::default(),
             retry_budget: Mutex::default(),
             outage: Outage::default(),
@@ -183,17 +177,17 @@ impl Server {
 
     /// Whether calls are refused for a while after failures.
     pub fn is_backing_off(&self) -> bool {
-        self.life.lock().machine.backoff_left(Instant::now()).is_some()
+        self.life.lock().backoff_left(Instant::now()).is_some()
     }
 
     /// Whether there is a session now.
     pub fn is_connected(&self) -> bool {
-        self.life.lock().machine.session().is_some_and(|session| !session.is_lost())
+        self.live_connection().is_some()
     }
 
     /// The end of the error stream of its process, safe to show.
     pub fn error_lines(&self) -> Vec<String> {
-        self.connector.error_lines()
+        self.connector.output.load().as_ref().map(|output| output.error_lines()).unwrap_or_default()
     }
 
     /// What the server says of its use, without escapes and invisible characters, and not too long.
@@ -251,7 +245,7 @@ impl Server {
         let attempt = {
             let mut life = self.life.lock();
             life.last_used = now;
-            let wanted = life.machine.want(reason, now, |generation, hint| {
+            let wanted = life.want(reason, now, |generation, hint| {
                 started = true;
                 self.attempt(generation, ConnectOptions { hint, patience })
             });
@@ -304,14 +298,14 @@ impl Server {
             Ok(connected) => connected,
             Err(error) => {
                 let error = error.with_outcome(Outcome::NotSent);
-                let attempt = self.life.lock().machine.failed(generation, error.clone(), now);
+                let attempt = self.life.lock().failed(generation, error.clone(), now);
                 return (Err(error), attempt);
             }
         };
         connection.generation = generation;
         let connection = Arc::new(connection);
         let session = self.session(connection.clone());
-        let entered = self.life.lock().machine.connected(generation, session, connection.hint, now);
+        let entered = self.life.lock().connected(generation, session, connection.hint, now);
         match entered {
             Ok(attempt) => {
                 if connection.retired().is_some() {
@@ -377,11 +371,9 @@ impl Server {
         if let Some(idle) = self.config().options.idle_timeout {
             let server = Arc::downgrade(self);
             session.spawn(async move {
-                loop {
-                    session::until_idle(idle, || Some(server.upgrade()?.unused_for())).await;
-                    if server.upgrade().is_none_or(|server| server.end_idle(generation, idle)) {
-                        return;
-                    }
+                let left = || server.upgrade()?.end_idle(generation, idle);
+                while let Some(left) = left() {
+                    sleep(left).await;
                 }
             });
         }
@@ -392,7 +384,7 @@ impl Server {
     pub(super) fn answered(&self) {
         let mut life = self.life.lock();
         life.last_used = Instant::now();
-        life.machine.answered();
+        life.answered();
         drop(life);
         self.outage.end();
     }
@@ -405,24 +397,23 @@ impl Server {
 
     /// While there is no connection: what the server's process says on its error stream.
     pub fn startup_output(&self) -> Option<String> {
-        let is_connecting = self.life.lock().machine.is_connecting();
-        self.connector.error_output().filter(|_| is_connecting)
+        let is_connecting = self.life.lock().is_connecting();
+        self.connector.output.load().as_ref()?.reason().filter(|_| is_connecting)
     }
 
-    /// Ends a session that nothing uses. The next call makes a new one. False when a call came in between.
-    fn end_idle(&self, generation: u64, idle: Duration) -> bool {
-        let session = {
-            let mut life = self.life.lock();
-            if life.unused_for(self.is_awaited()) < idle {
-                return false;
-            }
-            life.machine.take_idle(generation)
-        };
-        if let Some(session) = session {
-            // A task of its own: this one belongs to the session and ends with it.
-            tokio::spawn(session.close());
+    /// Ends a session that nothing uses: no call, no task, no subscription. The next call makes a new one. Otherwise gives the time
+    /// that is left.
+    fn end_idle(&self, generation: u64, limit: Duration) -> Option<Duration> {
+        let mut life = self.life.lock();
+        let left = limit.saturating_sub(self.unused_in(&life));
+        if !left.is_zero() {
+            return Some(left);
         }
-        true
+        let session = life.take_idle(generation);
+        drop(life);
+        // A task of its own: this one belongs to the session and ends with it.
+        session.map(|session| tokio::spawn(session.close()));
+        None
     }
 
     /// The error of a call for which nothing was tried. During back-off it reports the last failure, and when the next try is.
@@ -481,14 +472,6 @@ impl Server {
         };
         let retry_after = wait.map(|wait| wait.as_secs_f64()).or(error.retry_after);
         HubError { retry_after, ..error }.with_outcome(Outcome::NotSent)
-    }
-}
-
-impl Life {
-    /// For how long nothing has used the connection: no call, no task, no subscription.
-    fn unused_for(&self, is_awaited: bool) -> Duration {
-        let is_in_use = self.machine.session().is_some_and(|session| session.connection().is_in_use());
-        if is_in_use || is_awaited { Duration::ZERO } else { self.last_used.elapsed() }
     }
 }
 

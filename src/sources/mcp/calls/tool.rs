@@ -116,7 +116,7 @@ impl ServerCall<'_> {
             let was_in_doubt = is_in_doubt || proof::only_lets_resend(&error);
             is_in_doubt = was_in_doubt || !error.is_without_effect();
             // Another server may have taken the place of this one.
-            if self.tool.server.is_dismissed() && is_unsent(&error) {
+            if self.tool.server.dismissed.is_cancelled() && is_unsent(&error) {
                 return Err(proof::of_last_try(error, was_in_doubt));
             }
             let pause = if refuses_session(&error) {
@@ -184,9 +184,16 @@ impl ServerCall<'_> {
                     return self.checked(Box::pin(finished).await?).await;
                 }
                 CallAnswer::NeedsInput(asked) => {
+                    // It only wants the request once more, with a `requestState`. The specification lets a client do that and does not
+                    // demand it. Nobody has answered anything in between, so for a tool that may act it is a repetition like any other.
                     if asked.0.is_empty() {
                         if !self.tool.spec.is_repeatable() {
-                            return Err(begun(self.asks_nothing()));
+                            let text = message!(
+                                "Tool '{}' on server '{}' asked to be called again without asking for input; it may have run, so it is not called twice.",
+                                clip(&self.tool.spec.name),
+                                self.server.id()
+                            );
+                            return Err(begun(HubError::new(ErrorKind::Protocol, text)));
                         }
                         tokio::time::sleep(backoff::pause(round)).await;
                     }
@@ -257,18 +264,6 @@ impl ServerCall<'_> {
     async fn gather(&self, asked: InputRequests, ctx: &CallContext) -> Result<InputRequests, HubError> {
         let gathered = questions::gather(self.server, &self.tool.spec.name, asked, ctx.extras.ask.as_ref());
         Box::pin(gathered).await.map_err(begun)
-    }
-
-    /// The error of an answer that only wants the request once more, with a `requestState`. The specification lets a client do that
-    /// and does not demand it. Nobody has answered anything in between, so for a tool that may act it is a repetition like any
-    /// other.
-    fn asks_nothing(&self) -> HubError {
-        let text = message!(
-            "Tool '{}' on server '{}' asked to be called again without asking for input; it may have run, so it is not called twice.",
-            clip(&self.tool.spec.name),
-            self.server.id()
-        );
-        HubError::new(ErrorKind::Protocol, text)
     }
 
     async fn send(

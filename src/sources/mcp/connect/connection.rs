@@ -81,7 +81,7 @@ pub struct Connection {
     identity: Arc<Identity>,
     /// The identity of the latest call whose caller can be asked: most callers have the same capabilities.
     asking: ArcSwapOption<Identity>,
-    callbacks: Arc<ServerCallbacks>,
+    pub callbacks: Arc<ServerCallbacks>,
     ids: AtomicU64,
     /// An older server is told once what it may ask for.
     callers_answer: bool,
@@ -293,16 +293,7 @@ impl Connection {
         let span = match method {
             // A standing stream is no operation that ends.
             LISTEN => None,
-            method => request_span::begin(
-                &self.callbacks,
-                &*self.transport,
-                // Before the answer, the version that is asked for.
-                if method == "initialize" { LEGACY[0] } else { self.server.version },
-                id,
-                method,
-                extras.name.as_deref(),
-                &mut extras.meta,
-            ),
+            method => request_span::begin(self, id, method, extras.name.as_deref(), &mut extras.meta),
         };
         let trace = span.as_ref().and_then(|span| span.context()).map(TraceContext::written);
         let asking = extras.owner.ask.as_ref().filter(|_| self.server.era == Era::Modern);
@@ -366,13 +357,6 @@ impl Connection {
 
     pub async fn close(&self) {
         self.transport.close().await;
-    }
-
-    /// Reports the end of the session that used this connection. `is_closed`: the hub has ended it.
-    pub fn report_end(&self, lived: Duration, is_closed: bool) {
-        let lost = if is_closed { None } else { self.retired() };
-        let version = self.server.version;
-        request_span::session_ended(&self.callbacks, &*self.transport, version, lived, lost.as_ref());
     }
 }
 

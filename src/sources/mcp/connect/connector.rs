@@ -36,7 +36,7 @@ pub struct Connector {
     /// Those of a remote server, for the caller that the connection is made for.
     headers: Vec<(String, String)>,
     /// Of the process that was started last.
-    output: ArcSwapOption<ProcessOutput>,
+    pub output: ArcSwapOption<ProcessOutput>,
 }
 
 /// From which knowledge, and for how long, to connect.
@@ -56,11 +56,6 @@ fn may_be_older(error: &HubError) -> bool {
     }
 }
 
-/// Only these say that there is no such endpoint for POST.
-fn has_no_post(error: &HubError) -> bool {
-    matches!(error.status, Some(400 | 404 | 405))
-}
-
 impl Connector {
     pub fn new(
         config: ServerConfig,
@@ -70,11 +65,6 @@ impl Connector {
     ) -> Self {
         let callbacks = ServerCallbacks::new(&config, host);
         Connector { config, callbacks, credentials, headers, output: ArcSwapOption::empty() }
-    }
-
-    /// What the process that was started last says on its error stream, when it sounds like a reason.
-    pub fn error_output(&self) -> Option<String> {
-        self.output.load().as_ref()?.reason()
     }
 
     /// Connects within the time that the configuration gives.
@@ -215,18 +205,6 @@ impl Connector {
         }
     }
 
-    /// The end of the error stream of the process that was started last.
-    pub fn error_lines(&self) -> Vec<String> {
-        self.output.load().as_ref().map(|output| output.error_lines()).unwrap_or_default()
-    }
-
-    /// The first line that this process printed to its output and that is not MCP, without secrets.
-    pub fn stray_line(&self) -> Option<String> {
-        let output = self.output.load();
-        let line = output.as_ref()?.stray_line()?;
-        Some(self.callbacks.secrets.hide(line.to_owned()))
-    }
-
     fn open<T: Transport + 'static>(
         &self,
         open: impl FnOnce(Arc<Inbox>) -> Result<Arc<T>, HubError>,
@@ -250,8 +228,10 @@ impl Connector {
         }
         let open = || self.open(|inbox| StreamableHttp::open(self.http_options(remote), inbox));
         match self.negotiate(open, true, options).await {
-            // What the POST was answered with says more than that there is no stream either.
-            Err(error) if remote.dialect == Dialect::Auto && has_no_post(&error) => {
+            // Only these say that there is no such endpoint for POST. That says more than that there is no stream either.
+            Err(error)
+                if remote.dialect == Dialect::Auto && matches!(error.status, Some(400 | 404 | 405)) =>
+            {
                 self.http_sse(remote).await.map_err(|_| error)
             }
             connected => connected,
@@ -294,8 +274,7 @@ impl Connector {
     fn greeted(&self, mut connection: Connection, hint: ProtocolHint) -> Connection {
         // What the server says about itself is kept.
         let server = connection.server();
-        self.callbacks.set_instructions(server.instructions.clone());
-        self.callbacks.session_began(server.announces_changes_of("tools"), &server.capabilities);
+        self.callbacks.session_began(server);
         connection.hint = if server.era == Era::Modern { ProtocolHint::Modern } else { hint };
         connection
     }

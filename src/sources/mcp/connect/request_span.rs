@@ -1,7 +1,7 @@
 //! The span of a request to a server: it begins when the request is written, and its context goes with it.
 
-use crate::mcp::callbacks::ServerCallbacks;
-use crate::mcp::transport::Transport;
+use crate::mcp::connection::Connection;
+use crate::mcp::protocol::LEGACY;
 use serde_json::value::RawValue;
 use serde_json::{Map, Value};
 use std::time::Duration;
@@ -13,14 +13,13 @@ use toolhub_types::telemetry::{
 
 /// Begins the span of a request, and writes its context into `_meta`. `None` if telemetry is off.
 pub fn begin(
-    callbacks: &ServerCallbacks,
-    transport: &dyn Transport,
-    version: &str,
+    connection: &Connection,
     id: u64,
     method: &'static str,
     target: Option<&str>,
     meta: &mut Map<String, Value>,
 ) -> Option<Box<OpenSpan>> {
+    let callbacks = &connection.callbacks;
     let parent = || TraceParent::in_meta(meta);
     let mut span = callbacks.host.telemetry.begin(SpanSide::Client, method, parent)?;
     if let Some(context) = span.context() {
@@ -35,7 +34,9 @@ pub fn begin(
     }
     span.set(SpanAttribute::RequestId, id.to_string());
     span.set(SpanAttribute::Server, &*callbacks.server);
-    for (attribute, value) in place(transport, version) {
+    // Before the answer, the version that is asked for.
+    let version = if method == "initialize" { LEGACY[0] } else { connection.server().version };
+    for (attribute, value) in place(connection, version) {
         span.set(attribute, value);
     }
     Some(span)
@@ -56,25 +57,19 @@ pub fn end(mut span: Box<OpenSpan>, method: &str, reply: &Result<Box<RawValue>, 
     span.end();
 }
 
-/// Reports a session that is over. `lost` is why it ended, if the hub did not close it.
-pub fn session_ended(
-    callbacks: &ServerCallbacks,
-    transport: &dyn Transport,
-    version: &str,
-    lived: Duration,
-    lost: Option<&HubError>,
-) {
-    callbacks.host.telemetry.session_ended(SpanSide::Client, lived, || {
-        let mut attributes = place(transport, version);
-        if let Some(error) = lost {
+/// Reports a session that is over. `is_closed`: the hub has ended it.
+pub fn session_ended(connection: &Connection, lived: Duration, is_closed: bool) {
+    connection.callbacks.host.telemetry.session_ended(SpanSide::Client, lived, || {
+        let mut attributes = place(connection, connection.server().version);
+        if let Some(error) = connection.retired().filter(|_| !is_closed) {
             attributes.push((SpanAttribute::ErrorType, error.kind.name().into()));
         }
         attributes
     });
 }
 
-fn place(transport: &dyn Transport, version: &str) -> SpanAttributes {
-    let place = transport.place();
+fn place(connection: &Connection, version: &str) -> SpanAttributes {
+    let place = connection.transport().place();
     let mut attributes = vec![(SpanAttribute::ProtocolVersion, version.into())];
     let mut add = |attribute, value: Option<&str>| {
         attributes.extend(value.map(|value| (attribute, value.into())));

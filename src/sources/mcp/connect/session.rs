@@ -5,6 +5,7 @@ use crate::mcp::callbacks::ServerCallbacks;
 use crate::mcp::connection::{Connection, LISTEN, RequestExtras, ServerIdentity};
 use crate::mcp::message::Params;
 use crate::mcp::protocol::Era;
+use crate::mcp::request_span;
 use futures_util::FutureExt;
 use serde_json::{Map, Value};
 use std::sync::Arc;
@@ -56,7 +57,7 @@ impl Session {
 
 impl Drop for Session {
     fn drop(&mut self) {
-        self.connection.report_end(self.begun.elapsed(), self.is_closed);
+        request_span::session_ended(&self.connection, self.begun.elapsed(), self.is_closed);
     }
 }
 
@@ -193,16 +194,6 @@ fn wanted_changes(server: Option<&ServerIdentity>, resources: Vec<String>) -> Ma
     wanted
 }
 
-/// Returns when nothing has used the connection for `limit`. `unused_for` returns `None` when the server is gone.
-pub async fn until_idle(limit: Duration, unused_for: impl Fn() -> Option<Duration>) {
-    while let Some(left) = unused_for().map(|unused| limit.saturating_sub(unused)) {
-        if left.is_zero() {
-            return;
-        }
-        sleep(left).await;
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -319,16 +310,5 @@ mod tests {
         })
         .await;
         assert_eq!(lists.load(Ordering::Relaxed), 2);
-    }
-
-    #[tokio::test(start_paused = true)]
-    async fn a_connection_is_idle_when_it_was_not_used_for_the_whole_limit() {
-        let begun = Instant::now();
-        let used = |after: u64| begun + Duration::from_secs(after);
-        // Used at 0 s, and again at 6 s.
-        let last_used = || if begun.elapsed() < Duration::from_secs(6) { used(0) } else { used(6) };
-        until_idle(Duration::from_secs(10), || Some(last_used().elapsed())).await;
-        assert_eq!(begun.elapsed().as_secs(), 16);
-        until_idle(Duration::from_secs(10), || None).await;
     }
 }

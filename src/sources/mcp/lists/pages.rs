@@ -12,6 +12,7 @@ use serde_json::{Map, Value};
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 use toolhub_text::message;
+use toolhub_text::message::Message;
 use toolhub_types::aside::heavy;
 use toolhub_types::error::HubError;
 
@@ -56,7 +57,14 @@ pub async fn fetch<T>(
         let extras = RequestExtras { meta: list.meta.clone(), ..RequestExtras::default() };
         let raw = connection.request(list.method, params, extras).await?;
         let next = heavy(raw.get().len(), || {
-            let (entries, members) = page(&raw, &list)?;
+            let wrong = |why: Message| wrong_answer(list.method, why);
+            let members: Members<'_> =
+                serde_json::from_str(raw.get()).map_err(|error| wrong(error.to_string().into()))?;
+            let entries: Vec<&RawValue> = match members.get(list.member).filter(|raw| raw.get() != "null") {
+                None => Vec::new(),
+                Some(entries) => serde_json::from_str(entries.get())
+                    .map_err(|_| wrong(message!("'{}' is not a list", list.member)))?,
+            };
             for entry in entries {
                 match read(entry) {
                     _ if fetched.entries.len() == list.most => break,
@@ -94,16 +102,4 @@ type Members<'a> = HashMap<String, &'a RawValue>;
 /// A member of a page, if it is what it should be.
 fn member<'a, T: Deserialize<'a>>(members: &Members<'a>, name: &str) -> Option<T> {
     members.get(name).and_then(|raw| serde_json::from_str(raw.get()).ok())
-}
-
-/// The entries of a page as they came, and its other members.
-fn page<'a>(raw: &'a RawValue, list: &PagedList) -> Result<(Vec<&'a RawValue>, Members<'a>), HubError> {
-    let members: Members<'a> =
-        serde_json::from_str(raw.get()).map_err(|error| wrong_answer(list.method, error.to_string()))?;
-    let entries = match members.get(list.member).filter(|raw| raw.get() != "null") {
-        None => Vec::new(),
-        Some(entries) => serde_json::from_str(entries.get())
-            .map_err(|_| wrong_answer(list.method, message!("'{}' is not a list", list.member)))?,
-    };
-    Ok((entries, members))
 }

@@ -2,14 +2,16 @@
 //! principal at a server that asks without saying which call it asks about, and a client whose call would run beside that of
 //! another client: on a shared connection nobody could be asked.
 
-use super::{ListingSink, Server};
+use super::{ConnectAttempt, ListingSink, Server};
 use crate::mcp::auth::Credentials;
 use crate::mcp::callbacks::Host;
 use crate::mcp::config::Endpoint;
 use crate::mcp::connection::Connection;
 use crate::mcp::connector::Connector;
+use crate::mcp::lifecycle::Lifecycle;
 use crate::mcp::principal_headers::{self, HeaderNeeds};
 use crate::mcp::principal_pool::PrincipalPool;
+use crate::mcp::session::Session;
 use futures_util::future::join_all;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -113,7 +115,12 @@ impl Server {
     }
 
     pub(super) fn unused_for(&self) -> Duration {
-        self.life.lock().unused_for(self.is_awaited())
+        self.unused_in(&self.life.lock())
+    }
+
+    pub(super) fn unused_in(&self, life: &Lifecycle<ConnectAttempt, Session>) -> Duration {
+        let is_in_use = life.session().is_some_and(|session| session.connection().is_in_use());
+        if is_in_use || self.is_awaited() { Duration::ZERO } else { life.last_used.elapsed() }
     }
 
     /// Whether a caller waits for this server: for the answer to a call, or for the changes of a resource.
@@ -139,7 +146,7 @@ impl Server {
 
     pub(in crate::mcp) fn live_connection(&self) -> Option<Arc<Connection>> {
         let life = self.life.lock();
-        let session = life.machine.session().filter(|session| !session.is_lost());
+        let session = life.session().filter(|session| !session.is_lost());
         session.map(|session| session.connection().clone())
     }
 

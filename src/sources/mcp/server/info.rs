@@ -27,8 +27,7 @@ pub struct ServerInfo {
 
 impl Server {
     pub fn info(&self) -> ServerInfo {
-        let life = self.life.lock();
-        let machine = &life.machine;
+        let machine = self.life.lock();
         let connection = machine.session().filter(|session| !session.is_lost()).map(Session::connection);
         let state = match connection {
             _ if machine.is_closed() => "closed",
@@ -42,6 +41,8 @@ impl Server {
         let (listing, skills) = (self.lists.tools(), self.lists.skills.load_full());
         let tool_notices = listing.iter().flat_map(|listing| &listing.notices);
         let skill_notices = skills.iter().flat_map(|skills| &skills.notices);
+        let output = self.connector.output.load();
+        let stray_line = output.as_ref().and_then(|output| output.stray_line());
         ServerInfo {
             transport: transport(&self.config().endpoint, machine.hint()),
             state,
@@ -52,7 +53,7 @@ impl Server {
             error: machine.error().cloned(),
             pid: connection.and_then(|connection| connection.transport().pid()),
             notices: tool_notices.chain(skill_notices).cloned().collect(),
-            stray_output: self.connector.stray_line(),
+            stray_output: stray_line.map(|line| self.callbacks().secrets.hide(line.to_owned())),
             instructions: self.callbacks().instructions(),
         }
     }

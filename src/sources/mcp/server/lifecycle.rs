@@ -29,6 +29,8 @@ pub struct Lifecycle<A, S> {
     hint: Option<ProtocolHint>,
     error: Option<HubError>,
     last_failure: Option<ConnectFailure>,
+    /// When something was last wanted of the server, as its owner says.
+    pub last_used: Instant,
 }
 
 #[derive(Debug, PartialEq)]
@@ -93,6 +95,7 @@ impl<A, S> Lifecycle<A, S> {
             hint: None,
             error: None,
             last_failure: None,
+            last_used: Instant::now(),
         }
     }
 

@@ -126,7 +126,7 @@ impl Server {
         let (generation, error) = (connection.generation, listed.as_ref().err().cloned());
         *failure = error.clone().map(|error| ListFailure { generation, at: Instant::now(), error });
         if let Some(server) = server.upgrade() {
-            server.life.lock().machine.listed(generation, error);
+            server.life.lock().listed(generation, error);
             if listed.is_ok() {
                 server.lists.cover(changes);
             }
@@ -181,7 +181,7 @@ impl Server {
 
     /// Takes a list of an earlier process, until the server is connected and lists its tools itself.
     pub fn restore(self: &Arc<Self>, listing: Listing, protocol: NegotiatedProtocol, age: Duration) {
-        self.life.lock().machine.set_hint(ProtocolHint::from(protocol.era));
+        self.life.lock().set_hint(ProtocolHint::from(protocol.era));
         let at = Instant::now().checked_sub(age);
         let _ = self.publish(ListRound::default(), listing, at, Some(protocol), None);
     }
@@ -202,15 +202,15 @@ impl Server {
     pub fn take_list_of_host(self: &Arc<Self>, listing: Listing, era: Era) -> Result<Arc<Listing>, HubError> {
         let generation = {
             let mut life = self.life.lock();
-            life.machine.set_hint(ProtocolHint::from(era));
-            life.machine.generation()
+            life.set_hint(ProtocolHint::from(era));
+            life.generation()
         };
         let round = self.lists.begin(generation, 0, false);
         self.publish(round, listing, Some(Instant::now()), self.lists.protocol(), None)
     }
 
     fn is_current(&self, round: ListRound) -> bool {
-        self.life.lock().machine.is_current(round.generation)
+        self.life.lock().is_current(round.generation)
     }
 
     /// Lists the skills again, if the server has any. When that fails, the known ones stay.
@@ -244,18 +244,18 @@ impl Server {
     /// Whether the present session has listed its tools. A list of an earlier session, or of another process, says nothing about
     /// the server of today.
     pub fn has_listed(&self) -> bool {
-        let life = self.life.lock();
-        let session = life.machine.session().filter(|session| !session.is_lost());
-        session.is_some_and(|session| self.lists.is_of(session.connection().generation))
+        self.live_connection().is_some_and(|connection| self.lists.is_of(connection.generation))
     }
 
     /// Whether the list of the present session is still evidence: the server has not announced another one, allows it to be as
     /// old as it is, and was there all the time.
     pub fn has_current_list(&self) -> bool {
-        let breaks = || self.live_connection().map(|connection| connection.transport().breaks());
-        self.has_listed()
-            && !self.is_behind()
-            && breaks().is_some_and(|breaks| !self.lists.is_outdated(breaks))
+        self.live_connection().is_some_and(|connection| self.is_current_over(&connection))
+    }
+
+    fn is_current_over(&self, connection: &Connection) -> bool {
+        let breaks = connection.transport().breaks();
+        self.lists.is_of(connection.generation) && !self.is_behind() && !self.lists.is_outdated(breaks)
     }
 
     /// The tools as the session of this connection has listed them. It lists them first, unless it has done so and the list is as
@@ -265,18 +265,13 @@ impl Server {
         connection: &Arc<Connection>,
         freshness: Freshness,
     ) -> Result<Arc<Listing>, HubError> {
-        let generation = connection.generation;
-        let is_current = || {
-            let breaks = connection.transport().breaks();
-            self.lists.is_of(generation) && !self.is_behind() && !self.lists.is_outdated(breaks)
-        };
-        if freshness == Freshness::Now || !is_current() {
+        if freshness == Freshness::Now || !self.is_current_over(connection) {
             self.list_as(freshness).await.map_err(|error| error.with_outcome(Outcome::NotSent))?;
-            if let Some(error) = self.life.lock().machine.error().cloned() {
+            if let Some(error) = self.life.lock().error().cloned() {
                 return Err(error.with_outcome(Outcome::NotSent));
             }
         }
-        let listing = self.listing().filter(|_| self.lists.is_of(generation));
+        let listing = self.listing().filter(|_| self.lists.is_of(connection.generation));
         listing.ok_or_else(lost)
     }
 }

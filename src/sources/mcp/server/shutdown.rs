@@ -1,6 +1,7 @@
 //! The end of a session that is lost, and of a server: it was removed or replaced, or the hub is closed.
 
 use super::{ConnectAttempt, Server};
+use crate::mcp::callbacks::QUESTIONS;
 use crate::mcp::lifecycle::LifeStage;
 use crate::mcp::session::Session;
 use serde_json::json;
@@ -14,35 +15,27 @@ use toolhub_types::tool::AskCaller;
 /// How long a call may take from the choice of its server to its beginning there.
 const PLANNED_CALLS_BEGIN: Duration = Duration::from_millis(500);
 
-/// What a caller may be asked for by a server of the older protocol.
-const ASKED_FOR: [&str; 3] = ["elicitation", "sampling", "roots"];
-
 impl Server {
     /// Before a call begins whose caller can be asked: ends a session in which the server was told otherwise, because it is
     /// older than the serving of the hub. The call makes a new one. While other calls run, the session stays.
     pub(in crate::mcp) fn let_it_ask(&self, ask: Option<&AskCaller>) {
-        if !ask.is_some_and(|ask| ASKED_FOR.iter().any(|name| ask.capabilities[*name].is_object())) {
+        if !ask.is_some_and(|ask| QUESTIONS.iter().any(|name| ask.capabilities[*name].is_object())) {
             return;
         }
-        let session = {
-            let mut life = self.life.lock();
+        let mut life = self.life.lock();
+        let stale = life.session().map(Session::connection).filter(|connection| {
             let is_free = self.calls.load(Ordering::Acquire) == 0;
-            let stale = life.machine.session().filter(|session| {
-                let connection = session.connection();
-                is_free && connection.knows_of_no_answers() && !connection.is_in_use()
-            });
-            stale
-                .map(|session| session.connection().generation)
-                .and_then(|generation| life.machine.take_idle(generation))
-        };
-        if let Some(session) = session {
+            is_free && connection.knows_of_no_answers() && !connection.is_in_use()
+        });
+        let generation = stale.map(|connection| connection.generation);
+        if let Some(session) = generation.and_then(|generation| life.take_idle(generation)) {
             tokio::spawn(session.close());
         }
     }
 
     /// Ends a session that is lost, and reports why.
     pub(super) fn end_lost(&self) {
-        let lost = self.life.lock().machine.take_lost(Instant::now(), Session::why_lost);
+        let lost = self.life.lock().take_lost(Instant::now(), Session::why_lost);
         let Some((session, lived)) = lost else { return };
         let why = session.why_lost();
         drop(session);
@@ -92,10 +85,6 @@ impl Server {
         Ok(offered.unless_dismissed(slots.acquire()).await?.ok())
     }
 
-    pub(in crate::mcp) fn is_dismissed(&self) -> bool {
-        self.dismissed.is_cancelled()
-    }
-
     /// Closes a server that was removed or replaced, when its last call has ended.
     pub async fn retire(&self) {
         loop {
@@ -123,7 +112,7 @@ impl Server {
     }
 
     async fn close_own(&self) {
-        let released = self.life.lock().machine.close();
+        let released = self.life.lock().close();
         match released {
             LifeStage::Idle | LifeStage::Closed => {}
             LifeStage::Ready { session, .. } => session.close().await,
