@@ -30,7 +30,7 @@ pub fn keep(store: &Store, server: &Server, identity: &ServerIdentity, listing: 
     let kept = KeptList {
         tools: &tools,
         instructions: server.shown_instructions(),
-        extensions: server.callbacks().extensions(),
+        extensions: server.callbacks().extensions.lock().clone(),
     };
     let Ok(text) = serde_json::to_string(&kept) else { return };
     let list = StoredList {
@@ -53,7 +53,7 @@ pub fn recall(store: &Store, server: &Arc<Server>) {
     if let Ok(mut listing) = Listing::from_json(kept.tools.get(), era, list.ttl_ms) {
         listing.program_version = list.version.map(Arc::from);
         server.callbacks().set_instructions(kept.instructions);
-        server.callbacks().set_extensions(kept.extensions);
+        *server.callbacks().extensions.lock() = kept.extensions;
         server.restore(listing, NegotiatedProtocol { era, version: version(&list.protocol) }, age);
     }
 }

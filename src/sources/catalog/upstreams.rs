@@ -224,7 +224,7 @@ impl Upstreams for HubUpstreams {
     fn extensions(&self, view: &View) -> Map<String, Value> {
         let shown = self.shown(view, OfferKind::Resources).into_iter();
         let mut all = Map::new();
-        for (name, settings) in shown.flat_map(|server| server.callbacks().extensions()) {
+        for (name, settings) in shown.flat_map(|server| server.callbacks().extensions.lock().clone()) {
             if ![TASKS_EXTENSION, skills::EXTENSION].contains(&&*name) {
                 all.entry(name).or_insert(settings);
             }

@@ -76,7 +76,8 @@ pub struct ServerCallbacks {
     acknowledged: AtomicBool,
     /// The capabilities of the server in its latest session.
     declared: Mutex<Option<Value>>,
-    extensions: Mutex<Map<String, Value>>,
+    /// The extensions that it has declared in its latest session.
+    pub extensions: Mutex<Map<String, Value>>,
     /// Whether it has asked a caller on no call's stream.
     asks_without_call: AtomicBool,
 }
@@ -127,7 +128,7 @@ impl ServerCallbacks {
         self.announces_changes.store(server.announces_changes_of("tools"), Ordering::Relaxed);
         self.acknowledged.store(false, Ordering::Relaxed);
         let extensions = capabilities.get("extensions").and_then(Value::as_object);
-        self.set_extensions(extensions.cloned().unwrap_or_default());
+        *self.extensions.lock() = extensions.cloned().unwrap_or_default();
         let before = self.declared.lock().replace(capabilities.clone());
         for kind in [OfferKind::Resources, OfferKind::Prompts] {
             let has = |declared: &Value| declares(declared, kind.capability());
@@ -142,15 +143,6 @@ impl ServerCallbacks {
     /// Whether the server has this capability, such as `prompts` or `resources.subscribe`. `None` before its first session.
     pub fn declares(&self, capability: &str) -> Option<bool> {
         self.declared.lock().as_ref().map(|declared| declares(declared, capability))
-    }
-
-    /// The extensions that the server has declared in its latest session.
-    pub fn extensions(&self) -> Map<String, Value> {
-        self.extensions.lock().clone()
-    }
-
-    pub fn set_extensions(&self, extensions: Map<String, Value>) {
-        *self.extensions.lock() = extensions;
     }
 
     /// How many changes were announced so far.

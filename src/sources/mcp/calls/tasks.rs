@@ -23,7 +23,7 @@ use std::time::{Duration, Instant};
 use toolhub_text::message;
 use toolhub_types::error::{ErrorKind, HubError, Outcome, clip};
 use toolhub_types::model::ToolOutput;
-use toolhub_types::tool::CallContext;
+use toolhub_types::tool::{CallContext, CallContextExtras};
 
 /// However often or rarely a server wants to be asked.
 const SHORTEST: Duration = Duration::from_millis(50);
@@ -184,9 +184,10 @@ impl Followed<'_> {
         if let Some(responses) = responses {
             params = params.with("inputResponses", responses);
         }
-        // Its log comes with the call.
-        let owner = CallOwner { log: None, ..CallOwner::of(&self.ctx.extras) };
-        let extras = RequestExtras { owner, ..named(self.id) };
+        // Its log, its progress and its metadata come with the call.
+        let CallContextExtras { ask, principal, .. } = self.ctx.extras.clone();
+        let call = CallContextExtras { ask, principal, ..CallContextExtras::default() };
+        let extras = RequestExtras { call: Some(&call), ..named(self.id) };
         let raw = self.connection.request(method, params, extras).await?;
         let task =
             serde_json::from_str(raw.get()).map_err(|error| wrong_answer(method, error.to_string()))?;
@@ -205,7 +206,7 @@ impl Followed<'_> {
 }
 
 /// Over HTTP the id of a task goes into a header, so that the request finds the machine that has it.
-fn named(id: &str) -> RequestExtras {
+fn named(id: &str) -> RequestExtras<'static> {
     RequestExtras { name: Some(Arc::from(id)), ..RequestExtras::default() }
 }
 

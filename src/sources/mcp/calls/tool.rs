@@ -284,7 +284,8 @@ impl ServerCall<'_> {
         let extras = RequestExtras {
             headers: param_headers::of_call(&self.tool.listed.headers, args.as_value()),
             sent: Some(ctx.sent.clone()),
-            ..RequestExtras::of(&ctx.extras, self.tool.listed.name.clone())
+            name: Some(self.tool.listed.name.clone()),
+            call: Some(&ctx.extras),
         };
         let answer = connection.request("tools/call", params, extras).await;
         let may_check_result = self.tool.result.is_some() || !self.tool.is_listed;

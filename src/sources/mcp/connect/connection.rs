@@ -14,9 +14,9 @@ use crate::mcp::transport::{OutgoingRequest, SendStage, Transport};
 use crate::mcp::wire::{clean, parsed};
 use arc_swap::ArcSwapOption;
 use serde_json::value::RawValue;
-use serde_json::{Map, Value, json};
+use serde_json::{Value, json};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 use tokio::time::timeout;
 use toolhub_protocol::{HEADER_MISMATCH, LOG_LEVEL_KEY, MISSING_CAPABILITY, SERVER_KEY, UNSUPPORTED_VERSION};
@@ -95,31 +95,13 @@ pub struct Connection {
 
 /// What a request carries in addition to its parameters.
 #[derive(Default)]
-pub struct RequestExtras {
+pub struct RequestExtras<'a> {
     pub name: Option<Arc<str>>,
     pub headers: Vec<(String, String)>,
-    pub meta: Map<String, Value>,
-    pub on_progress: Option<OnProgress>,
-    /// Whose request it is: who is asked about it, and where its log goes.
-    pub owner: CallOwner,
-    /// Why it was cancelled, once it is.
-    pub cancel_reason: CancelReason,
+    /// Those of the call that it belongs to.
+    pub call: Option<&'a CallContextExtras>,
     /// The flag of the attempt that the request is made for.
     pub sent: Option<Arc<SentFlag>>,
-}
-
-impl RequestExtras {
-    /// Those of a call, in a request about this tool, resource or prompt.
-    pub fn of(call: &CallContextExtras, name: Arc<str>) -> Self {
-        RequestExtras {
-            name: Some(name),
-            meta: call.meta.clone(),
-            on_progress: call.progress.clone(),
-            owner: CallOwner::of(call),
-            cancel_reason: call.cancel_reason.clone(),
-            ..RequestExtras::default()
-        }
-    }
 }
 
 impl Connection {
@@ -278,48 +260,42 @@ impl Connection {
         &self,
         method: &'static str,
         params: Params,
-        mut extras: RequestExtras,
+        RequestExtras { name, headers, call, sent }: RequestExtras<'_>,
     ) -> Result<Box<RawValue>, HubError> {
         let _in_flight = (method != LISTEN).then(|| self.in_flight.clone());
         let id = self.ids.fetch_add(1, Ordering::Relaxed);
-        let on_progress = extras.on_progress.take().map(|on_progress| -> OnProgress {
-            extras.meta.insert("progressToken".into(), json!(id));
+        let mut meta = call.map(|call| call.meta.clone()).unwrap_or_default();
+        let on_progress = call.and_then(|call| call.progress.clone()).map(|on_progress| -> OnProgress {
+            meta.insert("progressToken".into(), json!(id));
             let secrets = self.secrets.clone();
             Arc::new(move |progress: &Value| on_progress(&secrets.hide_json(progress.clone())))
         });
-        if let Some(log) = extras.owner.log.as_ref().filter(|_| self.server.era == Era::Modern) {
-            extras.meta.insert(LOG_LEVEL_KEY.into(), json!(log.level));
+        let is_modern = self.server.era == Era::Modern;
+        if let Some(log) = call.and_then(|call| call.log.as_ref()).filter(|_| is_modern) {
+            meta.insert(LOG_LEVEL_KEY.into(), json!(log.level));
         }
         let span = match method {
             // A standing stream is no operation that ends.
             LISTEN => None,
-            method => request_span::begin(self, id, method, extras.name.as_deref(), &mut extras.meta),
+            method => request_span::begin(self, id, method, name.as_deref(), &mut meta),
         };
         let trace = span.as_ref().and_then(|span| span.context()).map(TraceContext::written);
-        let asking = extras.owner.ask.as_ref().filter(|_| self.server.era == Era::Modern);
-        let asking = asking.map(|ask| self.identity_for(&ask.capabilities));
-        let is_call = method == "tools/call" || extras.owner.ask.is_some();
-        let watched = (is_call || on_progress.is_some())
-            .then(|| self.inbox.watch(id, on_progress, is_call.then_some(extras.owner)));
-        let body = asking.as_ref().unwrap_or(&self.identity).request(
-            self.server.era,
-            id,
-            method,
-            params,
-            &extras.meta,
-        );
-        let stage = Arc::new(SendStage::of_attempt(extras.sent));
-        let (name, headers) = (extras.name, extras.headers);
+        let ask = call.and_then(|call| call.ask.as_ref());
+        let asking = ask.filter(|_| is_modern).map(|ask| self.identity_for(&ask.capabilities));
+        let is_call = method == "tools/call" || ask.is_some();
+        let owner = is_call.then(|| call.map(CallOwner::of).unwrap_or_default());
+        let watched = (is_call || on_progress.is_some()).then(|| self.inbox.watch(id, on_progress, owner));
+        let identity = asking.as_ref().unwrap_or(&self.identity);
+        let body = identity.request(self.server.era, id, method, params, &meta);
+        let stage = Arc::new(SendStage::of_attempt(sent));
         let request = OutgoingRequest { id, method, name, headers, trace, body, stage };
-        let guard = CancelGuard {
-            transport: &self.transport,
-            request: &request,
-            reason: &extras.cancel_reason,
-            // Only requests that the server may be working on; a handshake must not be cancelled.
-            armed: AtomicBool::new(method != "initialize" && method != "server/discover"),
-        };
+        // Only requests that the server may be working on; a handshake must not be cancelled.
+        let may_cancel = method != "initialize" && method != "server/discover";
+        let transport = may_cancel.then_some(&self.transport);
+        let reason = call.map(|call| &call.cancel_reason);
+        let mut guard = CancelGuard { transport, request: &request, reason };
         let reply = self.transport.request(&request).await;
-        guard.armed.store(false, Ordering::Relaxed);
+        guard.transport = None;
         let is_heard = watched.is_some_and(Watched::end);
         if let Some(span) = span {
             request_span::end(span, method, &reply);
@@ -381,28 +357,26 @@ const LONGEST_REASON: usize = 500;
 
 /// Tells the server when a request is given up.
 struct CancelGuard<'a> {
-    transport: &'a Arc<dyn Transport>,
+    /// `None`: it was answered, or cannot be cancelled.
+    transport: Option<&'a Arc<dyn Transport>>,
     request: &'a OutgoingRequest,
-    reason: &'a CancelReason,
-    armed: AtomicBool,
+    reason: Option<&'a CancelReason>,
 }
 
 impl Drop for CancelGuard<'_> {
     fn drop(&mut self) {
-        if !self.armed.load(Ordering::Relaxed)
-            || !self.request.stage.may_have_left()
-            || self.transport.cancels_by_drop()
-            || self.transport.retired().is_some()
-        {
-            return;
-        }
-        let given = self.reason.get().map(|reason| clean(reason, LONGEST_REASON));
+        let is_open = |transport: &&Arc<dyn Transport>| {
+            self.request.stage.may_have_left()
+                && !transport.cancels_by_drop()
+                && transport.retired().is_none()
+        };
+        let Some(transport) = self.transport.filter(is_open).cloned() else { return };
+        let given = self.reason.and_then(|reason| reason.get()).map(|reason| clean(reason, LONGEST_REASON));
         let reason = given.as_deref().unwrap_or("the caller does not wait any more");
         let message = notification(
             "notifications/cancelled",
             Some(json!({"requestId": self.request.id, "reason": reason})),
         );
-        let transport = self.transport.clone();
         send_in_passing(async move { transport.send(message).await });
     }
 }

@@ -15,6 +15,7 @@ use toolhub_text::message;
 use toolhub_text::message::Message;
 use toolhub_types::aside::heavy;
 use toolhub_types::error::HubError;
+use toolhub_types::tool::CallContextExtras;
 
 const MAX_PAGES: usize = 400;
 
@@ -53,8 +54,9 @@ pub async fn fetch<T>(
     let [name, second] = list.words;
     let mut cut = Some(format!("{name} did not end after {MAX_PAGES} pages"));
     let mut params = Params::new();
+    let call = CallContextExtras { meta: list.meta.clone(), ..CallContextExtras::default() };
     for _ in 0..MAX_PAGES {
-        let extras = RequestExtras { meta: list.meta.clone(), ..RequestExtras::default() };
+        let extras = RequestExtras { call: Some(&call), ..RequestExtras::default() };
         let raw = connection.request(list.method, params, extras).await?;
         let next = heavy(raw.get().len(), || {
             let wrong = |why: Message| wrong_answer(list.method, why);

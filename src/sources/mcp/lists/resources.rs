@@ -176,7 +176,8 @@ async fn ask_once(
                 Box::pin(questions::gather(server, &request.name, asked, extras.ask.as_ref())).await?;
             params = questions::with_answers(params, gathered);
         }
-        let sent = RequestExtras::of(extras, Arc::from(&*request.name));
+        let name = Some(Arc::from(&*request.name));
+        let sent = RequestExtras { name, call: Some(extras), ..RequestExtras::default() };
         let raw = connection.request(request.method, params, sent).await?;
         let wrong =
             |why: Message| wrong_answer(format_args!("{} of '{}'", request.method, clip(&request.name)), why);

@@ -57,21 +57,16 @@ impl Listed {
     /// What the definition has in addition to the name, the description, the schema of the arguments and the annotations.
     pub fn extras(&self) -> Map<String, Value> {
         let mut extras = self.other.clone();
-        if let Some(title) = &self.title {
-            extras.insert("title".to_owned(), Value::String(title.clone()));
-        }
-        if let Some(schema) = &self.output_schema {
-            extras.insert("outputSchema".to_owned(), Value::clone(schema));
-        }
+        extras.extend(self.title.clone().map(|title| ("title".to_owned(), Value::String(title))));
+        extras
+            .extend(self.output_schema.as_deref().map(|schema| ("outputSchema".to_owned(), schema.clone())));
         extras
     }
 
     /// Its definition with the members that the hub does not use.
     fn to_stored_json(&self) -> Value {
         let mut entry = self.to_json();
-        if let Value::Object(entry) = &mut entry {
-            entry.extend(self.other.clone());
-        }
+        self.other.iter().for_each(|(key, value)| entry[key] = value.clone());
         entry
     }
 

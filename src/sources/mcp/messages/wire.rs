@@ -56,24 +56,18 @@ pub fn decode(bytes: &[u8]) -> Vec<Result<Incoming, Malformed>> {
 
 fn several(text: &str) -> Vec<Result<Incoming, Malformed>> {
     let mut found = Vec::new();
-    let mut rest = serde_json::Deserializer::from_str(text).into_iter::<&RawValue>();
-    loop {
-        match rest.next() {
-            None => return found,
-            Some(Ok(value)) => {
-                split(value, &mut found);
-                // What follows a value that is not a message was printed with it: a log line that quotes a message
-                // must not answer a request.
-                if let Some(Err(_)) = found.last() {
-                    return found;
-                }
-            }
-            Some(Err(error)) => {
-                found.push(Err(Malformed::new(text, &error)));
-                return found;
-            }
+    for value in serde_json::Deserializer::from_str(text).into_iter::<&RawValue>() {
+        match value {
+            Ok(value) => split(value, &mut found),
+            Err(error) => found.push(Err(Malformed::new(text, &error))),
+        }
+        // What follows a value that is not a message was printed with it: a log line that quotes a message must not answer a
+        // request.
+        if let Some(Err(_)) = found.last() {
+            break;
         }
     }
+    found
 }
 
 /// JSON in which each half of a surrogate pair that stands alone is replaced, as other bytes that are no character are: one of
@@ -160,30 +154,29 @@ pub fn parsed(params: Option<&RawValue>) -> Value {
 
 /// What kind of message it is.
 fn sorted(envelope: RpcEnvelope<'_>) -> Result<Incoming, Malformed> {
-    if !is_message(&envelope) {
-        return Err(Malformed { id: None, reason: "it is not a JSON-RPC message".into() });
-    }
+    let malformed = |id, reason: &'static str| Err(Malformed { id, reason: reason.into() });
+    let is_rpc = is_message(&envelope);
     let params = envelope.params.map(RawValue::to_owned);
     let method = envelope.method.and_then(|raw| serde_json::from_str::<String>(raw.get()).ok());
     match (method, envelope.id) {
+        _ if !is_rpc => malformed(None, "it is not a JSON-RPC message"),
         (Some(method), Some(id)) => Ok(Incoming::Request { id: id.to_owned(), method, params }),
         (Some(method), None) => Ok(Incoming::Notification { method, params }),
         (None, id) => {
             let id = id.and_then(number);
-            // Proxies and web frameworks have errors of their own form, `{"error": …}`; those are not the server's answer.
-            if id.is_none() && envelope.jsonrpc.is_none() {
-                return Err(Malformed { id: None, reason: "it is not a JSON-RPC message".into() });
-            }
-            let malformed = |reason: &'static str| Err(Malformed { id, reason: reason.into() });
             let error = envelope.error.filter(|error| error.get() != "null");
             match (error, envelope.result) {
+                // Proxies and web frameworks have errors of their own form, `{"error": …}`; those are not the server's answer.
+                _ if id.is_none() && envelope.jsonrpc.is_none() => {
+                    malformed(None, "it is not a JSON-RPC message")
+                }
                 (Some(_), Some(result)) if result.get() != "null" => {
-                    malformed("it has both a result and an error")
+                    malformed(id, "it has both a result and an error")
                 }
                 (Some(error), _) => Ok(Incoming::Response { id, outcome: Err(rpc_error(error, &envelope)) }),
                 (None, Some(result)) => Ok(Incoming::Response { id, outcome: Ok(result.to_owned()) }),
-                (None, None) if id.is_none() => malformed("it is not a JSON-RPC message"),
-                (None, None) => malformed("it has neither a result nor an error"),
+                (None, None) if id.is_none() => malformed(id, "it is not a JSON-RPC message"),
+                (None, None) => malformed(id, "it has neither a result nor an error"),
             }
         }
     }
