@@ -177,7 +177,7 @@ impl Server {
 
     /// Whether calls are refused for a while after failures.
     pub fn is_backing_off(&self) -> bool {
-        self.life.lock().backoff_left(Instant::now()).is_some()
+        self.life.lock().backoff.wait(Instant::now()).is_some()
     }
 
     /// Whether there is a session now.

@@ -113,7 +113,15 @@ impl Followed<'_> {
                     return Err(failed(self.tool, end, &task));
                 }
                 ("input_required", Era::Modern) => self.answer(&task).await?,
-                _ if age > lifetime(&task) => return Err(self.expired(&task)),
+                _ if age > lifetime(&task) => {
+                    let text = message!(
+                        "The task of tool '{}' on server '{}' did not end within the {} s that the server keeps it.",
+                        clip(self.tool),
+                        self.server.id(),
+                        lifetime(&task).as_secs_f64()
+                    );
+                    return Err(HubError::new(ErrorKind::Timeout, text));
+                }
                 _ => {}
             }
             pause = interval(&task);
@@ -192,16 +200,6 @@ impl Followed<'_> {
         let task =
             serde_json::from_str(raw.get()).map_err(|error| wrong_answer(method, error.to_string()))?;
         Ok((task, self.connection.server().era))
-    }
-
-    fn expired(&self, task: &Value) -> HubError {
-        let text = message!(
-            "The task of tool '{}' on server '{}' did not end within the {} s that the server keeps it.",
-            clip(self.tool),
-            self.server.id(),
-            lifetime(task).as_secs_f64()
-        );
-        HubError::new(ErrorKind::Timeout, text)
     }
 }
 

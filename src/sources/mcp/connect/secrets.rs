@@ -104,7 +104,7 @@ impl ServerSecrets {
     }
 
     pub fn hide_error(&self, mut error: HubError) -> HubError {
-        if self.is_empty() {
+        if self.0.read().redactor.is_empty() {
             return error;
         }
         let whole = self.hide(error.message.to_string());
@@ -147,10 +147,6 @@ impl ServerSecrets {
             Err(_) => RawValue::from_string(certain.hide(raw.get().to_owned())),
         };
         hidden.unwrap_or(raw)
-    }
-
-    fn is_empty(&self) -> bool {
-        self.0.read().redactor.is_empty()
     }
 }
 

@@ -69,7 +69,14 @@ impl Server {
         // Clients without credentials share a process as long as one of them has calls in it.
         let has_own = |principal: &Principal| !principal.is_anonymous() || self.is_taken(servers, client);
         let Some(principal) = principal.filter(|principal| has_own(principal)) else {
-            return if *needs == HeaderNeeds::Caller { Err(self.needs_caller()) } else { Ok(self.clone()) };
+            if *needs != HeaderNeeds::Caller {
+                return Ok(self.clone());
+            }
+            let text = message!(
+                "Server '{}' takes its credentials from the caller of a served hub, and this call has none; serve the hub with `token`, `jwt` or `authenticate`, or give its headers a token of the hub after `:-`.",
+                self.id()
+            );
+            return Err(HubError::new(ErrorKind::Auth, text).with_outcome(Outcome::NotSent));
         };
         let headers = match &self.config().endpoint {
             Endpoint::Http(remote) => principal_headers::of_principal(self.id(), &remote.headers, principal)?,
@@ -165,13 +172,5 @@ impl Server {
         let sink = Arc::new(NotPublished);
         let connector = Connector::new(config, host, credentials, headers);
         Server::build(connector, sink, concurrency, HeaderNeeds::Nothing, true)
-    }
-
-    fn needs_caller(&self) -> HubError {
-        let text = message!(
-            "Server '{}' takes its credentials from the caller of a served hub, and this call has none; serve the hub with `token`, `jwt` or `authenticate`, or give its headers a token of the hub after `:-`.",
-            self.id()
-        );
-        HubError::new(ErrorKind::Auth, text).with_outcome(Outcome::NotSent)
     }
 }

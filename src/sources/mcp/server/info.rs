@@ -34,7 +34,7 @@ impl Server {
             _ if self.config().disabled => "disabled",
             _ if machine.is_connecting() => "connecting",
             Some(_) => "connected",
-            None if machine.error().is_some() => "failed",
+            None if machine.error.is_some() => "failed",
             None => "disconnected",
         };
         let protocol = connection.map(|connection| connection.protocol()).or_else(|| self.lists.protocol());
@@ -44,13 +44,13 @@ impl Server {
         let output = self.connector.output.load();
         let stray_line = output.as_ref().and_then(|output| output.stray_line());
         ServerInfo {
-            transport: transport(&self.config().endpoint, machine.hint()),
+            transport: transport(&self.config().endpoint, machine.hint),
             state,
             era: protocol.map(|protocol| protocol.era.name()),
             version: protocol.and_then(|protocol| protocol.version),
             tools: listing.as_ref().map(|listing| listing.tools.len()),
             age: self.lists.age(),
-            error: machine.error().cloned(),
+            error: machine.error.clone(),
             pid: connection.and_then(|connection| connection.transport().pid()),
             notices: tool_notices.chain(skill_notices).cloned().collect(),
             stray_output: stray_line.map(|line| self.callbacks().secrets.hide(line.to_owned())),

@@ -22,12 +22,14 @@ use toolhub_types::error::HubError;
 pub struct Lifecycle<A, S> {
     stage: LifeStage<A, S>,
     /// The number of the latest attempt; the session it leads to has the same one.
-    generation: u64,
+    pub generation: u64,
     disabled: bool,
-    backoff: ReconnectBackoff,
+    pub backoff: ReconnectBackoff,
     list_starts: ListStarts,
-    hint: Option<ProtocolHint>,
-    error: Option<HubError>,
+    /// What an earlier connection showed, perhaps one of an earlier process.
+    pub hint: Option<ProtocolHint>,
+    /// Why the latest attempt or list failed.
+    pub error: Option<HubError>,
     last_failure: Option<ConnectFailure>,
     /// When something was last wanted of the server, as its owner says.
     pub last_used: Instant,
@@ -228,11 +230,6 @@ impl<A, S> Lifecycle<A, S> {
         std::mem::replace(&mut self.stage, LifeStage::Closed)
     }
 
-    /// The generation of the latest attempt.
-    pub fn generation(&self) -> u64 {
-        self.generation
-    }
-
     /// Whether results of this generation still count: the server is not closed, and no later attempt has begun.
     pub fn is_current(&self, generation: u64) -> bool {
         generation == self.generation && !self.is_closed()
@@ -251,25 +248,6 @@ impl<A, S> Lifecycle<A, S> {
             LifeStage::Ready { session, .. } => Some(session),
             _ => None,
         }
-    }
-
-    /// How long calls are refused after failures.
-    pub fn backoff_left(&self, now: Instant) -> Option<Duration> {
-        self.backoff.wait(now)
-    }
-
-    pub fn hint(&self) -> Option<ProtocolHint> {
-        self.hint
-    }
-
-    /// Remembers what an earlier process learnt.
-    pub fn set_hint(&mut self, hint: ProtocolHint) {
-        self.hint = Some(hint);
-    }
-
-    /// Why the latest attempt or list failed.
-    pub fn error(&self) -> Option<&HubError> {
-        self.error.as_ref()
     }
 
     /// The session of this generation listed its tools, or failed to. One that has ended, perhaps for idleness, did not fail.

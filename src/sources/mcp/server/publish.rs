@@ -97,11 +97,9 @@ impl Server {
         let mut failure = turn.lock_owned().await;
         let (round, changes, limit) = {
             let server = server.upgrade().ok_or_else(closed_meanwhile)?;
-            match &*failure {
-                Some(failure) if failure.generation == connection.generation && failure.at >= begun => {
-                    return Err(failure.error.clone());
-                }
-                _ => {}
+            let is_of_it = |one: &&ListFailure| one.generation == connection.generation && one.at >= begun;
+            if let Some(failure) = failure.as_ref().filter(is_of_it) {
+                return Err(failure.error.clone());
             }
             if let Some(listing) = server.listing().filter(|_| is_enough(&server)) {
                 return Ok(listing);
@@ -181,7 +179,7 @@ impl Server {
 
     /// Takes a list of an earlier process, until the server is connected and lists its tools itself.
     pub fn restore(self: &Arc<Self>, listing: Listing, protocol: NegotiatedProtocol, age: Duration) {
-        self.life.lock().set_hint(ProtocolHint::from(protocol.era));
+        self.life.lock().hint = Some(ProtocolHint::from(protocol.era));
         let at = Instant::now().checked_sub(age);
         let _ = self.publish(ListRound::default(), listing, at, Some(protocol), None);
     }
@@ -200,12 +198,10 @@ impl Server {
 
     /// Takes a list from the host of a server in this process, which knows the tools before a session asks for them.
     pub fn take_list_of_host(self: &Arc<Self>, listing: Listing, era: Era) -> Result<Arc<Listing>, HubError> {
-        let generation = {
-            let mut life = self.life.lock();
-            life.set_hint(ProtocolHint::from(era));
-            life.generation()
-        };
-        let round = self.lists.begin(generation, 0, false);
+        let mut life = self.life.lock();
+        life.hint = Some(ProtocolHint::from(era));
+        let round = self.lists.begin(life.generation, 0, false);
+        drop(life);
         self.publish(round, listing, Some(Instant::now()), self.lists.protocol(), None)
     }
 
@@ -267,7 +263,7 @@ impl Server {
     ) -> Result<Arc<Listing>, HubError> {
         if freshness == Freshness::Now || !self.is_current_over(connection) {
             self.list_as(freshness).await.map_err(|error| error.with_outcome(Outcome::NotSent))?;
-            if let Some(error) = self.life.lock().error().cloned() {
+            if let Some(error) = self.life.lock().error.clone() {
                 return Err(error.with_outcome(Outcome::NotSent));
             }
         }

@@ -149,24 +149,21 @@ fn inside<'a>(uri: &'a str, folder: &str) -> Option<&'a str> {
 }
 
 fn broken(files: &[SkillFile], uri: &str, folder: &str) -> Option<&'static str> {
-    if files.len() > MAX_FILES {
-        return Some("it has more than 512 files");
-    }
-    if files.iter().map(|file| file.size).fold(0, u64::saturating_add) > MAX_BYTES {
-        return Some("its files have more than 16 MiB in all");
-    }
-    if !files.iter().all(|file| is_digest(&file.digest)) {
-        return Some("the digest of a file is not 'sha256:' and 64 hexadecimal digits");
-    }
-    if !files.iter().all(|file| inside(&file.uri, folder).is_some()) {
-        return Some("one of its files is not inside its folder");
-    }
+    let bytes = files.iter().map(|file| file.size).fold(0, u64::saturating_add);
     let names: HashSet<&str> = files.iter().map(|file| &*file.uri).collect();
-    match (names.len() == files.len(), names.contains(uri)) {
-        (false, _) => Some("a file is listed twice"),
-        (_, false) => Some("its SKILL.md is not among its files"),
-        _ => None,
-    }
+    let are_inside = files.iter().all(|file| inside(&file.uri, folder).is_some());
+    let rules = [
+        (files.len() <= MAX_FILES, "it has more than 512 files"),
+        (bytes <= MAX_BYTES, "its files have more than 16 MiB in all"),
+        (
+            files.iter().all(|file| is_digest(&file.digest)),
+            "the digest of a file is not 'sha256:' and 64 hexadecimal digits",
+        ),
+        (are_inside, "one of its files is not inside its folder"),
+        (names.len() == files.len(), "a file is listed twice"),
+        (names.contains(uri), "its SKILL.md is not among its files"),
+    ];
+    rules.into_iter().find(|(is_kept, _)| !is_kept).map(|(_, why)| why)
 }
 
 fn is_digest(text: &str) -> bool {

@@ -64,7 +64,7 @@ fn failures_back_off_unless_a_user_insists() {
         panic!("{unavailable:?}");
     };
     assert_eq!((last.error, last.at, last.lived), (refused(), now, None));
-    assert_eq!(machine.backoff_left(now), Some(wait));
+    assert_eq!(machine.backoff.wait(now), Some(wait));
     assert_eq!(start(&mut machine, Call, now + wait), Some(3), "the pause is over");
     assert_eq!(machine.failed(3, refused(), now), Some(3));
     assert_eq!(start(&mut machine, User, now), Some(4));
@@ -96,9 +96,9 @@ fn a_session_that_is_lost_soon_counts_as_a_failure() {
         let _ = start(&mut machine, User, now);
         assert!(machine.connected(generation, generation, ProtocolHint::Legacy, now).is_ok());
     }
-    assert!(machine.backoff_left(now + SECOND).is_some());
+    assert!(machine.backoff.wait(now + SECOND).is_some());
     assert_eq!(machine.take_lost(now + 60 * SECOND, |_| Some(gone())), Some((3, 60 * SECOND)));
-    assert_eq!(machine.backoff_left(now + 60 * SECOND), None, "a long life makes up for the failures");
+    assert_eq!(machine.backoff.wait(now + 60 * SECOND), None, "a long life makes up for the failures");
 }
 
 #[test]
@@ -109,7 +109,7 @@ fn failures_are_counted_from_the_last_answer() {
         machine.answered();
         now += SECOND / 10;
         assert!(machine.take_lost(now, |_| Some(gone())).is_some());
-        assert_eq!(machine.backoff_left(now), None, "it worked until now");
+        assert_eq!(machine.backoff.wait(now), None, "it worked until now");
         assert_eq!(start(&mut machine, Call, now), Some(generation + 1));
         assert!(machine.connected(generation + 1, generation + 1, ProtocolHint::Legacy, now).is_ok());
     }
@@ -128,10 +128,10 @@ fn an_idle_session_is_taken_once_and_is_not_a_failure() {
     let mut machine = ready(now);
     assert_eq!(machine.take_idle(0), None, "the timer of an earlier session");
     assert_eq!((machine.take_idle(1), machine.take_idle(1)), (Some(1), None));
-    assert_eq!(machine.backoff_left(now), None);
+    assert_eq!(machine.backoff.wait(now), None);
     assert!(machine.is_current(1), "a list that the session fetched still counts");
     machine.listed(1, Some(refused()));
-    assert_eq!(machine.error(), None, "the end cut its list short");
+    assert_eq!(machine.error.as_ref(), None, "the end cut its list short");
     assert_eq!(start(&mut machine, Call, now), Some(2));
     assert!(!machine.is_current(1));
 }
@@ -145,7 +145,7 @@ fn an_attempt_that_ends_after_close_has_no_effect() {
     assert_eq!(machine.connected(1, 10, ProtocolHint::Modern, now), Err(10));
     assert_eq!(machine.failed(1, refused(), now), None);
     machine.listed(1, Some(refused()));
-    assert!(machine.is_closed() && !machine.is_current(1) && machine.error().is_none());
+    assert!(machine.is_closed() && !machine.is_current(1) && machine.error.as_ref().is_none());
     assert_eq!(machine.want(User, now, |_, _| 9), Err(Unavailable::Closed));
     assert_eq!(machine.close(), LifeStage::Closed);
 }
@@ -155,11 +155,15 @@ fn the_error_of_a_list_is_shown_until_a_list_works() {
     let now = Instant::now();
     let mut machine = ready(now);
     machine.listed(1, Some(refused()));
-    assert_eq!(machine.error(), Some(&refused()));
+    assert_eq!(machine.error.as_ref(), Some(&refused()));
     machine.listed(0, None);
-    assert_eq!(machine.error(), Some(&refused()), "a list of an earlier session says nothing about this one");
+    assert_eq!(
+        machine.error.as_ref(),
+        Some(&refused()),
+        "a list of an earlier session says nothing about this one"
+    );
     machine.listed(1, None);
-    assert_eq!(machine.error(), None);
+    assert_eq!(machine.error.as_ref(), None);
 }
 
 /// A server that is lost the moment it has announced a change, and look-ups that miss a tool ten times a second.
@@ -175,7 +179,7 @@ fn a_server_that_crashes_is_started_for_its_list_at_most_three_times_in_ten_seco
             let now = begin + SECOND * tenth / 10;
             let Some(generation) = start(&mut machine, List, now) else { continue };
             // Without a hint the server is started again for the older handshake.
-            starts.extend([now].repeat(if machine.hint().is_some() { 1 } else { 2 }));
+            starts.extend([now].repeat(if machine.hint.is_some() { 1 } else { 2 }));
             match hint {
                 Some(hint) => {
                     assert!(machine.connected(generation, 1, hint, now).is_ok());
