@@ -12,18 +12,23 @@ const FEW: usize = 8;
 /// The characters of a key that an error shows.
 const LONGEST_SHOWN: usize = 100;
 
-/// True if an object in a text has a key twice, and for a text that is not strict JSON.
+/// Keys that begin so stand for numbers between serde and its formats. In a text they are keys like others, but serde would take
+/// the object for a number.
+const PRIVATE: &str = "$serde_json::private::";
+
+/// True if an object in a text has a key twice or one that serde takes for its own, and for a text that is not strict JSON.
 pub fn repeats_key(json: &str) -> bool {
     check_keys(json).is_err()
 }
 
 /// The error names the key that an object has twice, or says why the text is not strict JSON.
 pub fn check_keys(json: &str) -> Result<(), serde_json::Error> {
-    serde_json::from_str::<EachKeyOnce>(json).map(|EachKeyOnce| ())
+    serde_json::from_str::<EachKeyOnce>(json).map(|_| ())
 }
 
-/// Reads any value whose objects have each key once, and keeps nothing of it.
-struct EachKeyOnce;
+/// Reads any value whose objects have each key once. Keeps only whether it is the digits of a number, which serde hands over as a
+/// text of their own.
+struct EachKeyOnce(bool);
 
 impl<'de> Deserialize<'de> for EachKeyOnce {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
@@ -47,42 +52,50 @@ impl<'de> Visitor<'de> for KeyVisitor {
                 let shown: String = key.0.chars().take(LONGEST_SHOWN).collect();
                 return Err(A::Error::custom(format_args!("the member '{shown}' occurs twice")));
             }
+            let is_private = key.0.starts_with(PRIVATE);
             match few.len() {
                 FEW => drop(many.insert(key.0)),
                 _ => few.push(key.0),
             }
-            map.next_value::<EachKeyOnce>()?;
+            let EachKeyOnce(is_digits) = map.next_value()?;
+            if is_private && !is_digits {
+                return Err(A::Error::custom("a member has a name of serde's own"));
+            }
         }
-        Ok(EachKeyOnce)
+        Ok(EachKeyOnce(false))
     }
 
     fn visit_seq<A: SeqAccess<'de>>(self, mut items: A) -> Result<Self::Value, A::Error> {
         while items.next_element::<EachKeyOnce>()?.is_some() {}
-        Ok(EachKeyOnce)
+        Ok(EachKeyOnce(false))
     }
 
     fn visit_bool<E>(self, _: bool) -> Result<Self::Value, E> {
-        Ok(EachKeyOnce)
+        Ok(EachKeyOnce(false))
     }
 
     fn visit_i64<E>(self, _: i64) -> Result<Self::Value, E> {
-        Ok(EachKeyOnce)
+        Ok(EachKeyOnce(false))
     }
 
     fn visit_u64<E>(self, _: u64) -> Result<Self::Value, E> {
-        Ok(EachKeyOnce)
+        Ok(EachKeyOnce(false))
     }
 
     fn visit_f64<E>(self, _: f64) -> Result<Self::Value, E> {
-        Ok(EachKeyOnce)
+        Ok(EachKeyOnce(false))
+    }
+
+    fn visit_string<E>(self, _: String) -> Result<Self::Value, E> {
+        Ok(EachKeyOnce(true))
     }
 
     fn visit_str<E>(self, _: &str) -> Result<Self::Value, E> {
-        Ok(EachKeyOnce)
+        Ok(EachKeyOnce(false))
     }
 
     fn visit_unit<E>(self) -> Result<Self::Value, E> {
-        Ok(EachKeyOnce)
+        Ok(EachKeyOnce(false))
     }
 }
 
@@ -106,6 +119,14 @@ mod tests {
             [r#"{"a": 1, "a": 1}"#, r#"[1.5, {"b": {"a": 1, "\u0061": 2}}]"#, &many("k3"), &many("k15")]
         {
             assert!(repeats_key(json), "{json}");
+        }
+        for key in ["$serde_json::private::Number", "\\u0024serde_json::private::RawValue"] {
+            for value in ["\"5\"", "\"\\u0035\"", "5", "{}"] {
+                for json in [format!("{{\"{key}\": {value}}}"), format!("[{{\"a\": 1, \"{key}\": {value}}}]")]
+                {
+                    assert!(repeats_key(&json), "{json}");
+                }
+            }
         }
         let big = r#"{"a": 123456789012345678901234567890, "b": 1e400, "c": [{"a": null}, {"a": true}]}"#;
         for json in [big, "{}", "[]", &many("k20")] {

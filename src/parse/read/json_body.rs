@@ -104,14 +104,14 @@ fn to_the_letter(json: &str) -> Option<(UsualCall<'_>, &str)> {
     is_strict.then_some((UsualCall { name, arguments, id: None, source: None }, after))
 }
 
-/// True for arguments in strict JSON in which no string ends with a brace and no object has a key twice, because no two keys in all
+/// True for arguments in strict JSON in which no string ends with a brace, no key is serde's own and no object has one twice, because no two keys in all
 /// of them are the same. With few keys and no escapes, it costs less to see this than to read the values.
 fn is_plain(arguments: &str) -> bool {
     const MOST: usize = 8;
     let (mut names, mut count) = ([&[][..]; MOST], 0);
     let mut parts = arguments.as_bytes().split(|byte| *byte == b'"').skip(1);
     while let (Some(string), Some(after)) = (parts.next(), parts.next()) {
-        let is_odd = string.contains(&b'\\') || string.ends_with(b"{");
+        let is_odd = string.contains(&b'\\') || string.starts_with(b"$") || string.ends_with(b"{");
         if count == MOST || is_odd || names[..count].contains(&string) {
             return false;
         }

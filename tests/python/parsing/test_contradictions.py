@@ -306,3 +306,13 @@ def test_attributes_that_contradict_each_other() -> None:
     ):
         assert "differ" in str(bank.hub.dispatch_sync(request).error)
     assert bank.made == []
+
+
+@pytest.mark.parametrize("key", ["$serde_json::private::Number", "$serde_json::private::RawValue"])
+@pytest.mark.parametrize("value", ["5", "[1]", "not a number", {"a": 1}])
+def test_a_key_that_the_json_library_uses_is_a_key_like_others(key: str, value: object) -> None:
+    for arguments in ({key: value}, {"x": [{"a": 1, key: value}]}):
+        call = json.dumps({"name": "f", "arguments": arguments})
+        for written in (call, call.replace("$", "\\u0024"), json.dumps([json.loads(call)])):
+            (found,) = parse(f"<tool_call>{written}</tool_call>").calls
+            assert (found.arguments, found.error) == (arguments, None)
