@@ -5,11 +5,12 @@
 //! the section.
 
 /// Parts of a tool's texts, in order of weight.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub(super) enum Section {
     /// The tool's name.
     Name,
     /// The first clause of the description.
+    #[default]
     Lead,
     /// The rest of its first sentence, and text in brackets.
     Rest,
@@ -18,72 +19,27 @@ pub(super) enum Section {
 }
 
 /// Words that begin an elaboration.
-const ELABORATING: &[&str] = &[
-    "allowing",
-    "based",
-    "because",
-    "by",
-    "containing",
-    "enabling",
-    "featuring",
-    "if",
-    "including",
-    "includes",
-    "like",
-    "providing",
-    "requires",
-    "so",
-    "such",
-    "supporting",
-    "supports",
-    "that",
-    "using",
-    "via",
-    "when",
-    "where",
-    "whether",
-    "which",
-    "with",
-    "without",
-];
+const ELABORATING: &str = "allowing based because by containing enabling featuring if including includes like providing \
+    requires so such supporting supports that using via when where whether which with without";
 const ELABORATING_WIDE: &[&str] =
     &["包括", "包含", "支持", "例如", "比如", "涵盖", "以及其", "帮助", "以便", "以确保", "适用于", "用于在"];
 /// A sentence that begins like this gives the circumstances first, and the purpose of the tool after the comma.
-const CIRCUMSTANCE: &[&str] =
-    &["given", "using", "based", "when", "if", "for", "after", "before", "with", "in"];
+const CIRCUMSTANCE: &str = "given using based when if for after before with in";
 const CIRCUMSTANCE_WIDE: &[&str] =
     &["根据", "基于", "通过", "使用", "利用", "当", "为了", "在", "对于", "如果", "针对", "按照"];
 /// Words without a subject: "Use this tool when you need to …" has not begun yet.
-const HOLLOW: &[&str] = &[
-    "a", "an", "and", "call", "can", "function", "is", "it", "must", "need", "should", "the", "this", "to",
-    "tool", "use", "used", "useful", "user", "wants", "you",
-];
+const HOLLOW: &str =
+    "a an and call can function is it must need should the this to tool use used useful user wants you";
 /// A Chinese text is not divided before this many bytes (four characters).
 const UNDIVIDED_BYTES: usize = 12;
 /// Headings of parameter lists, where the description proper ends.
-const HEADINGS: &[&str] = &[
-    "arg",
-    "args",
-    "argument",
-    "arguments",
-    "example",
-    "examples",
-    "input",
-    "inputs",
-    "output",
-    "outputs",
-    "param",
-    "parameter",
-    "parameters",
-    "params",
-    "return",
-    "returns",
-    "usage",
-];
+const HEADINGS: &str = "arg args argument arguments example examples input inputs output outputs param parameter parameters \
+    params return returns usage";
 const HEADINGS_WIDE: &[&str] =
     &["参数", "返回", "示例", "返回值", "入参", "出参", "输入", "输出", "用法", "举例"];
 
 /// Follows a description and knows the section at each point.
+#[derive(Default)]
 pub(super) struct SectionTracker<'a> {
     section: Section,
     /// Open brackets.
@@ -99,23 +55,8 @@ pub(super) struct SectionTracker<'a> {
     over: bool,
 }
 
-impl Default for SectionTracker<'_> {
-    fn default() -> Self {
-        Self {
-            section: Section::Lead,
-            depth: 0,
-            words: 0,
-            content: 0,
-            circumstance: false,
-            last: "",
-            sigil: false,
-            over: false,
-        }
-    }
-}
-
-fn is_one_of(word: &str, list: &[&str]) -> bool {
-    list.iter().any(|w| w.eq_ignore_ascii_case(word))
+fn is_one_of(word: &str, list: &str) -> bool {
+    list.split(' ').any(|known| known.eq_ignore_ascii_case(word))
 }
 
 impl<'a> SectionTracker<'a> {

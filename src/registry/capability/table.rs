@@ -15,7 +15,7 @@ pub(super) enum Grade {
     Weak,
 }
 
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub(super) struct TagRules {
     pub tag: String,
     /// An action (search, convert, …) is done to something: it does not tell the subject of the
@@ -32,14 +32,7 @@ pub(super) struct TagRules {
 
 impl TagRules {
     pub fn new(tag: &str) -> Self {
-        Self {
-            tag: tag.to_owned(),
-            action: false,
-            fine: false,
-            alone: Vec::new(),
-            words: Vec::new(),
-            stops: Vec::new(),
-        }
+        Self { tag: tag.to_owned(), ..Self::default() }
     }
 }
 

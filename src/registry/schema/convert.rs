@@ -5,6 +5,7 @@ use jsonschema::JsonType;
 use serde_json::{Number, Value};
 use std::collections::HashSet;
 use toolhub_text::invisible::visible;
+use toolhub_text::repeats_key;
 
 /// From here on a float stands for several integers, so it may not be the one that was written.
 const EXACT: f64 = 9_007_199_254_740_992.0;
@@ -88,9 +89,7 @@ fn normalized(value: &Value) -> Option<String> {
 
 /// A number in JSON notation, unless it is a fraction with more digits than a float holds.
 fn number(text: &str) -> Option<Number> {
-    let number: Number = serde_json::from_str(text).ok()?;
-    let held = held(&number)?;
-    (decimal(text) == decimal(held.as_str())).then_some(held)
+    exactly(&serde_json::from_str(text).ok()?)
 }
 
 fn whole(number: &Number) -> Option<Number> {
@@ -115,8 +114,9 @@ fn held(number: &Number) -> Option<Number> {
     if is_integer(number) { Some(number.clone()) } else { Number::from_f64(number.as_f64()?) }
 }
 
-fn same_number(text: &str, number: &Number) -> bool {
-    held(number).is_some_and(|held| decimal(text) == decimal(held.as_str()))
+/// The number as most readers hold it, unless that is another one.
+fn exactly(number: &Number) -> Option<Number> {
+    held(number).filter(|held| decimal(number.as_str()) == decimal(held.as_str()))
 }
 
 /// The sign, the digits without surrounding zeros, and the power of ten of the last digit.
@@ -137,57 +137,13 @@ fn decimal(text: &str) -> (bool, Vec<u8>, i64) {
 
 /// Whether parsing the text lost nothing: no digit of a number, no key that occurs twice.
 fn is_lossless(text: &str, parsed: &Value) -> bool {
-    fn walk<'a>(value: &'a Value, keys: &mut usize, numbers: &mut Vec<&'a Number>) {
+    fn is_held(value: &Value) -> bool {
         match value {
-            Value::Number(number) => numbers.push(number),
-            Value::Array(items) => items.iter().for_each(|item| walk(item, keys, numbers)),
-            Value::Object(map) => {
-                *keys += map.len();
-                map.values().for_each(|inner| walk(inner, keys, numbers));
-            }
-            _ => {}
+            Value::Number(number) => exactly(number).is_some(),
+            Value::Array(items) => items.iter().all(is_held),
+            Value::Object(map) => map.values().all(is_held),
+            _ => true,
         }
     }
-    let (mut keys, mut numbers) = (0, Vec::new());
-    walk(parsed, &mut keys, &mut numbers);
-    let (written_keys, written) = tokens(text);
-    written_keys == keys
-        && written.len() == numbers.len()
-        && written.iter().zip(numbers).all(|(text, number)| same_number(text, number) && is_finite(number))
-}
-
-/// Whether a tool in Python can have it: digits alone are an integer of any size.
-fn is_finite(number: &Number) -> bool {
-    let is_whole = !number.as_str().contains(['.', 'e', 'E']);
-    is_whole || number.as_f64().is_some_and(f64::is_finite)
-}
-
-/// The number of keys in valid JSON text, and its numbers.
-fn tokens(text: &str) -> (usize, Vec<&str>) {
-    let bytes = text.as_bytes();
-    let (mut keys, mut numbers, mut at) = (0, Vec::new(), 0);
-    while let Some(byte) = bytes.get(at) {
-        let start = at;
-        at += 1;
-        match byte {
-            b'"' => {
-                while bytes.get(at).is_some_and(|byte| *byte != b'"') {
-                    at += if bytes[at] == b'\\' { 2 } else { 1 };
-                }
-                at += 1;
-            }
-            b':' => keys += 1,
-            b'-' | b'0'..=b'9' => {
-                while bytes
-                    .get(at)
-                    .is_some_and(|byte| matches!(byte, b'0'..=b'9' | b'.' | b'e' | b'E' | b'+' | b'-'))
-                {
-                    at += 1;
-                }
-                numbers.push(&text[start..at]);
-            }
-            _ => {}
-        }
-    }
-    (keys, numbers)
+    !repeats_key(text) && is_held(parsed)
 }
