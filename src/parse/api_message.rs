@@ -6,7 +6,7 @@ use serde_json::{Map, Value};
 use super::author::{self, PartAuthor};
 use super::call_parts::CallParts;
 use super::json_calls::{self, CallShape};
-use super::keys::INNER_KEYS;
+use super::keys::{INNER_KEYS, has_word};
 use super::parsed_call::Draft;
 use super::repair::{Repairs, SyntaxRepair};
 use super::schemas::ToolSchemas;
@@ -19,16 +19,7 @@ const PART_KEYS: &[&str] = &["content", "choices", "candidates", "message", "out
 /// Keys of parts that hold the call itself.
 const CALL_HOLDERS: &[&str] = &["functionCall", "function_call", "function"];
 /// Types of blocks that stand beside those of calls.
-const BLOCKS: &[&str] = &[
-    "text",
-    "output_text",
-    "tool_use",
-    "server_tool_use",
-    "thinking",
-    "redacted_thinking",
-    "reasoning",
-    "message",
-];
+const BLOCKS: &str = "text output_text tool_use server_tool_use thinking redacted_thinking reasoning message";
 
 /// What a JSON value is that a text consists of.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -55,7 +46,7 @@ pub(super) fn kind_of(value: &Value) -> MessageKind {
         Value::Array(items) if items.iter().all(Value::is_object) => {
             let kinds: Vec<_> = items.iter().map(kind_of).collect();
             let is_block = |item: &Value| {
-                item.get("type").and_then(Value::as_str).is_some_and(|kind| BLOCKS.contains(&kind))
+                item.get("type").and_then(Value::as_str).is_some_and(|kind| has_word(BLOCKS, kind))
             };
             match () {
                 () if kinds.contains(&MessageKind::Conversation) => MessageKind::Conversation,

@@ -5,47 +5,23 @@
 
 use serde_json::{Map, Value};
 
-use super::keys::{ARGUMENT_KEYS, NAME_KEYS};
+use super::keys::{ARGUMENT_KEYS, NAME_KEYS, has_word};
 use super::reader::{Opening, ReadContext};
 
 /// Roles of the model; every other role is one of others.
 const MODEL_ROLES: &[&str] = &["assistant", "model", "ai", "chatbot", "bot"];
 /// Roles that the templates and the APIs give to others, beside [answers](is_answer) of tools. Where it is certain that a word is a
 /// role, every other one is of others, too.
-const OTHER_ROLES: &[&str] = &[
-    "human",
-    "user",
-    "prompter",
-    "system",
-    "developer",
-    "tool",
-    "function",
-    "ipython",
-    "observation",
-    "environment",
-    "context",
-    "document",
-];
+const OTHER_ROLES: &str =
+    "human user prompter system developer tool function ipython observation environment context document";
 /// Keys of parts that answer a call.
 const ANSWER_KEYS: &[&str] = &["functionResponse", "function_response", "toolResult"];
 /// Keys that say why an answer ended.
 const ENDING_KEYS: &[&str] = &["finish_reason", "finishReason", "stop_reason", "stopReason", "done_reason"];
 /// Reasons to end an answer because the model had said all, in small letters. With every other reason it was cut off, filtered or
 /// refused: the families keep adding some.
-const ENDED: &[&str] = &[
-    "stop",
-    "end_turn",
-    "stop_sequence",
-    "eos",
-    "eos_token",
-    "tool_use",
-    "tool_call",
-    "tool_calls",
-    "function_call",
-    "complete",
-    "completed",
-    "success",
-];
+const ENDED: &str = "stop end_turn stop_sequence eos eos_token tool_use tool_call tool_calls function_call complete \
+    completed success";
 
 /// True for a role of the model.
 pub(super) fn is_model_role(role: &str) -> bool {
@@ -55,7 +31,7 @@ pub(super) fn is_model_role(role: &str) -> bool {
 /// True for a role that others are known to have: `tool`, `tools`.
 pub(super) fn is_role_of_others(role: &str) -> bool {
     let role = role.strip_suffix('s').unwrap_or(role);
-    OTHER_ROLES.contains(&role) || is_answer(role)
+    has_word(OTHER_ROLES, role) || is_answer(role)
 }
 
 /// True for `tool_result`, `function_response` and so on.
@@ -120,7 +96,7 @@ pub(super) fn was_cut(map: &Map<String, Value>) -> bool {
     // As the APIs write them, and as the SDKs do: `STOP`, `tool-calls`, `FinishReason.STOP`.
     let is_cut = |reason: &str| {
         let reason = reason.rsplit('.').next().unwrap_or_default().to_ascii_lowercase().replace('-', "_");
-        !reason.is_empty() && !ENDED.contains(&reason.as_str())
+        !reason.is_empty() && !has_word(ENDED, &reason)
     };
     let says = |key: &str| map.get(key).and_then(Value::as_str).is_some_and(is_cut);
     // Other objects may have a status of another kind.

@@ -8,7 +8,7 @@ use std::future::poll_fn;
 use std::sync::Arc;
 use std::task::Poll;
 
-use parking_lot::Mutex;
+use parking_lot::{Mutex, MutexGuard};
 
 use super::buffer::{BufferState, InputBuffer, REACH};
 use super::extent::{ExtentScan, ValueExtent};
@@ -19,6 +19,11 @@ use super::notation::Notation;
 const KEPT: usize = 16 * 1024;
 
 impl InputBuffer {
+    /// The state. It must not be locked while a reader waits, or twice.
+    pub fn state(&self) -> MutexGuard<'_, BufferState> {
+        self.0.lock()
+    }
+
     /// For a text that is all there: nobody asks for the events of its calls.
     pub fn whole(text: String) -> Self {
         let mut state = BufferState::default();
@@ -54,15 +59,6 @@ impl InputBuffer {
             state.head_chars += delta.chars().count();
         }
         passes
-    }
-
-    pub fn end(&self) {
-        self.0.lock().ended = true;
-    }
-
-    /// The number of bytes that are kept.
-    pub fn kept(&self) -> usize {
-        self.0.lock().arrived.len()
     }
 
     /// Calls `look` now and after every delta until it decides. It must decide once the text has ended.

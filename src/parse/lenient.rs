@@ -130,7 +130,7 @@ impl<'a> LenientReader<'a> {
         }
         match self.peek() {
             None => Err("the text ends where a value should be".into()),
-            Some(b'{') => self.deeper(Self::object),
+            Some(b'{') => self.deeper(|reader| reader.members(b'}')),
             Some(b'(') if self.depth == 0 && matches!(self.notation, Notation::Quoted(_)) => {
                 self.repairs.add(SyntaxRepair::Parentheses);
                 self.deeper(|reader| reader.members(b')'))
@@ -160,30 +160,61 @@ impl<'a> LenientReader<'a> {
         value
     }
 
-    fn object(&mut self) -> Result<Value, String> {
-        self.members(b'}')
-    }
-
     /// The members of an object. In parentheses, `=` may stand for the colon.
     fn members(&mut self, closing: u8) -> Result<Value, String> {
         let mut map = Map::new();
-        let mut comma = true;
+        self.parts(closing, |reader, _| {
+            let (key, torn) = reader.key()?;
+            let value = if torn {
+                reader.deeper_torn()?
+            } else {
+                reader.skip_space();
+                if !matches!((reader.peek(), closing), (Some(b':'), _) | (Some(b'='), b')')) {
+                    return Err(format!("there is no colon after the key \"{}\"", short(&key)));
+                }
+                reader.at += 1;
+                reader.value()?
+            };
+            match map.contains_key(&key) {
+                true => Err(given_twice(&key)),
+                false => {
+                    map.insert(key, value);
+                    Ok(true)
+                }
+            }
+        })?;
+        Ok(Value::Object(map))
+    }
+
+    /// Reads the parts of an object or a list, up to its closing bracket, which may be missing. `part` reads one, is told whether it
+    /// follows a comma, and says whether more may come.
+    fn parts(
+        &mut self,
+        closing: u8,
+        mut part: impl FnMut(&mut Self, bool) -> Result<bool, String>,
+    ) -> Result<(), String> {
+        // A tuple of Python, or the arguments of a call in place of an object.
+        let is_tuple = closing == b')' && self.notation == Notation::Python;
+        let is_list = closing == b']' || is_tuple;
+        let (mut comma, mut is_empty) = (true, true);
         loop {
             self.skip_space();
             match self.peek() {
                 None => {
-                    self.dangling = if comma { self.depth } else { self.dangling };
-                    return self.missing(Value::Object(map));
+                    if comma && (self.depth > 1 || !is_list) {
+                        self.dangling = self.depth;
+                    }
+                    return self.missing();
                 }
                 Some(byte) if byte == closing => {
                     self.at += 1;
-                    if comma && !map.is_empty() {
+                    if comma && !is_empty && (self.notation == Notation::Json || !is_list) {
                         self.repairs.add(SyntaxRepair::TrailingComma);
                     }
-                    return Ok(Value::Object(map));
+                    return Ok(());
                 }
-                Some(b']' | b')') if self.depth > 1 => return self.missing(Value::Object(map)),
-                Some(b']') if self.is_surplus() => continue,
+                Some(b'}' | b']' | b')') if self.depth > 1 => return self.missing(),
+                Some(b'}' | b']') if self.is_surplus() => continue,
                 Some(b',') if !comma => {
                     comma = true;
                     self.at += 1;
@@ -192,22 +223,10 @@ impl<'a> LenientReader<'a> {
                 _ if !comma => self.repairs.add(SyntaxRepair::MissingComma),
                 _ => {}
             }
-            let (key, torn) = self.key()?;
-            let value = if torn {
-                self.deeper_torn()?
-            } else {
-                self.skip_space();
-                if !matches!((self.peek(), closing), (Some(b':'), _) | (Some(b'='), b')')) {
-                    return Err(format!("there is no colon after the key \"{}\"", short(&key)));
-                }
-                self.at += 1;
-                self.value()?
-            };
-            if map.contains_key(&key) {
-                return Err(given_twice(&key));
+            if !part(self, comma)? {
+                return Ok(());
             }
-            map.insert(key, value);
-            comma = false;
+            (comma, is_empty) = (false, false);
         }
     }
 
@@ -215,7 +234,7 @@ impl<'a> LenientReader<'a> {
     fn deeper_torn(&mut self) -> Result<Value, String> {
         self.repairs.add(SyntaxRepair::TornKey);
         self.at -= 2;
-        self.deeper(Self::object)
+        self.deeper(|reader| reader.members(b'}'))
     }
 
     /// A key, and whether it swallowed an opening brace.
@@ -245,43 +264,22 @@ impl<'a> LenientReader<'a> {
 
     fn list(&mut self, closing: u8) -> Result<Value, String> {
         let mut items = Vec::new();
-        let mut comma = true;
-        loop {
-            self.skip_space();
-            match self.peek() {
-                None => {
-                    self.dangling = if comma && self.depth > 1 { self.depth } else { self.dangling };
-                    return self.missing(Value::Array(items));
-                }
-                Some(byte) if byte == closing => {
-                    self.at += 1;
-                    if comma && !items.is_empty() && self.notation == Notation::Json {
-                        self.repairs.add(SyntaxRepair::TrailingComma);
-                    }
-                    return Ok(Value::Array(items));
-                }
-                Some(b'}' | b']' | b')') if self.depth > 1 => return self.missing(Value::Array(items)),
-                Some(b'}') if self.is_surplus() => continue,
-                Some(b',') if !comma => {
-                    comma = true;
-                    self.at += 1;
-                    continue;
-                }
-                _ if !comma => self.repairs.add(SyntaxRepair::MissingComma),
-                _ => {}
-            }
-            let at = self.at;
-            match self.value() {
+        self.parts(closing, |reader, follows_comma| {
+            let at = reader.at;
+            match reader.value() {
                 Ok(item) => items.push(item),
-                Err(why) if self.depth == 1 && self.missing > MissingClosers::NONE && !items.is_empty() => {
-                    self.cut = Some(CutList { why, at, follows_comma: comma });
-                    self.at = self.text.len();
-                    return Ok(Value::Array(items));
+                Err(why)
+                    if reader.depth == 1 && reader.missing > MissingClosers::NONE && !items.is_empty() =>
+                {
+                    reader.cut = Some(CutList { why, at, follows_comma });
+                    reader.at = reader.text.len();
+                    return Ok(false);
                 }
                 Err(why) => return Err(why),
             }
-            comma = false;
-        }
+            Ok(true)
+        })?;
+        Ok(Value::Array(items))
     }
 
     /// Skips a surplus closing bracket: only the outermost value is open.
@@ -294,13 +292,13 @@ impl<'a> LenientReader<'a> {
         surplus
     }
 
-    /// The value so far, if its closing bracket is allowed to be missing.
-    fn missing(&mut self, value: Value) -> Result<Value, String> {
+    /// An error, unless the closing bracket is allowed to be missing.
+    fn missing(&mut self) -> Result<(), String> {
         if self.depth > self.missing.0 && self.peek().is_none() {
             return Err("the text ends before the value does".into());
         }
         self.repairs.add(SyntaxRepair::MissingBrackets);
-        Ok(value)
+        Ok(())
     }
 
     fn number(&mut self) -> Result<Value, String> {

@@ -24,11 +24,11 @@ pub(super) async fn run(cx: ReadContext, openings: &'static Openings, mode: Reas
 async fn read(cx: &ReadContext, openings: &'static Openings, mode: ReasoningMode) {
     let mut from = 0;
     match mode {
-        ReasoningMode::Auto => cx.hold_calls(),
+        ReasoningMode::Auto => cx.state().held.undecided = true,
         ReasoningMode::Closed => {}
         ReasoningMode::Open => match common::pass_reasoning(cx, 0).await {
             Some(after) => {
-                cx.hold_calls();
+                cx.state().held.undecided = true;
                 from = after;
             }
             None => return,
@@ -37,9 +37,9 @@ async fn read(cx: &ReadContext, openings: &'static Openings, mode: ReasoningMode
     from = beginning(cx, openings, from).await;
     while let Some((at, entry)) = next_opening(cx, openings, from).await {
         from = block(cx, openings, mode, at, entry).await;
-        if cx.is_stopped() {
+        if cx.state().is_stopped {
             // Words of the model about itself, unless all of it was only thought.
-            match common::pass_reasoning(cx, from).await.filter(|_| cx.is_undecided()) {
+            match common::pass_reasoning(cx, from).await.filter(|_| cx.state().held.undecided) {
                 Some(after) => {
                     cx.discard_until(after);
                     from = after;
@@ -67,8 +67,8 @@ async fn beginning(cx: &ReadContext, openings: &Openings, from: usize) -> usize 
             ReadOutcome::Text(to) => return to,
             ReadOutcome::Block(to) => {
                 cx.drop_to(to);
-                if cx.count_calls() > 0 && !is_bare {
-                    cx.set_strong();
+                if !cx.state().calls.is_empty() && !is_bare {
+                    cx.state().is_strong = true;
                 }
                 return to;
             }
@@ -88,12 +88,12 @@ async fn block(
     let opening = Opening { start: at, after: at + entry.text.len() };
     for form in &entry.forms {
         let is_bare = form.is_weak && openings.guessing();
-        if is_bare && cx.is_strong() {
+        if is_bare && cx.state().is_strong {
             continue;
         }
         let calls = cx.begin_block(at, is_bare);
         if let Some(to) = dialects::read_usual(cx, opening, form) {
-            cx.set_strong();
+            cx.state().is_strong = true;
             return to;
         }
         match dialects::read(cx, opening, form).await {
@@ -116,7 +116,7 @@ async fn block(
                     return after;
                 }
                 if !form.is_weak {
-                    cx.set_strong();
+                    cx.state().is_strong = true;
                 }
                 return to;
             }
@@ -133,7 +133,7 @@ async fn words(
     message: MessageText,
 ) -> bool {
     let input = InputBuffer::whole(message.text);
-    input.end();
+    input.state().ended = true;
     boxed(ReadContext::new(input.clone(), cx.tools.clone(), openings.asked), openings, mode).await;
     let format = input.format().unwrap_or(JSON_BARE);
     let calls = input.take_calls();
@@ -179,7 +179,7 @@ fn swallowed(
     again: Option<&str>,
 ) -> Option<usize> {
     let BlockSummary { has_failed, was_repaired, .. } = block;
-    if !cx.is_undecided() || !(has_failed || was_repaired) {
+    if !cx.state().held.undecided || !(has_failed || was_repaired) {
         return None;
     }
     let end = cx.with(opening.start, to, |text| {
@@ -196,7 +196,7 @@ async fn next_opening(
     openings: &'static Openings,
     from: usize,
 ) -> Option<(usize, &'static MarkEntry)> {
-    let strong = openings.guessing() && cx.is_strong();
+    let strong = openings.guessing() && cx.state().is_strong;
     let mut next = from;
     cx.wait_releasing(true, |view| {
         // What has passed in the meantime is text.

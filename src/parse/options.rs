@@ -36,11 +36,11 @@ impl fmt::Debug for ParseOptions {
 impl ParseOptions {
     /// One dialect by name, or `auto`. The name of a chat API means `auto`: its messages are recognised by their structure,
     /// and their text may be in any dialect.
-    pub fn format(name: &str) -> Result<Self, UnknownFormat> {
+    pub fn format(name: &str) -> Result<Self, String> {
         let dialect = match name {
             "auto" => None,
             name if API_FORMATS.contains(&name) => None,
-            name => Some(dialects::named(name).ok_or_else(|| UnknownFormat(name.to_owned()))?),
+            name => Some(dialects::named(name).ok_or_else(|| unknown(name))?),
         };
         Ok(Self { openings: Openings::of(dialect), ..Self::default() })
     }
@@ -124,15 +124,7 @@ fn described(mut tool: Value) -> Result<(String, Value), String> {
     Ok((name, schema.unwrap_or_default()))
 }
 
-/// No dialect has this name.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct UnknownFormat(pub String);
-
-impl fmt::Display for UnknownFormat {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let known = dialects::names().join(", ");
-        write!(f, "There is no format \"{}\"; use \"auto\" or one of: {known}.", self.0)
-    }
+fn unknown(format: &str) -> String {
+    let known = dialects::names().join(", ");
+    format!("There is no format \"{format}\"; use \"auto\" or one of: {known}.")
 }
-
-impl std::error::Error for UnknownFormat {}

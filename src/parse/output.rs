@@ -8,7 +8,7 @@ use super::parsed_call::Draft;
 use super::repair::SyntaxRepair;
 
 /// Maximum number of rescans after an unterminated value; each may rescan the remaining text.
-const MAX_RESCANS: usize = 24;
+pub(super) const MAX_RESCANS: usize = 24;
 
 /// What was found in a block.
 pub(super) struct BlockSummary {
@@ -57,10 +57,6 @@ impl InputBuffer {
             _ => None,
         });
         texts.reduce(|all, next| all + &next).unwrap_or_default()
-    }
-
-    pub fn count_calls(&self) -> usize {
-        self.0.lock().calls.len()
     }
 
     pub fn format(&self) -> Option<&'static str> {
@@ -184,15 +180,6 @@ impl InputBuffer {
 
 /// What is held back, because it may be only thought.
 impl InputBuffer {
-    /// Holds calls back from now on, until [`release_held`](Self::release_held).
-    pub fn hold_calls(&self) {
-        self.0.lock().held.undecided = true;
-    }
-
-    pub fn is_undecided(&self) -> bool {
-        self.0.lock().held.undecided
-    }
-
     /// Everything that was found counts.
     pub fn release_held(&self) {
         self.0.lock().held = HeldCalls::default();
@@ -242,30 +229,9 @@ impl InputBuffer {
 
 /// What is known about the text so far.
 impl InputBuffer {
-    pub fn is_strong(&self) -> bool {
-        self.0.lock().is_strong
-    }
-
-    pub fn set_strong(&self) {
-        self.0.lock().is_strong = true;
-    }
-
-    /// Treats the rest of the text as text.
-    pub fn stop(&self) {
-        self.0.lock().is_stopped = true;
-    }
-
-    pub fn is_stopped(&self) -> bool {
-        self.0.lock().is_stopped
-    }
-
     /// Notes that a message begins which says what it is; true for the first one.
     pub fn begin_message(&self) -> bool {
         !std::mem::replace(&mut self.0.lock().has_message, true)
-    }
-
-    pub fn has_rescans(&self) -> bool {
-        self.0.lock().rescans < MAX_RESCANS
     }
 
     /// Takes one of the rescans; `false` when none is left.

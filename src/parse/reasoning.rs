@@ -7,7 +7,6 @@
 //! A closing tag may also follow an earlier one: the first was quoted, or belonged to a tag inside. So everything before the last
 //! closing tag that has no opening tag of its own was thought, and only the end of the text makes a call certain.
 
-use std::fmt;
 use std::sync::OnceLock;
 
 use aho_corasick::{AhoCorasick, MatchKind};
@@ -27,12 +26,12 @@ pub enum ReasoningMode {
 }
 
 impl ReasoningMode {
-    pub fn named(name: &str) -> Result<Self, UnknownReasoning> {
+    pub fn named(name: &str) -> Result<Self, String> {
         match name {
             "auto" => Ok(Self::Auto),
             "open" => Ok(Self::Open),
             "closed" => Ok(Self::Closed),
-            _ => Err(UnknownReasoning(name.to_owned())),
+            _ => Err(format!("reasoning must be \"auto\", \"open\" or \"closed\", got \"{name}\".")),
         }
     }
 
@@ -44,18 +43,6 @@ impl ReasoningMode {
         }
     }
 }
-
-/// The value of `reasoning` is none of the three.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct UnknownReasoning(pub String);
-
-impl fmt::Display for UnknownReasoning {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "reasoning must be \"auto\", \"open\" or \"closed\", got \"{}\".", self.0)
-    }
-}
-
-impl std::error::Error for UnknownReasoning {}
 
 /// Formats that only models without reasoning write.
 const WITHOUT_REASONING: &[&str] = &["functiongemma", "mistral_json", "phi4", "react"];

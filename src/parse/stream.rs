@@ -16,7 +16,7 @@ use super::reader::ReadContext;
 pub fn parse(text: &str, options: &ParseOptions) -> ParsedText {
     let mut stream = StreamParser::over(InputBuffer::whole(text.to_owned()), options);
     stream.step();
-    stream.input.end();
+    stream.input.state().ended = true;
     stream.step();
     let format = stream.format();
     ParsedText { calls: stream.input.take_calls(), text: stream.input.take_text(), format }
@@ -70,24 +70,15 @@ impl StreamParser {
     pub fn feed_bytes(&mut self, delta: &[u8]) -> Vec<Event> {
         let mut bytes = std::mem::take(&mut self.partial);
         bytes.extend_from_slice(delta);
-        let mut text = String::with_capacity(bytes.len());
-        let mut rest = bytes.as_slice();
-        loop {
-            match std::str::from_utf8(rest) {
-                Ok(whole) => {
-                    text.push_str(whole);
-                    break;
-                }
-                Err(error) => {
-                    let (whole, after) = rest.split_at(error.valid_up_to());
-                    text.push_str(&String::from_utf8_lossy(whole));
-                    let Some(bad) = error.error_len() else {
-                        self.partial = after.to_vec();
-                        break;
-                    };
-                    text.push('\u{FFFD}');
-                    rest = &after[bad..];
-                }
+        let (mut text, mut chunks) = (String::with_capacity(bytes.len()), bytes.utf8_chunks().peekable());
+        while let Some(chunk) = chunks.next() {
+            text.push_str(chunk.valid());
+            let bad = chunk.invalid();
+            let may_go_on = || str::from_utf8(bad).is_err_and(|error| error.error_len().is_none());
+            match chunks.peek() {
+                None if may_go_on() => self.partial = bad.to_vec(),
+                _ if bad.is_empty() => {}
+                _ => text.push('\u{FFFD}'),
             }
         }
         self.take(&text)
@@ -96,7 +87,7 @@ impl StreamParser {
     /// Ends the text and returns the events that were held back. Feeding after the end does nothing.
     pub fn finish(&mut self) -> Vec<Event> {
         self.replace_partial();
-        self.input.end();
+        self.input.state().ended = true;
         self.step();
         self.input.take_events()
     }
@@ -121,7 +112,7 @@ impl StreamParser {
 
     /// The number of bytes kept: those of the call being read, and a little more.
     pub fn held(&self) -> usize {
-        self.input.kept()
+        self.input.state().arrived.len()
     }
 
     pub(super) fn into_calls(self) -> Vec<ParsedCall> {

@@ -26,7 +26,7 @@ const LONGEST_HEADER: usize = 512;
 
 /// Between two messages. The first message may have begun in the prompt: nobody receives it, so it is reasoning.
 pub(super) async fn message_end(cx: &ReadContext, opening: Opening) -> ReadOutcome {
-    if cx.is_undecided() {
+    if cx.state().held.undecided {
         let next = cx.skip_space(opening.after).await;
         if cx.literal(next, &["<|start|>"]).await.is_some() {
             cx.discard_until(opening.start);
@@ -44,7 +44,7 @@ pub(super) async fn read(cx: &ReadContext, opening: Opening) -> ReadOutcome {
         return ReadOutcome::No;
     }
     // From here on each message says whether it is reasoning.
-    if cx.is_undecided() {
+    if cx.state().held.undecided {
         cx.discard_until(opening.start);
         cx.trust();
     }

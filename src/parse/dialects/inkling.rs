@@ -26,7 +26,7 @@ pub(super) async fn read(cx: &ReadContext, opening: Opening) -> ReadOutcome {
 
 /// The first message that says what it is: what is before it began in the prompt, as reasoning or text, and was no call.
 fn settle(cx: &ReadContext, at: usize) {
-    if cx.begin_message() && cx.is_undecided() {
+    if cx.begin_message() && cx.state().held.undecided {
         cx.discard_until(at);
     }
 }

@@ -6,6 +6,7 @@ use super::form::between;
 use super::table::JSON_BARE;
 use crate::lenient::{self, MissingClosers};
 use crate::notation::Notation;
+use crate::output::MAX_RESCANS;
 use crate::parsed_call::Draft;
 use crate::read::arguments::skip_fence;
 use crate::read::bare_json::{self, BareJson};
@@ -85,7 +86,7 @@ pub(crate) const DOCUMENT: &str = "a document";
 pub(super) async fn document(cx: &ReadContext, opening: Opening) -> ReadOutcome {
     // Only the end of the text shows which closing brackets are missing.
     cx.wait(|view| view.ended.then_some(())).await;
-    if !cx.has_rescans() {
+    if cx.state().rescans >= MAX_RESCANS {
         return ReadOutcome::No;
     }
     let read = |text: &str| lenient::read(text, Notation::Json, MissingClosers::ALL);

@@ -153,11 +153,19 @@ pub(super) fn share_marker(one: &str, other: &str) -> bool {
 
 /// The names of all dialects.
 pub fn names() -> Vec<&'static str> {
-    let mut names: Vec<&str> = Vec::new();
-    for name in ALL.iter().flat_map(|form| form.dialects) {
-        if !names.contains(name) {
-            names.push(name);
+    all_names().to_vec()
+}
+
+/// The same, to look at.
+pub(super) fn all_names() -> &'static [&'static str] {
+    static NAMES: OnceLock<Vec<&str>> = OnceLock::new();
+    NAMES.get_or_init(|| {
+        let mut names: Vec<&str> = Vec::new();
+        for name in ALL.iter().flat_map(|form| form.dialects) {
+            if !names.contains(name) {
+                names.push(name);
+            }
         }
-    }
-    names
+        names
+    })
 }

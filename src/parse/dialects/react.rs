@@ -86,7 +86,7 @@ async fn in_one_line(cx: &ReadContext, opening: Opening) -> Option<usize> {
 async fn finish(cx: &ReadContext, end: usize) -> ReadOutcome {
     let next = cx.skip_space(end).await;
     if cx.literal(next, &[OBSERVATION]).await.is_some() {
-        cx.stop();
+        cx.state().is_stopped = true;
         let after = cx.skip_space(next + OBSERVATION.len()).await;
         if cx.byte(after).await.is_none() {
             return ReadOutcome::Block(after);

@@ -180,10 +180,10 @@ async fn read(
         at = skip_gap(cx, at).await;
         let found = match first.take() {
             Some(key) => Some(value(cx, at, key.to_owned(), tool, tags, repairs).await),
-            None if cx.literal(at, &[tags.close.as_str()]).await.is_some() => {
+            None if cx.literal(at, &[&tags.close]).await.is_some() => {
                 return (Ok(map), at + tags.close.len());
             }
-            None if cx.literal(at, &[tags.key.as_str()]).await.is_some() => {
+            None if cx.literal(at, &[&tags.key]).await.is_some() => {
                 Some(pair(cx, at, tool, tags, repairs).await)
             }
             None => match key_without_tag(cx, at, tags).await {
@@ -223,7 +223,7 @@ async fn read(
             }
             None => "there are words where a key should be".to_owned(),
         };
-        let end = match cx.find(at, &[tags.close.as_str(), tags.open.as_str()]).await {
+        let end = match cx.find(at, &[&tags.close, &tags.open]).await {
             Some((end, 0)) => end + tags.close.len(),
             Some((end, _)) => end,
             None => cx.end_so_far(),
@@ -243,7 +243,7 @@ pub async fn skip_gap(cx: &ReadContext, at: usize) -> usize {
 
 /// True at the end of the text and before the next call.
 async fn is_over(cx: &ReadContext, at: usize, tags: &ArgTags) -> bool {
-    cx.byte(at).await.is_none() || cx.literal(at, &[tags.open.as_str()]).await.is_some()
+    cx.byte(at).await.is_none() || cx.literal(at, &[&tags.open]).await.is_some()
 }
 
 enum ArgPair {
@@ -265,17 +265,7 @@ enum ArgPair {
 async fn pair(cx: &ReadContext, at: usize, tool: &str, tags: &ArgTags, repairs: &mut Repairs) -> ArgPair {
     let from = at + tags.key.len();
     let Some((key_end, index)) = cx
-        .find(
-            from,
-            &[
-                tags.key_end.as_str(),
-                tags.value.as_str(),
-                tags.key.as_str(),
-                tags.close.as_str(),
-                tags.open.as_str(),
-                tags.value_end.as_str(),
-            ],
-        )
+        .find(from, &[&tags.key_end, &tags.value, &tags.key, &tags.close, &tags.open, &tags.value_end])
         .await
     else {
         return ArgPair::Cut;
@@ -298,8 +288,7 @@ async fn pair(cx: &ReadContext, at: usize, tool: &str, tags: &ArgTags, repairs: 
 /// A key and its value with `=` between them in place of tags.
 async fn joined(cx: &ReadContext, text: &str, after: usize, tool: &str, tags: &ArgTags) -> ArgPair {
     let next = skip_gap(cx, after).await;
-    let is_end = is_over(cx, next, tags).await
-        || cx.literal(next, &[tags.key.as_str(), tags.close.as_str()]).await.is_some();
+    let is_end = is_over(cx, next, tags).await || cx.literal(next, &[&tags.key, &tags.close]).await.is_some();
     let pair = text.split_once('=').map(|(key, value)| (key.trim(), value));
     let Some((key, value)) =
         pair.filter(|(key, _)| is_end && !key.is_empty() && key.bytes().all(python::names))
@@ -313,9 +302,9 @@ async fn joined(cx: &ReadContext, text: &str, after: usize, tool: &str, tags: &A
 /// The key at `at` whose opening tag is missing, and the position of its end tag: a value follows.
 async fn key_without_tag(cx: &ReadContext, at: usize, tags: &ArgTags) -> Option<(String, usize)> {
     let end = cx.skip(at, python::names).await;
-    cx.literal(end, &[tags.key_end.as_str()]).await.filter(|_| end > at)?;
+    cx.literal(end, &[&tags.key_end]).await.filter(|_| end > at)?;
     let next = skip_gap(cx, end + tags.key_end.len()).await;
-    cx.literal(next, &[tags.value.as_str(), tags.kind.as_str()]).await?;
+    cx.literal(next, &[&tags.value, &tags.kind]).await?;
     Some((cx.slice(at, end), end))
 }
 
@@ -329,7 +318,7 @@ async fn value(
     repairs: &mut Repairs,
 ) -> ArgPair {
     let mut ends = 0;
-    while !tags.is_tokens() && cx.literal(at, &[tags.key_end.as_str()]).await.is_some() {
+    while !tags.is_tokens() && cx.literal(at, &[&tags.key_end]).await.is_some() {
         at = skip_gap(cx, at + tags.key_end.len()).await;
         ends += 1;
     }
@@ -337,11 +326,9 @@ async fn value(
         repairs.add(SyntaxRepair::SurplusTag);
     }
     let kind = kind(cx, &mut at, tags).await;
-    if cx.literal(at, &[tags.value.as_str()]).await.is_none() {
+    if cx.literal(at, &[&tags.value]).await.is_none() {
         return match cx.byte(at).await {
-            Some(_) if cx.literal(at, &[tags.open.as_str()]).await.is_none() => {
-                ArgPair::NoValue { after: at }
-            }
+            Some(_) if cx.literal(at, &[&tags.open]).await.is_none() => ArgPair::NoValue { after: at },
             _ => ArgPair::Cut,
         };
     }
@@ -364,7 +351,7 @@ async fn value(
 
 /// The type of a value that the call itself gives, if it does. Moves `at` behind it.
 async fn kind(cx: &ReadContext, at: &mut usize, tags: &ArgTags) -> Option<String> {
-    cx.literal(*at, &[tags.kind.as_str()]).await?;
+    cx.literal(*at, &[&tags.kind]).await?;
     let from = *at + tags.kind.len();
     let (end, 0) = cx.find(from, &[&tags.kind_end, &tags.value, &tags.close]).await? else {
         return None;
@@ -380,13 +367,7 @@ const CALLS_SEARCHED: usize = 64;
 /// is not that of a pair that began after this value: so a value may quote tags, even whole pairs. Without an end tag, the
 /// next pair or the end of the call ends the value; `None` if there is neither before the next call.
 async fn value_end(cx: &ReadContext, from: usize, tags: &ArgTags) -> Option<(usize, usize)> {
-    let literals = [
-        tags.value_end.as_str(),
-        tags.value.as_str(),
-        tags.key.as_str(),
-        tags.close.as_str(),
-        tags.open.as_str(),
-    ];
+    let literals: [&str; 5] = [&tags.value_end, &tags.value, &tags.key, &tags.close, &tags.open];
     if tags.is_tokens() {
         let (end, index) = cx.find(from, &[literals[0], literals[2], literals[3], literals[4]]).await?;
         return Some((end, end + if index == 0 { literals[0].len() } else { 0 }));
@@ -399,12 +380,12 @@ async fn value_end(cx: &ReadContext, from: usize, tags: &ArgTags) -> Option<(usi
         match index {
             0 if inner > 0 => inner -= 1,
             0 if is_over(cx, next, tags).await
-                || cx.literal(next, &[tags.key.as_str(), tags.close.as_str()]).await.is_some() =>
+                || cx.literal(next, &[&tags.key, &tags.close]).await.is_some() =>
             {
                 return Some((found, at));
             }
             0 if key_without_tag(cx, next, tags).await.is_some() => return Some((found, at)),
-            1 if cx.with(from, found, |text| text.trim_end().ends_with(tags.key_end.as_str())) => inner += 1,
+            1 if cx.with(from, found, |text| text.trim_end().ends_with(&*tags.key_end)) => inner += 1,
             2 | 3 if next_call => {}
             2 if key.is_none() && begins_pair(cx, from, found, tags).await => key = Some(found),
             3 if is_over(cx, next, tags).await => {
@@ -427,21 +408,11 @@ async fn begins_pair(cx: &ReadContext, from: usize, at: usize, tags: &ArgTags) -
     if at > from && cx.with(at - 1, at, |before| before == "\n") {
         return true;
     }
-    let Some((end, 0)) = cx
-        .find(
-            at + tags.key.len(),
-            &[
-                tags.key_end.as_str(),
-                tags.value.as_str(),
-                tags.key.as_str(),
-                tags.close.as_str(),
-                tags.open.as_str(),
-            ],
-        )
-        .await
+    let Some((end, 0)) =
+        cx.find(at + tags.key.len(), &[&tags.key_end, &tags.value, &tags.key, &tags.close, &tags.open]).await
     else {
         return false;
     };
     let next = skip_gap(cx, end + tags.key_end.len()).await;
-    cx.literal(next, &[tags.value.as_str()]).await.is_some()
+    cx.literal(next, &[&tags.value]).await.is_some()
 }

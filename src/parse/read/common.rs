@@ -2,6 +2,7 @@
 
 use crate::author::{BegunTurn, TurnMark};
 use crate::certainty::FenceLine;
+use crate::keys::has_word;
 use crate::reader::{Opening, ReadContext, ReadOutcome};
 use crate::reasoning;
 use crate::reasoning_tags::{ReasoningTag, closing, rest_of_tag};
@@ -17,28 +18,13 @@ const SECTIONS: &[(&str, &str)] = &[
     ("solar_open2", "<|tool_call:start|>"),
 ];
 
-/// Words after the mark of a fence that may contain a call. With any other word, it is code.
-const DATA: &[&str] = &[
-    "",
-    "json",
-    "jsonc",
-    "json5",
-    "xml",
-    "tool",
-    "tools",
-    "tool_call",
-    "tool_calls",
-    "tool_code",
-    "tool_use",
-    "function",
-    "function_call",
-    "function_calls",
-    "action",
-];
+/// Words after the mark of a fence that may contain a call, as one without a word may. With any other word, it is code.
+const DATA: &str = "json jsonc json5 xml tool tools tool_call tool_calls tool_code tool_use function function_call \
+    function_calls action";
 
 /// True if a fence with this word after its mark may contain a call.
 pub fn holds_data(word: &str) -> bool {
-    DATA.iter().any(|known| known.eq_ignore_ascii_case(word.trim()))
+    word.trim().is_empty() || has_word(DATA, &word.trim().to_ascii_lowercase())
 }
 
 /// Reasoning, and the answer of a tool that the model repeats or invents, are text, whatever they quote.
@@ -53,7 +39,7 @@ pub async fn reasoning_block(cx: &ReadContext, opening: Opening, tag: &Reasoning
     while let Some((at, index)) = cx.text_until(from, &ends).await {
         if index >= tag.closes.len() {
             // The model may call without closing its reasoning. If the tag still comes, the calls were only thought of.
-            cx.hold_calls();
+            cx.state().held.undecided = true;
             return ReadOutcome::Text(at);
         }
         from = at + ends[index].len();
@@ -67,7 +53,7 @@ pub async fn reasoning_block(cx: &ReadContext, opening: Opening, tag: &Reasoning
 
 /// True if the mark of a tool's answer is the token with which the turn ends after a call.
 async fn ends_turn(cx: &ReadContext, opening: Opening, tag: &ReasoningTag) -> bool {
-    tag.is_pair && !tag.is_element && cx.count_calls() > 0 && is_last(cx, opening).await
+    tag.is_pair && !tag.is_element && !cx.state().calls.is_empty() && is_last(cx, opening).await
 }
 
 /// An opening tag in the middle of a line opens reasoning if its closing tag follows; otherwise it is a word about it.
@@ -89,7 +75,7 @@ pub async fn reasoning_end(cx: &ReadContext, opening: Opening, tag: &ReasoningTa
         return ReadOutcome::Text(after);
     }
     let was_opened = cx.discard_expected(tag.key(), after);
-    if !was_opened && (!cx.is_undecided() || tag.is_pair) {
+    if !was_opened && (!cx.state().held.undecided || tag.is_pair) {
         return ReadOutcome::Text(after);
     }
     if !was_opened {
@@ -170,7 +156,7 @@ pub async fn turn(cx: &ReadContext, opening: Opening, mark: &TurnMark) -> ReadOu
     {
         return ReadOutcome::Text(at);
     }
-    cx.stop();
+    cx.state().is_stopped = true;
     ReadOutcome::Text(after)
 }
 
@@ -262,9 +248,9 @@ pub async fn comment(cx: &ReadContext, opening: Opening) -> ReadOutcome {
 
 /// A token that ends a turn is dropped once there was a call.
 pub fn leftover(cx: &ReadContext, opening: Opening) -> ReadOutcome {
-    match cx.count_calls() {
-        0 => ReadOutcome::No,
-        _ => ReadOutcome::Block(opening.after),
+    match cx.state().calls.is_empty() {
+        true => ReadOutcome::No,
+        false => ReadOutcome::Block(opening.after),
     }
 }
 
