@@ -22,7 +22,7 @@ const SERVERS: usize = 20;
 const TOOLS: usize = 500;
 const PATIENCE: Duration = Duration::from_secs(60);
 
-/// Typical descriptions of servers: about 600 bytes each.
+/// Typical descriptions of servers, about 600 bytes each, in the form in which `catalog::cache` keeps a list.
 fn list(server: usize) -> String {
     let tool = |n: usize| {
         json!({
@@ -35,7 +35,7 @@ fn list(server: usize) -> String {
             "annotations": {"readOnlyHint": true},
         })
     };
-    json!((0..TOOLS).map(tool).collect::<Vec<_>>()).to_string()
+    json!({"tools": (0..TOOLS).map(tool).collect::<Vec<_>>()}).to_string()
 }
 
 fn key(tool: usize) -> StatsKey {
