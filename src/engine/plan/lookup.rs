@@ -127,10 +127,7 @@ impl CallPlan {
             );
             return HubError::new(ErrorKind::Timeout, text).with_outcome(Outcome::NotSent);
         }
-        let reasons = unreachable.iter().map(|(_, error)| error.message.clause()).collect();
-        let reasons = Message::list(reasons, Join::Semicolons);
-        let message = message!("{} Some servers could not be asked: {}.", miss, reasons);
-        HubError { message, ..miss }
+        HubError { message: not_all_asked(&miss, unreachable), ..miss }
     }
 
     /// The deadline, when it was the shortest of the limits of the look-up.
@@ -139,4 +136,10 @@ impl CallPlan {
         let others = [Some(hub.options.lookup_timeout), self.options.timeout];
         others.into_iter().flatten().all(|limit| deadline <= limit).then_some(deadline)
     }
+}
+
+/// A miss, and why the servers that may have the tool could not be asked.
+pub fn not_all_asked(miss: &HubError, unreachable: &[(Arc<str>, HubError)]) -> Message {
+    let reasons = unreachable.iter().map(|(_, error)| error.message.clause()).collect();
+    message!("{} Some servers could not be asked: {}.", miss, Message::list(reasons, Join::Semicolons))
 }

@@ -46,7 +46,7 @@ mod state;
 mod synthesis;
 
 pub use drive::{CallServices, WithoutRun, drive};
-pub use lookup::LookUpRequest;
+pub use lookup::{LookUpRequest, not_all_asked};
 pub use on_tokio::{CallResult, CallSources, TokioCall, call, until_cancelled};
 pub use order::{CallVerdict, MessageOrder, MessageTurn};
 pub use question::in_short;

@@ -14,8 +14,10 @@ use std::collections::BTreeMap;
 use std::time::{Duration, SystemTime};
 use tokio::time::timeout;
 use toolhub_text::canonical::canonical;
+use toolhub_text::message;
+use toolhub_text::message::Message;
 use toolhub_text::secret::Secret;
-use toolhub_types::error::{ErrorKind, HubError};
+use toolhub_types::error::{ErrorKind, HubError, clip};
 use toolhub_types::principal::{Principal, UpstreamTokens};
 use toolhub_types::sync::Arc;
 use toolhub_types::tool::BoxFuture;
@@ -140,18 +142,16 @@ impl Authenticator {
         let key = hmac::Key::new(hmac::HMAC_SHA256, &random::<32>()?);
         let known = |one: &StaticToken| {
             if !is_bearer(one.token.expose()) {
-                let text = format!(
+                return invalid(message!(
                     "The token of '{}' is empty or contains characters that are not allowed in a header.",
-                    toolhub_types::error::clip(&one.name)
-                );
-                return Err(HubError::new(ErrorKind::InvalidArguments, text));
+                    clip(&one.name)
+                ));
             }
             if one.upstream_tokens.iter().any(|upstream| *upstream == one.token) {
-                let text = format!(
+                return invalid(message!(
                     "The upstream token of '{}' is its own token; caller tokens are never sent upstream.",
-                    toolhub_types::error::clip(&one.name)
-                );
-                return Err(HubError::new(ErrorKind::InvalidArguments, text));
+                    clip(&one.name)
+                ));
             }
             let principal = Principal {
                 id: format!("token:{}", one.name).into(),
@@ -170,10 +170,12 @@ impl Authenticator {
         for (at, one) in options.tokens.iter().enumerate() {
             let same = |other: &&StaticToken| other.token.expose() == one.token.expose();
             if let Some(other) = options.tokens[..at].iter().find(same) {
-                let (first, second) =
-                    (toolhub_types::error::clip(&other.name), toolhub_types::error::clip(&one.name));
-                let text = format!("'{first}' and '{second}' have the same token; give each its own.");
-                return Err(HubError::new(ErrorKind::InvalidArguments, text));
+                let (first, second) = (clip(&other.name), clip(&one.name));
+                return invalid(message!(
+                    "'{}' and '{}' have the same token; give each its own.",
+                    first,
+                    second
+                ));
             }
         }
         check_metrics_token(&options)?;
@@ -362,13 +364,19 @@ impl Authenticator {
 
 fn check_metrics_token(options: &AuthenticationOptions) -> Result<(), HubError> {
     let Some(token) = &options.metrics_token else { return Ok(()) };
-    let text = if !is_bearer(token.expose()) {
-        "The metrics token is empty or contains characters that are not allowed in a header."
-    } else if options.tokens.iter().any(|one| one.token == *token) {
-        "The metrics token is also a caller's token; use a separate one."
-    } else {
-        return Ok(());
-    };
+    if !is_bearer(token.expose()) {
+        return invalid(
+            "The metrics token is empty or contains characters that are not allowed in a header.",
+        );
+    }
+    if options.tokens.iter().any(|one| one.token == *token) {
+        return invalid("The metrics token is also a caller's token; use a separate one.");
+    }
+    Ok(())
+}
+
+/// The options have a mistake.
+pub(crate) fn invalid<T>(text: impl Into<Message>) -> Result<T, HubError> {
     Err(HubError::new(ErrorKind::InvalidArguments, text))
 }
 

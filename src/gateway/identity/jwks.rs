@@ -3,6 +3,7 @@
 //! An address in a token (`jku`, `x5u`) is never followed. A key is only used for the algorithms of its own type, so a public
 //! RSA key can never serve as the secret of an HMAC.
 
+use crate::identity::authenticator::invalid;
 use base64::Engine;
 use base64::prelude::BASE64_URL_SAFE_NO_PAD;
 use ring::signature::{self, RsaParameters, RsaPublicKeyComponents, UnparsedPublicKey};
@@ -10,6 +11,8 @@ use serde_json::Value;
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
 use toolhub_protocol::net;
+use toolhub_text::message;
+use toolhub_text::message::Message;
 use toolhub_types::error::{ErrorKind, HubError, clip};
 use toolhub_types::sync::{Arc, Mutex};
 
@@ -142,14 +145,17 @@ pub(super) struct KeySet(Vec<PublicKey>);
 
 impl KeySet {
     pub(super) fn read(text: &[u8]) -> Result<Self, HubError> {
-        let set: Value = serde_json::from_slice(text).map_err(|_| unreadable("it is not JSON"))?;
-        let keys =
-            set.get("keys").and_then(Value::as_array).ok_or_else(|| unreadable("it has no 'keys' list"))?;
-        let keys: Vec<PublicKey> = keys.iter().filter_map(PublicKey::read).collect();
-        if keys.is_empty() {
-            return Err(unreadable("it has no public key that verifies signatures"));
+        let unreadable = |why: Message| invalid(message!("The key set (JWKS) cannot be read: {}.", why));
+        let Ok(set) = serde_json::from_slice::<Value>(text) else {
+            return unreadable(message!("it is not JSON"));
+        };
+        let Some(keys) = set.get("keys").and_then(Value::as_array) else {
+            return unreadable(message!("it has no 'keys' list"));
+        };
+        match keys.iter().filter_map(PublicKey::read).collect::<Vec<_>>() {
+            keys if keys.is_empty() => unreadable(message!("it has no public key that verifies signatures")),
+            keys => Ok(KeySet(keys)),
         }
-        Ok(KeySet(keys))
     }
 
     /// The keys that a token may have been signed with. A token without a key id fits a set with one key of its type.
@@ -163,10 +169,6 @@ impl KeySet {
             }
         }
     }
-}
-
-fn unreadable(why: &str) -> HubError {
-    HubError::new(ErrorKind::InvalidArguments, format!("The key set (JWKS) cannot be read: {why}."))
 }
 
 /// Where the keys of an issuer come from.
@@ -199,8 +201,10 @@ impl JwksSource {
                 JwksSource::Url(url) => url.split(['?', '#']).next().unwrap_or_default().to_owned(),
                 JwksSource::Text(_) => String::new(),
             };
-            let text = format!("The key set at '{}' cannot be read: {why}.", clip(&place));
-            HubError::new(ErrorKind::Connect, text)
+            HubError::new(
+                ErrorKind::Connect,
+                message!("The key set at '{}' cannot be read: {}.", clip(&place), why),
+            )
         };
         match self {
             JwksSource::Text(text) => KeySet::read(text.as_bytes()),

@@ -4,6 +4,7 @@
 //! gateway as its audience, a subject, and a time in which it holds. Everything else is refused; `alg: none` and HMAC are not
 //! even read.
 
+use crate::identity::authenticator::invalid;
 use crate::identity::jwks::{Jwks, JwksSource, JwtAlgorithm};
 use base64::Engine;
 use base64::prelude::BASE64_URL_SAFE_NO_PAD;
@@ -13,7 +14,7 @@ use std::collections::HashMap;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 use toolhub_text::canonical::json_digest;
 use toolhub_text::secret::Secret;
-use toolhub_types::error::{ErrorKind, HubError};
+use toolhub_types::error::HubError;
 use toolhub_types::principal::{Principal, UpstreamTokens};
 use toolhub_types::sync::{Arc, Mutex};
 
@@ -75,12 +76,12 @@ pub(super) struct JwtVerifier {
 impl JwtVerifier {
     pub(super) fn new(options: JwtOptions) -> Result<Self, HubError> {
         if options.issuer.is_empty() || options.audience.iter().all(String::is_empty) {
-            let text = "Tokens of an issuer need 'issuer' and 'audience', so that no token for another service is accepted.";
-            return Err(HubError::new(ErrorKind::InvalidArguments, text));
+            return invalid(
+                "Tokens of an issuer need 'issuer' and 'audience', so that no token for another service is accepted.",
+            );
         }
         if options.algorithms.is_empty() {
-            let text = "The list of token algorithms is empty.";
-            return Err(HubError::new(ErrorKind::InvalidArguments, text));
+            return invalid("The list of token algorithms is empty.");
         }
         let keys = Arc::new(Jwks::new(options.keys.clone()));
         Ok(JwtVerifier { options, keys, remembered: Mutex::default() })

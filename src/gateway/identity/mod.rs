@@ -11,12 +11,13 @@ pub mod view_indexes;
 
 use crate::options::GatewayOptions;
 use arc_swap::ArcSwap;
-use authenticator::Authenticator;
+use authenticator::{Authenticator, invalid};
 use inspector_access::InspectorAccess;
 use std::sync::Arc;
 use tokio::sync::watch;
 use toolhub_engine::served::{View, Views};
-use toolhub_types::error::{ErrorKind, HubError, clip};
+use toolhub_text::message;
+use toolhub_types::error::{HubError, clip};
 use toolhub_types::principal::Principal;
 use view_indexes::ViewIndexes;
 
@@ -51,9 +52,9 @@ impl Identity {
     pub async fn reload(&self, options: &GatewayOptions) -> Result<(), HubError> {
         let (mut authenticator, views) = access(options)?;
         if self.authenticator.load().is_closed() && !authenticator.is_closed() {
-            let text =
-                "A running server cannot stop asking for credentials; restart it to serve without them.";
-            return Err(HubError::new(ErrorKind::InvalidArguments, text));
+            return invalid(
+                "A running server cannot stop asking for credentials; restart it to serve without them.",
+            );
         }
         Arc::make_mut(&mut authenticator).prepare_after(&self.authenticator.load_full()).await?;
         // A credential that was taken back must stop to count before views change.
@@ -78,11 +79,12 @@ fn access(options: &GatewayOptions) -> Result<(Arc<Authenticator>, Views), HubEr
         if !views.reserve(view) {
             let known: Vec<String> = views.names().map(|name| format!("'{name}'")).collect();
             let known = if known.is_empty() { "none".to_owned() } else { known.join(", ") };
-            let (name, view) = (clip(name), clip(view));
-            let text = format!(
-                "The token of '{name}' is for the view '{view}', which does not exist; known views: {known}."
-            );
-            return Err(HubError::new(ErrorKind::InvalidArguments, text));
+            return invalid(message!(
+                "The token of '{}' is for the view '{}', which does not exist; known views: {}.",
+                clip(name),
+                clip(view),
+                known
+            ));
         }
     }
     Ok((authenticator, views))

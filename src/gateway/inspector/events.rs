@@ -3,8 +3,11 @@
 use serde::Deserialize;
 use serde_json::value::RawValue;
 use std::borrow::Cow;
+use std::io::ErrorKind;
 use std::path::Path;
 use toolhub_store::tape::{VERSION, read_timestamp};
+use toolhub_text::message;
+use toolhub_text::message::Message;
 
 /// The outcome of a span that has not ended.
 pub const RUNNING: &str = "running";
@@ -81,26 +84,27 @@ pub struct LineView<'a> {
 }
 
 impl RunFile {
-    pub fn read(path: &Path) -> Result<Self, String> {
+    pub fn read(path: &Path) -> Result<Self, Message> {
         let shown = path.display();
         if path.is_dir() {
-            return Err(format!("'{shown}' is a folder; give a cassette or an audit log."));
+            return Err(message!("'{}' is a folder; give a cassette or an audit log.", shown));
         }
-        let bytes = std::fs::read(path).map_err(|error| match error.kind() {
-            std::io::ErrorKind::NotFound => {
-                format!("There is no file '{shown}'; give a cassette or an audit log.")
+        let text = std::fs::read_to_string(path).map_err(|error| match error.kind() {
+            ErrorKind::NotFound => {
+                message!("There is no file '{}'; give a cassette or an audit log.", shown)
             }
-            _ => format!("'{shown}' cannot be read: {error}."),
+            ErrorKind::InvalidData => {
+                message!("'{}' is not UTF-8 text; give a cassette or an audit log.", shown)
+            }
+            _ => format!("'{shown}' cannot be read: {error}.").into(),
         })?;
-        let text = String::from_utf8(bytes)
-            .map_err(|_| format!("'{shown}' is not UTF-8 text; give a cassette or an audit log."))?;
         let name = path.file_name().map_or_else(String::new, |name| name.to_string_lossy().into_owned());
         Self::of(name, &text)
-            .map_err(|(line, why)| format!("'{shown}' cannot be shown: line {line} is wrong, {why}."))
+            .map_err(|(line, why)| message!("'{}' cannot be shown: line {} is wrong, {}.", shown, line, why))
     }
 
     /// The error is the number of a line, and what is wrong with it.
-    pub fn of(name: String, text: &str) -> Result<Self, (usize, String)> {
+    pub fn of(name: String, text: &str) -> Result<Self, (usize, Message)> {
         let mut file =
             RunFile { name, begun: f64::NAN, spans: Vec::new(), lines: Vec::new(), notices: Vec::new() };
         let (last, is_whole) = (text.lines().count(), text.is_empty() || text.ends_with('\n'));
@@ -117,8 +121,8 @@ impl RunFile {
                 }
                 Err(error) => {
                     let error = error.to_string();
-                    let why = error.split(" at line ").next().unwrap_or_default().to_owned();
-                    return Err((number, format!("it is not an event: {why}")));
+                    let why = error.split(" at line ").next().unwrap_or_default();
+                    return Err((number, message!("it is not an event: {}", why)));
                 }
             }
         }
@@ -126,15 +130,17 @@ impl RunFile {
         Ok(file)
     }
 
-    fn take(&mut self, line: &LineView<'_>, text: &str, times: &mut Vec<f64>) -> Result<(), String> {
+    fn take(&mut self, line: &LineView<'_>, text: &str, times: &mut Vec<f64>) -> Result<(), Message> {
         match line.v {
             Some(..=VERSION) => {}
             Some(other) => {
-                return Err(format!(
-                    "its format has version {other}, and this toolhub reads up to {VERSION}; install a newer one"
+                return Err(message!(
+                    "its format has version {}, and this toolhub reads up to {}; install a newer one",
+                    other,
+                    VERSION
                 ));
             }
-            None => return Err("it is not an event: `v` is missing".to_owned()),
+            None => return Err(message!("it is not an event: {}", "`v` is missing")),
         }
         let time = read_timestamp(&line.time);
         if line.kind == "header"
@@ -143,10 +149,10 @@ impl RunFile {
             self.begun = time;
         }
         let Some((name, lane)) = line.name_and_lane() else { return Ok(()) };
-        let time = time.ok_or_else(|| format!("`time` is not a valid time: '{}'", line.time))?;
+        let time = time.ok_or_else(|| message!("`time` is not a valid time: '{}'", line.time))?;
         let is_sound = |number: f64| number.is_finite() && number >= 0.0;
         if !is_sound(line.ms) || !line.at.is_none_or(is_sound) {
-            return Err("`ms` and `at` must be numbers, 0 or more".to_owned());
+            return Err(message!("`ms` and `at` must be numbers, 0 or more"));
         }
         self.spans.push(SpanEvent {
             kind: line.kind.to_string(),

@@ -31,10 +31,10 @@ use timeline::Timeline;
 use toolhub_text::wording::in_chinese;
 use toolhub_types::model::Lang;
 
-/// The page of a recorded run, or of two that are compared. The error is a sentence.
+/// The page of a recorded run, or of two that are compared. The error is a sentence in the language of the page.
 pub fn recorded_page(run: &Path, other: Option<&Path>, lang: Lang) -> Result<String, String> {
-    let run = RunFile::read(run)?;
-    let other = other.map(RunFile::read).transpose()?;
+    let read = |path| RunFile::read(path).map_err(|error| error.text(lang).into_owned());
+    let (run, other) = (read(run)?, other.map(read).transpose()?);
     let mut pairs = other.as_ref().map(|other| compare(&run, other));
     for pair in pairs.iter_mut().flatten().filter(|_| lang == Lang::Zh) {
         pair.note = pair.note.take().map(|note| in_chinese(&note).into_owned());

@@ -6,6 +6,7 @@ use crate::operate::{AuditEvent, AuditOutcome, AuditRecord};
 use serde_json::{Map, Value};
 use std::sync::Arc;
 use std::time::{Duration, Instant, SystemTime};
+use toolhub_text::message;
 use toolhub_types::error::{ErrorKind, HubError, Outcome, clip};
 use toolhub_types::model::Arguments;
 use toolhub_types::telemetry::TRACE_PARENT;
@@ -113,8 +114,8 @@ pub fn before_acting(
             let at = (SystemTime::now(), AuditOutcome::Begun, Duration::ZERO);
             let written = audit.begin(&record(&caller, &trace, event, at)).await;
             written.map_err(|error| {
-                let text = format!("{} Tool '{}' was not called.", error.message, clip(&tool));
-                HubError { message: text.into(), ..error }.with_outcome(Outcome::NotSent)
+                let message = message!("{} Tool '{}' was not called.", error.message, clip(&tool));
+                HubError { message, ..error }.with_outcome(Outcome::NotSent)
             })
         })
     }))

@@ -8,6 +8,7 @@ use std::time::{Duration, Instant};
 use toolhub_engine::hub::Hub;
 use toolhub_engine::plan::{self, CallRequest, CallResult, CallTarget, LookUpRequest, Unreachable};
 use toolhub_engine::served::Audience;
+use toolhub_text::message;
 use toolhub_types::error::{ErrorKind, HubError, Outcome, clip};
 use toolhub_types::model::{Arguments, CallOptions};
 use toolhub_types::tool::{AttemptWatch, CallContextExtras, Freshness};
@@ -81,7 +82,7 @@ fn spend(exchange: &Exchange) -> Result<(), HubError> {
         exchange.gateway.operation.admission.spend(&caller.principal.id, &caller.view, Instant::now());
     spent.map_err(|refused| {
         let seconds = refused.seconds();
-        let text = format!("Too many calls within a minute; try again in {seconds} s.");
+        let text = message!("Too many calls within a minute; try again in {} s.", seconds);
         HubError { retry_after: Some(seconds as f64), ..HubError::new(ErrorKind::Overloaded, text) }
     })
 }
@@ -154,8 +155,7 @@ pub(super) async fn find(
 fn not_found(name: &str, unreachable: Unreachable) -> HubError {
     let unknown = unknown(name);
     let Some((_, first)) = unreachable.first() else { return unknown };
-    let text = format!("{} Some servers could not be asked: {}.", unknown.message, reasons(&unreachable));
-    let kind = first.kind;
+    let (kind, text) = (first.kind, plan::not_all_asked(&unknown, &unreachable));
     match unreachable.into_iter().find(|(_, error)| error.kind == ErrorKind::Auth) {
         // It says how to log in.
         Some((_, login)) => login.with_outcome(Outcome::NotSent),
@@ -164,11 +164,6 @@ fn not_found(name: &str, unreachable: Unreachable) -> HubError {
     }
 }
 
-fn reasons(unreachable: &Unreachable) -> String {
-    let reasons = unreachable.iter().map(|(_, error)| error.message.trim_end_matches('.'));
-    reasons.collect::<Vec<_>>().join("; ")
-}
-
 fn unknown(name: &str) -> HubError {
-    HubError::new(ErrorKind::NotFound, format!("There is no tool named '{}'.", clip(name)))
+    HubError::new(ErrorKind::NotFound, message!("There is no tool named '{}'.", clip(name)))
 }

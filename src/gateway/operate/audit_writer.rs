@@ -11,6 +11,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Duration;
 use tokio::runtime::Handle;
 use tokio::sync::{oneshot, watch};
+use toolhub_text::message;
 use toolhub_types::error::{ErrorKind, HubError, clip};
 use toolhub_types::sync::Mutex;
 
@@ -72,8 +73,8 @@ impl Write for Counted<'_> {
 }
 
 fn unwritable(path: &Path, error: &io::Error) -> HubError {
-    let text = format!("The audit log '{}' cannot be written: {error}.", clip(&path.display().to_string()));
-    HubError::new(ErrorKind::Limit, text)
+    let path = path.display().to_string();
+    HubError::new(ErrorKind::Limit, message!("The audit log '{}' cannot be written: {}.", clip(&path), error))
 }
 
 struct WaitingLine {
@@ -217,8 +218,10 @@ impl WriterState {
 }
 
 fn too_slow() -> HubError {
-    let text = format!("The audit log is too slow: {MOST_WAITING} lines wait to be written.");
-    HubError::new(ErrorKind::Limit, text)
+    HubError::new(
+        ErrorKind::Limit,
+        message!("The audit log is too slow: {} lines wait to be written.", MOST_WAITING),
+    )
 }
 
 #[cfg(test)]

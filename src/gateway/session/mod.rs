@@ -29,6 +29,7 @@ pub use verified::OpenSession;
 /// The sessions that were ended before they expired, at most about 4 MB of them.
 const MOST_ENDED: usize = 50_000;
 
+use crate::identity::authenticator::invalid;
 use crate::options::GatewayOptions;
 use crate::session::by_principal::PrincipalTable;
 use crate::session::sealing::SealingKey;
@@ -45,6 +46,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 use streams::SessionStreams;
 use subscribers::SessionSubscriptions;
+use toolhub_text::message;
 use toolhub_types::error::{ErrorKind, HubError};
 use toolhub_types::sync::Mutex;
 use verified::{SessionMark, VerifiedSessions};
@@ -183,8 +185,10 @@ struct Unsealed {
 
 fn checked(secret: &str) -> Result<SigningKey, HubError> {
     if secret.len() < SHORTEST_SECRET {
-        let text = format!("session_keys entries need at least {SHORTEST_SECRET} random characters.");
-        return Err(HubError::new(ErrorKind::InvalidArguments, text));
+        return invalid(message!(
+            "session_keys entries need at least {} random characters.",
+            SHORTEST_SECRET
+        ));
     }
     Ok(SigningKey::new(secret.as_bytes()))
 }
