@@ -4,12 +4,10 @@ use crate::exchange::Exchange;
 use crate::methods::dispatch;
 use crate::operate::OperationLabels;
 use crate::operate::held_bytes::{HeldMessage, NoRoom};
-use crate::rpc::params::RpcParams;
 use crate::rpc::span;
-use crate::rpc::{INVALID_REQUEST, RpcError, RpcId, RpcRequest, TRY_LATER, error_message, result_message};
+use crate::rpc::{RpcError, RpcId, RpcRequest, TRY_LATER, error_message, result_message};
 use crate::state::Gateway;
 use http::StatusCode;
-use serde_json::Value;
 use std::sync::Arc;
 use std::time::Instant;
 use toolhub_types::aside::heavy;
@@ -126,16 +124,6 @@ fn known_method(name: &str) -> Option<&'static str> {
     }
 }
 
-/// The key of the request that `notifications/cancelled` names.
-pub fn cancelled_request(params: &RpcParams) -> Option<String> {
-    params.get("requestId").filter(|id| id.is_string() || id.is_number()).map(Value::to_string)
-}
-
-/// Why it is cancelled, in the words of the client.
-pub fn cancel_reason(params: &RpcParams) -> Option<&str> {
-    params.get("reason").and_then(Value::as_str)
-}
-
 /// The answer to a request that comes while the gateway drains.
 pub fn stopping() -> RpcError {
     RpcError::new(TRY_LATER, "The server is stopping; try again later")
@@ -147,14 +135,6 @@ pub fn refusal_status(error: &RpcError) -> StatusCode {
         TRY_LATER => StatusCode::SERVICE_UNAVAILABLE,
         _ => StatusCode::BAD_REQUEST,
     }
-}
-
-pub fn in_use(id: &RpcId) -> RpcError {
-    let id = toolhub_types::error::clip(id.as_json()).into_owned();
-    RpcError::new(
-        INVALID_REQUEST,
-        format!("Invalid Request: the id {id} belongs to a request that is running"),
-    )
 }
 
 #[cfg(test)]

@@ -3,6 +3,8 @@
 use crate::identity::caller::Caller;
 use crate::rpc::outlet::Outlet;
 use crate::rpc::trace::RequestTrace;
+use crate::rpc::{RpcError, RpcId};
+use crate::session::in_flight::RunningRequest;
 use crate::state::Gateway;
 use std::borrow::Cow;
 use std::sync::Arc;
@@ -25,6 +27,29 @@ pub struct Exchange {
 }
 
 impl Exchange {
+    /// A request begins to run. While the entry lives, a client with a session can cancel it by its id.
+    pub fn begin(
+        (gateway, caller): (&Arc<Gateway>, Arc<Caller>),
+        id: &RpcId,
+        outlet: Outlet,
+        cancel: CancellationToken,
+        trace: RequestTrace,
+    ) -> Result<(Arc<Self>, Option<RunningRequest>), RpcError> {
+        let cancel_reason = CancelReason::default();
+        let enter = |session: &Arc<str>| {
+            let cancellation = (cancel.clone(), cancel_reason.clone());
+            let entry = gateway.sessions.in_flight.enter((session.clone(), id.key()), cancellation);
+            entry.ok_or_else(|| {
+                let id = clip(id.as_json());
+                let text = format!("Invalid Request: the id {id} belongs to a request that is running");
+                RpcError::invalid_request(text)
+            })
+        };
+        let entry = caller.session.as_ref().map(enter).transpose()?;
+        let gateway = gateway.clone();
+        Ok((Arc::new(Exchange { gateway, caller, outlet, cancel, cancel_reason, trace }), entry))
+    }
+
     pub fn is_modern(&self) -> bool {
         self.caller.era == Era::Modern
     }

@@ -17,11 +17,11 @@
 //! | module | holds |
 //! |---|---|
 //! | [`state`], [`options`] | what all requests share, and what the operator decides |
-//! | [`exchange`], [`answer`] | one request on its way to its answer |
+//! | [`exchange`], [`answer`], [`batch`] | one request on its way to its answer, or several at once |
 //! | [`identity`] | credentials, signed tokens, callers and their capabilities, the inspector's key |
 //! | [`session`] | signed session ids, so that any replica serves any request; log levels, subscriptions, streams |
 //! | [`kept`] | tasks, waiting calls, questions to clients |
-//! | [`rpc`] | JSON-RPC: reading, parameters, errors, writing; batches; messages beside the answer |
+//! | [`rpc`] | JSON-RPC: reading, parameters, errors, writing; messages beside the answer |
 //! | [`era`] | the two eras: negotiation, the form of results |
 //! | [`methods`] | the methods of the protocol; search mode |
 //! | [`http`], [`stdio`] | the endpoints |
@@ -32,6 +32,7 @@ pub mod inspector;
 pub mod rpc;
 
 mod answer;
+mod batch;
 mod era;
 mod exchange;
 mod http;
@@ -55,8 +56,7 @@ pub use identity::jwt::JwtOptions;
 pub use methods::search_mode;
 pub use operate::limits::{Admission, GatewayLimits, PermitKind, TooMany};
 pub use operate::{
-    AuditEvent, AuditLog, AuditOutcome, AuditRecord, Drain, DrainReport, Metrics, MetricsGauges,
-    OperationLabels,
+    AuditEvent, AuditLog, AuditRecord, Drain, DrainReport, Metrics, MetricsGauges, OperationLabels,
 };
 pub use options::GatewayOptions;
 pub use session::{KEY_GRACE, SESSION_LIFETIME, SHORTEST_SECRET, SessionClaims, SessionKeys, SessionRefusal};

@@ -1,10 +1,11 @@
 //! What all requests share.
 
 use crate::identity::Identity;
+use crate::identity::caller::Caller;
 use crate::kept::KeptCalls;
 use crate::operate::{DrainPermit, DrainReport, MetricsGauges, Operation};
 use crate::options::GatewayOptions;
-use crate::rpc::RpcRequest;
+use crate::rpc::{ClientMessage, RpcRequest};
 use crate::session::client_changes::{ClientChanges, WantedLists};
 use crate::session::subscribers::ClientSubscriptions;
 use crate::session::{Sessions, no_random};
@@ -14,7 +15,6 @@ use std::sync::Arc;
 use std::time::Duration;
 use toolhub_engine::hub::Hub;
 use toolhub_engine::served::{Upstreams, View};
-use toolhub_protocol::LogLevel;
 use toolhub_types::error::HubError;
 use toolhub_types::principal::Principal;
 
@@ -126,16 +126,30 @@ impl Gateway {
         ClientChanges::new(&self.hub, &*self.upstreams, view, principal, wanted, subscribed)
     }
 
+    /// Takes a message that gets no answer: one that cancels a request, or answers a question. Without a session, one client
+    /// could name the request of another.
+    pub fn notice(&self, caller: &Caller, message: ClientMessage) {
+        match (message, &caller.session) {
+            (ClientMessage::Notification { method, params }, Some(session)) => {
+                self.sessions.in_flight.notified(session, &method, &params);
+            }
+            (ClientMessage::Response { id, outcome }, _) => {
+                self.kept.questions.answer(&caller.client_key(), &id, outcome);
+            }
+            (ClientMessage::Request(_) | ClientMessage::Notification { .. }, _) => {}
+        }
+    }
+
     /// A session has ended: its requests are cancelled, and what its client has set counts no more.
     pub fn forget_session(&self, principal: &str, session: &str) {
         self.sessions.in_flight.cancel_session(session);
         self.sessions.streams.end(session);
-        self.sessions.subscriptions.forget(principal, session);
-        if self.sessions.levels.forget(principal, session)
-            && let Ok(runtime) = tokio::runtime::Handle::try_current()
-        {
-            let (upstreams, lowest) = (self.upstreams.clone(), self.sessions.levels.lowest());
-            runtime.spawn(async move { upstreams.want_log_level(lowest.map(LogLevel::name)).await });
+        let subscribed = self.sessions.subscriptions.lock().remove(principal, session);
+        drop(subscribed);
+        let had_level = self.sessions.levels.lock().remove(principal, session).is_some();
+        if had_level && let Ok(runtime) = tokio::runtime::Handle::try_current() {
+            let (upstreams, lowest) = (self.upstreams.clone(), self.sessions.lowest_level());
+            runtime.spawn(async move { upstreams.want_log_level(lowest).await });
         }
     }
 
@@ -179,12 +193,12 @@ impl Gateway {
     pub fn gauges(&self) -> MetricsGauges {
         let (requests, streams) = self.operation.admission.running();
         MetricsGauges {
-            connections: self.operation.admission.connections().count(),
+            connections: self.operation.admission.connections.count(),
             requests,
             streams,
             tools: self.hub.registry.load().len(),
             is_draining: self.operation.drain.is_draining(),
-            lost_lines: self.options.audit.as_ref().map_or(0, |audit| audit.lost()),
+            lost_lines: self.options.audit.as_ref().map_or(0, |audit| audit.lost() as usize),
         }
     }
 

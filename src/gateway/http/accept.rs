@@ -1,7 +1,8 @@
 //! What a client takes as an answer.
 
-use crate::http::reply::{EVENTS, JSON};
-use http::{HeaderMap, header};
+use crate::http::reply::{EVENTS, HttpReply, JSON};
+use http::header::AsHeaderName;
+use http::{HeaderMap, StatusCode, header};
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Accepted {
@@ -27,16 +28,37 @@ impl Accepted {
     }
 }
 
-/// Whether the body is sent as it is.
-pub fn is_plain(headers: &HeaderMap) -> bool {
-    headers
-        .get_all(header::CONTENT_ENCODING)
-        .iter()
-        .all(|value| value.as_bytes().eq_ignore_ascii_case(b"identity"))
+/// A header that must not occur twice: one reader would take the first, another one the last. The error is the rest of a sentence.
+pub fn once(headers: &HeaderMap, name: impl AsHeaderName) -> Result<Option<&str>, &'static str> {
+    let mut all = headers.get_all(name).iter();
+    match (all.next(), all.next()) {
+        (None, _) => Ok(None),
+        (Some(value), None) => value.to_str().map(Some).map_err(|_| "is not visible ASCII"),
+        _ => Err("occurs more than once"),
+    }
 }
 
-/// Whether the body is declared as JSON.
-pub fn is_json(headers: &HeaderMap) -> bool {
+/// Refuses a client that takes no events.
+pub fn expect_events(headers: &HeaderMap) -> Result<(), HttpReply> {
+    match Accepted::of(headers).events {
+        true => Ok(()),
+        false => Err(not_acceptable("The client must accept text/event-stream")),
+    }
+}
+
+pub fn not_acceptable(text: &'static str) -> HttpReply {
+    HttpReply::invalid(StatusCode::NOT_ACCEPTABLE, text)
+}
+
+/// Refuses a body that is not declared as JSON, or not sent as it is.
+pub fn expect_json(headers: &HeaderMap) -> Result<(), HttpReply> {
     let kind = headers.get(header::CONTENT_TYPE).and_then(|value| value.to_str().ok()).unwrap_or_default();
-    kind.split(';').next().unwrap_or_default().trim().eq_ignore_ascii_case(JSON)
+    let is_json = kind.split(';').next().unwrap_or_default().trim().eq_ignore_ascii_case(JSON);
+    let mut codings = headers.get_all(header::CONTENT_ENCODING).iter();
+    let text = match codings.all(|coding| coding.as_bytes().eq_ignore_ascii_case(b"identity")) {
+        true if is_json => return Ok(()),
+        false if is_json => "The body must not be compressed (Content-Encoding)",
+        _ => "The Content-Type must be application/json",
+    };
+    Err(HttpReply::invalid(StatusCode::UNSUPPORTED_MEDIA_TYPE, text))
 }

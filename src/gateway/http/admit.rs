@@ -136,7 +136,7 @@ async fn admission(
 ) -> Result<Admitted, HttpReply> {
     let options = &gateway.options;
     if let Err(refusal) = origin::check(parts, &options.allowed_hosts, &options.allowed_origins) {
-        return Err(HttpReply::invalid(StatusCode::FORBIDDEN, refusal.message()));
+        return Err(HttpReply::invalid(StatusCode::FORBIDDEN, refusal));
     }
     if let Some(reply) = cors::preflight(gateway, parts) {
         return Err(reply);
@@ -265,5 +265,5 @@ fn unauthenticated(
 /// The reply to a caller who has too much running.
 pub fn too_many(refused: &TooMany) -> HttpReply {
     HttpReply::invalid(StatusCode::TOO_MANY_REQUESTS, "Too many requests at once; try again later")
-        .with(header::RETRY_AFTER, HeaderValue::from(refused.seconds()))
+        .with(header::RETRY_AFTER, HeaderValue::from(refused.seconds))
 }

@@ -31,7 +31,7 @@ impl ArrivingBody {
         let limits = gateway.operation.admission.limits();
         ArrivingBody {
             parts: BytesMut::new(),
-            held: gateway.operation.admission.held().of(&principal.id),
+            held: gateway.operation.admission.held.of(&principal.id),
             most_held: limits.max_buffered,
             max_body: gateway.options.max_body,
             timeout: limits.body_timeout,

@@ -14,7 +14,7 @@ use toolhub_protocol::Era;
 use toolhub_types::principal::Principal;
 use toolhub_types::telemetry::{SpanAttribute, SpanAttributes, SpanSide};
 
-pub const VERSION_HEADER: HeaderName = HeaderName::from_static("mcp-protocol-version");
+const VERSION_HEADER: HeaderName = HeaderName::from_static("mcp-protocol-version");
 pub const SESSION_HEADER: HeaderName = HeaderName::from_static("mcp-session-id");
 
 /// The code with which a session that is not there is reported; the status 404 is what counts.
@@ -106,7 +106,7 @@ fn over_http() -> SpanAttributes {
     vec![(SpanAttribute::Network, "tcp".into()), (SpanAttribute::NetworkProtocol, "http".into())]
 }
 
-fn version_header(headers: &HeaderMap) -> Option<&str> {
+pub fn version_header(headers: &HeaderMap) -> Option<&str> {
     headers.get(VERSION_HEADER).map(|value| value.to_str().unwrap_or_default())
 }
 

@@ -3,7 +3,7 @@
 
 use crate::http::origin::is_from_this_machine;
 use crate::http::reply::{HttpReply, ReplyBody};
-use crate::operate::{AuditEvent, AuditOutcome, AuditRecord};
+use crate::operate::{AuditEvent, AuditRecord, OK};
 use crate::rpc::RpcError;
 use crate::state::{Gateway, INSPECTOR};
 use bytes::Bytes;
@@ -166,7 +166,7 @@ async fn write_down(
 ) -> Result<(), HubError> {
     let Some(audit) = &gateway.options.audit else { return Ok(()) };
     let event = AuditEvent::Approval { id: &decision.id, is_approved: decision.approve };
-    let outcome = failure.map_or(AuditOutcome::Ok, |kind| AuditOutcome::Error(kind.name()));
+    let outcome = failure.map_or(OK, ErrorKind::name);
     let record = AuditRecord::new(time, OPERATOR, event, outcome);
     audit.begin(&AuditRecord { duration: begun.elapsed(), ..record }).await
 }

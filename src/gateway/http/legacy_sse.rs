@@ -1,25 +1,25 @@
 //! HTTP+SSE, the transport of 2024-11-05, for old clients: a GET opens the one stream for all messages to the client, and names
 //! the address to which the client posts its own.
 
-use crate::http::accept::{Accepted, is_json};
+use crate::http::accept::{expect_events, expect_json};
 use crate::http::admit::{Admitted, RequestPermit, too_many};
 use crate::http::identify::{RequestOrigin, bad_request};
 use crate::http::reply::HttpReply;
 use crate::http::sse_stream::{comment, event};
 use crate::identity::revoked::revoked;
+use crate::kept::questions::random_id;
 use crate::operate::held_bytes::HeldMessage;
-use crate::operate::limits::TooMany;
-use crate::rpc::payload::read_payload;
+use crate::operate::limits::{SHORT_PAUSE, TooMany};
+use crate::rpc::payload::{ClientPayload, read_payload};
 use crate::rpc::{INTERNAL_ERROR, RpcError};
-use crate::session::sse_clients::{PostedMessage, SseConnection};
+use crate::session::guarded::TableEntry;
 use crate::state::Gateway;
-use crate::stdio::{ClientInput, ClientMessages, serve_client};
+use crate::stdio::{BoxedPermit, ClientInput, ClientMessages, serve_client};
 use bytes::Bytes;
 use futures_util::stream::{Stream, unfold};
 use http::request::Parts;
 use http::{Method, StatusCode};
 use std::sync::Arc;
-use std::time::Duration;
 use tokio::sync::mpsc;
 use tokio::sync::mpsc::error::TrySendError;
 use toolhub_types::aside::heavy;
@@ -43,6 +43,20 @@ pub fn serve(
     }
 }
 
+/// What a client has sent.
+struct PostedMessage {
+    payload: ClientPayload,
+    place: BoxedPermit,
+}
+
+/// A client that is connected. It has one stream, and sends its messages by other requests, which must reach the same process.
+pub struct ConnectedClient {
+    /// The only caller whose messages count: its principal and its view.
+    principal: Arc<str>,
+    view: Arc<str>,
+    messages: mpsc::Sender<PostedMessage>,
+}
+
 struct PostedMessages(mpsc::Receiver<PostedMessage>);
 
 impl ClientMessages for PostedMessages {
@@ -55,17 +69,14 @@ impl ClientMessages for PostedMessages {
 }
 
 fn open(gateway: &Arc<Gateway>, admitted: Admitted, parts: &Parts) -> Result<HttpReply, HttpReply> {
-    if !Accepted::of(&parts.headers).events {
-        return Err(HttpReply::invalid(
-            StatusCode::NOT_ACCEPTABLE,
-            "The client must accept text/event-stream",
-        ));
-    }
+    expect_events(&parts.headers)?;
     let Admitted { origin, place, .. } = admitted;
     let (messages, posted) = mpsc::channel(MOST_WAITING);
     let (output, sent) = mpsc::channel(MOST_WAITING);
-    let connection =
-        gateway.sessions.sse_clients.enter(origin.principal.id.clone(), origin.view.name.clone(), messages);
+    let (principal, view) = (origin.principal.id.clone(), origin.view.name.clone());
+    let client = ConnectedClient { principal, view, messages };
+    // An id that can be guessed would let others speak for the client.
+    let connection = random_id().and_then(|id| gateway.sessions.sse_clients.enter(id, client));
     let connection = connection.ok_or_else(|| {
         let error = RpcError::new(INTERNAL_ERROR, "Internal error: could not read random bytes from the OS");
         HttpReply::refused(StatusCode::INTERNAL_SERVER_ERROR, &error)
@@ -83,7 +94,7 @@ struct SseStream {
     sent: mpsc::Receiver<HeldMessage>,
     gateway: Arc<Gateway>,
     origin: RequestOrigin,
-    connection: SseConnection,
+    connection: TableEntry<String, ConnectedClient>,
     _place: RequestPermit,
 }
 
@@ -92,7 +103,7 @@ impl SseStream {
         unfold(self, |mut stream| async move {
             if !std::mem::replace(&mut stream.is_open, true) {
                 // Relative to the address of the stream, which may be below a place that only a proxy knows.
-                let address = format!("event: endpoint\ndata: ?{SESSION}={}\n\n", stream.connection.id);
+                let address = format!("event: endpoint\ndata: ?{SESSION}={}\n\n", stream.connection.key);
                 return Some((Bytes::from(address), stream));
             }
             let SseStream { gateway, origin, sent, .. } = &mut stream;
@@ -107,25 +118,24 @@ impl SseStream {
 
 /// A message of a client. Its answer comes on the stream.
 fn post(gateway: &Gateway, admitted: Admitted, parts: &Parts, body: &[u8]) -> Result<HttpReply, HttpReply> {
-    if !is_json(&parts.headers) {
-        return Err(HttpReply::invalid(
-            StatusCode::UNSUPPORTED_MEDIA_TYPE,
-            "The Content-Type must be application/json",
-        ));
-    }
+    expect_json(&parts.headers)?;
     let pairs = parts.uri.query().unwrap_or_default().split('&');
     let id = pairs.filter_map(|pair| pair.split_once('=')).find(|(name, _)| *name == SESSION);
     let Admitted { origin, place, .. } = admitted;
-    let found =
-        id.and_then(|(_, id)| gateway.sessions.sse_clients.find(id, &origin.principal.id, &origin.view.name));
-    let messages = found.ok_or_else(|| HttpReply::invalid(StatusCode::NOT_FOUND, "Session not found"))?;
+    let is_own =
+        |client: &ConnectedClient| client.principal == origin.principal.id && client.view == origin.view.name;
+    let messages = id.and_then(|(_, id)| {
+        let clients = &gateway.sessions.sse_clients;
+        clients.find(&id.to_owned(), |client| is_own(client).then(|| client.messages.clone()))
+    });
+    let messages = messages.ok_or_else(|| HttpReply::invalid(StatusCode::NOT_FOUND, "Session not found"))?;
     let payload = heavy(body.len(), || read_payload(body));
     let payload = payload.map_err(|refused| bad_request(refused.id.as_ref(), &refused.error))?;
     // Held until the answers are sent: a client that does not read gets no further places.
     let places = place.for_requests(gateway, &origin.principal, payload.requests())?;
     match messages.try_send(PostedMessage { payload, place: Box::new(places) }) {
         Ok(()) => Ok(HttpReply::text(StatusCode::ACCEPTED, "Accepted")),
-        Err(TrySendError::Full(_)) => Err(too_many(&TooMany { retry_after: Duration::from_secs(1) })),
+        Err(TrySendError::Full(_)) => Err(too_many(&TooMany { seconds: SHORT_PAUSE })),
         Err(TrySendError::Closed(_)) => Err(HttpReply::empty(StatusCode::NOT_FOUND)),
     }
 }

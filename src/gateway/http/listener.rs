@@ -61,7 +61,7 @@ pub async fn serve_http(gateway: Arc<Gateway>, listener: TcpListener) {
             () = stop.cancelled() => break,
             accepted = listener.accept() => match accepted {
                 Ok((stream, _)) => {
-                    let is_full = gateway.operation.admission.connections().count() >= gateway.operation.admission.most_connections();
+                    let is_full = gateway.operation.admission.connections.count() >= gateway.operation.admission.most_connections();
                     match gateway.operation.admission.connect() {
                         Some(place) => {
                             let place = Arc::new(place);
@@ -75,7 +75,7 @@ pub async fn serve_http(gateway: Arc<Gateway>, listener: TcpListener) {
                 }
                 Err(_) => {
                     // Most often no descriptor is left.
-                    gateway.operation.admission.connections().close_stranger();
+                    gateway.operation.admission.connections.close_stranger();
                     log_no_room(&gateway);
                     tokio::time::sleep(ACCEPT_PAUSE).await;
                 }
@@ -88,7 +88,7 @@ pub async fn serve_http(gateway: Arc<Gateway>, listener: TcpListener) {
 }
 
 fn log_no_room(gateway: &Gateway) {
-    if gateway.operation.admission.connections().is_line_due(Instant::now()) {
+    if gateway.operation.admission.connections.is_line_due(Instant::now()) {
         let most = gateway.operation.admission.most_connections();
         gateway.upstreams.log(
             "gateway",

@@ -3,7 +3,6 @@
 mod accept;
 mod admit;
 mod arriving;
-mod batch;
 mod body;
 mod client_socket;
 mod cors;
@@ -22,6 +21,6 @@ mod sse_stream;
 mod stream_timeout;
 
 pub use arriving::ArrivingRequest;
-pub use batch::{BatchAnswers, fits_in_batch};
+pub use legacy_sse::ConnectedClient;
 pub use listener::serve_http;
 pub use reply::{HttpReply, ReplyBody};

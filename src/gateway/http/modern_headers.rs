@@ -1,6 +1,7 @@
 //! The headers in which a modern request repeats what its body says, so that proxies can route it without reading the
 //! body. Headers that contradict the body are refused: a proxy and the gateway would see different requests.
 
+use crate::http::accept::once;
 use crate::rpc::{RpcError, RpcRequest};
 use crate::state::Gateway;
 use base64::Engine;
@@ -23,12 +24,13 @@ pub fn check(
     request: &RpcRequest,
 ) -> Result<(), RpcError> {
     let params = &request.params;
+    let plain = |value: &str| Some(value.to_owned());
     let version = params.meta().and_then(|meta| meta.get(VERSION_KEY)).and_then(Value::as_str);
     // A version that is not text is refused as such.
     if let Some(version) = version {
-        same(headers, VERSION, version, Encoding::Plain)?;
+        same(headers, VERSION, version, plain)?;
     }
-    same(headers, METHOD, &request.method, Encoding::Plain)?;
+    same(headers, METHOD, &request.method, plain)?;
     let member = match request.method.as_str() {
         "tools/call" | "prompts/get" => "name",
         "resources/read" => "uri",
@@ -37,45 +39,41 @@ pub fn check(
     };
     // The method, which reads the same parameters, refuses a request without a name.
     let Ok(name) = params.text(member) else { return Ok(()) };
-    same(headers, NAME, name, Encoding::MayBeBase64)?;
+    same(headers, NAME, name, decoded)?;
     match request.method == "tools/call" {
         true => arguments(gateway, view, headers, name, params),
         false => Ok(()),
     }
 }
 
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Encoding {
-    Plain,
-    MayBeBase64,
+fn mismatch(text: &str) -> RpcError {
+    RpcError::new(HEADER_MISMATCH, format!("Header mismatch: {text}"))
 }
 
-fn mismatch(text: String) -> RpcError {
-    RpcError::new(HEADER_MISMATCH, text)
-}
-
-fn same(headers: &HeaderMap, name: &str, expected: &str, encoding: Encoding) -> Result<(), RpcError> {
-    let Some(value) = once(headers, name)? else {
-        return Err(mismatch(format!("Header mismatch: the header {name} is missing")));
-    };
-    let value = if encoding == Encoding::MayBeBase64 { decoded(value) } else { Some(value.to_owned()) };
-    match value.as_deref() == Some(expected) {
+/// Compares a header, as `read` understands it, with the body.
+fn same(
+    headers: &HeaderMap,
+    name: &str,
+    expected: &str,
+    read: impl FnOnce(&str) -> Option<String>,
+) -> Result<(), RpcError> {
+    let value = read_once(headers, name)?.ok_or_else(|| missing(name))?;
+    match read(value).as_deref() == Some(expected) {
         true => Ok(()),
-        false => Err(mismatch(format!("Header mismatch: the header {name} contradicts the body"))),
+        false => Err(contradicts(name)),
     }
 }
 
-/// A header that must not occur twice: one reader would take the first, another one the last.
-fn once<'a>(headers: &'a HeaderMap, name: &str) -> Result<Option<&'a str>, RpcError> {
-    let mut all = headers.get_all(name).iter();
-    match (all.next(), all.next()) {
-        (None, _) => Ok(None),
-        (Some(value), None) => match value.to_str() {
-            Ok(value) => Ok(Some(value)),
-            Err(_) => Err(mismatch(format!("Header mismatch: the header {name} is not visible ASCII"))),
-        },
-        _ => Err(mismatch(format!("Header mismatch: the header {name} occurs more than once"))),
-    }
+fn missing(name: &str) -> RpcError {
+    mismatch(&format!("the header {name} is missing"))
+}
+
+fn contradicts(name: &str) -> RpcError {
+    mismatch(&format!("the header {name} contradicts the body"))
+}
+
+fn read_once<'a>(headers: &'a HeaderMap, name: &str) -> Result<Option<&'a str>, RpcError> {
+    once(headers, name).map_err(|why| mismatch(&format!("the header {name} {why}")))
 }
 
 /// A value as it is, or from Base64 between marks; `None` if what is between the marks is not what we would write.
@@ -105,16 +103,15 @@ fn arguments(
 
 fn argument(headers: &HeaderMap, mirrored: &Mirrored, args: &Value) -> Result<(), RpcError> {
     let name = mirrored.header();
-    match (once(headers, &name)?, mirrored.value(args)) {
+    match (read_once(headers, &name)?, mirrored.value(args)) {
         (None, None) => Ok(()),
-        (Some(_), None) => Err(mismatch(format!("Header mismatch: {name} is there without its argument"))),
-        (None, Some(_)) => Err(mismatch(format!("Header mismatch: the header {name} is missing"))),
-        (Some(header), Some(value)) => match decoded(header) {
-            Some(header) if header == value || whole(&header).is_some_and(|n| Some(n) == whole(&value)) => {
-                Ok(())
-            }
-            _ => Err(mismatch(format!("Header mismatch: the header {name} contradicts the body"))),
-        },
+        (Some(_), None) => Err(mismatch(&format!("{name} is there without its argument"))),
+        (None, Some(_)) => Err(missing(&name)),
+        (Some(header), Some(value)) => {
+            let is_same =
+                |header: &str| header == value || whole(header).is_some_and(|n| Some(n) == whole(&value));
+            if decoded(header).as_deref().is_some_and(is_same) { Ok(()) } else { Err(contradicts(&name)) }
+        }
     }
 }
 

@@ -1,45 +1,29 @@
 //! Which requests may come from a browser: a page of another site must not reach the gateway, not even through a name
 //! that it lets point at this machine (DNS rebinding).
 
+use crate::http::accept::once;
 use http::request::Parts;
-use http::{HeaderMap, HeaderValue, header};
+use http::{HeaderValue, header};
 use std::net::IpAddr;
 use toolhub_protocol::net::unmapped;
 
-/// Why a request is refused.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum OriginRefusal {
-    Host,
-    Origin,
-}
-
-impl OriginRefusal {
-    pub fn message(self) -> &'static str {
-        match self {
-            OriginRefusal::Host => {
-                "Forbidden: the Host header names neither this machine nor an allowed host"
-            }
-            OriginRefusal::Origin => {
-                "Forbidden: the Origin header names neither this machine nor an allowed origin"
-            }
-        }
-    }
-}
+const HOST: &str = "Forbidden: the Host header names neither this machine nor an allowed host";
+const ORIGIN: &str = "Forbidden: the Origin header names neither this machine nor an allowed origin";
 
 /// Refuses a request whose `Host` or `Origin` is foreign. An address is no name that could be rebound, so any address is
 /// a valid `Host`.
-pub fn check(parts: &Parts, hosts: &[String], origins: &[String]) -> Result<(), OriginRefusal> {
-    let host = host_of(parts).ok_or(OriginRefusal::Host)?;
+pub fn check(parts: &Parts, hosts: &[String], origins: &[String]) -> Result<(), &'static str> {
+    let host = host_of(parts).ok_or(HOST)?;
     let is_allowed =
         |allowed: &String| allowed.eq_ignore_ascii_case(host) || allowed.eq_ignore_ascii_case(name_of(host));
     if !is_local_name(host) && address_of(host).is_none() && !hosts.iter().any(is_allowed) {
-        return Err(OriginRefusal::Host);
+        return Err(HOST);
     }
-    match one(&parts.headers, &header::ORIGIN) {
+    match once(&parts.headers, header::ORIGIN) {
         Ok(None) => Ok(()),
         Ok(Some(origin)) if origins.iter().any(|allowed| allowed.eq_ignore_ascii_case(origin)) => Ok(()),
         Ok(Some(origin)) if is_local_origin(origin) => Ok(()),
-        _ => Err(OriginRefusal::Origin),
+        _ => Err(ORIGIN),
     }
 }
 
@@ -56,27 +40,17 @@ pub fn is_from_this_machine(parts: &Parts) -> bool {
 
 /// The origin of the request, if it is one of the allowed ones.
 pub fn allowed<'a>(parts: &'a Parts, origins: &[String]) -> Option<&'a HeaderValue> {
-    let origin = one(&parts.headers, &header::ORIGIN).ok()??;
+    let origin = once(&parts.headers, header::ORIGIN).ok()??;
     let is_allowed = origins.iter().any(|allowed| allowed.eq_ignore_ascii_case(origin));
     parts.headers.get(header::ORIGIN).filter(|_| is_allowed)
 }
 
 /// The host that the client asked for: the authority of its target, or the header. If both are there, they agree.
 pub fn host_of(parts: &Parts) -> Option<&str> {
-    let header = one(&parts.headers, &header::HOST).ok()?;
+    let header = once(&parts.headers, header::HOST).ok()?;
     match (parts.uri.authority().map(|authority| authority.as_str()), header) {
         (Some(target), Some(header)) if !target.eq_ignore_ascii_case(header) => None,
         (target, header) => target.or(header).filter(|host| !host.contains('@')),
-    }
-}
-
-/// The value of a header that may occur once.
-fn one<'a>(headers: &'a HeaderMap, name: &header::HeaderName) -> Result<Option<&'a str>, ()> {
-    let mut all = headers.get_all(name).iter();
-    match (all.next(), all.next()) {
-        (None, _) => Ok(None),
-        (Some(value), None) => value.to_str().map(Some).map_err(|_| ()),
-        _ => Err(()),
     }
 }
 
@@ -106,7 +80,7 @@ mod tests {
     use super::*;
     use http::Request;
 
-    fn checked(headers: &[(&str, &str)]) -> Result<(), OriginRefusal> {
+    fn checked(headers: &[(&str, &str)]) -> Result<(), &'static str> {
         let mut request = Request::builder().uri("/mcp");
         for (name, value) in headers {
             request = request.header(*name, *value);
@@ -133,8 +107,8 @@ mod tests {
             let refused = checked(&[("host", host)]);
             assert!(refused.is_err() || host == "[::1", "{host}");
         }
-        assert_eq!(checked(&[]), Err(OriginRefusal::Host));
-        assert_eq!(checked(&[("host", "localhost"), ("host", "evil")]), Err(OriginRefusal::Host));
+        assert_eq!(checked(&[]), Err(HOST));
+        assert_eq!(checked(&[("host", "localhost"), ("host", "evil")]), Err(HOST));
     }
 
     #[test]
@@ -148,7 +122,7 @@ mod tests {
             ["null", "http://evil.example.com", "http://localhost.evil.com", "file://", "http://10.0.0.5", ""]
         {
             let refused = checked(&[("host", "localhost"), ("origin", origin)]);
-            assert_eq!(refused, Err(OriginRefusal::Origin), "{origin}");
+            assert_eq!(refused, Err(ORIGIN), "{origin}");
         }
     }
 
@@ -156,6 +130,6 @@ mod tests {
     fn a_target_and_a_header_that_disagree_are_refused() {
         let request =
             Request::builder().uri("http://localhost:8/mcp").header("host", "other:8").body(()).unwrap();
-        assert_eq!(check(&request.into_parts().0, &[], &[]), Err(OriginRefusal::Host));
+        assert_eq!(check(&request.into_parts().0, &[], &[]), Err(HOST));
     }
 }

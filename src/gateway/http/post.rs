@@ -1,34 +1,32 @@
 //! A message of a client on HTTP, and its answer: JSON, or events if something has to be sent before it.
 
-use crate::answer::{AnsweredRequest, answer, in_use};
+use crate::answer::{AnsweredRequest, answer};
+use crate::batch::BatchAnswers;
 use crate::era::modern;
 use crate::exchange::Exchange;
-use crate::http::accept::{Accepted, is_json, is_plain};
+use crate::http::accept::{Accepted, expect_json, not_acceptable};
 use crate::http::admit::{Admitted, RequestPermit, too_many};
-use crate::http::batch::post_batch;
-use crate::http::identify::{RequestOrigin, SESSION_HEADER, bad_request, is_modern_header};
+use crate::http::identify::{SESSION_HEADER, bad_request, is_modern_header, version_header};
 use crate::http::reply::HttpReply;
 use crate::http::running_answer::RunningAnswer;
 use crate::http::sse_stream::{AnswerStream, event};
 use crate::identity::caller::Caller;
 use crate::rpc::outlet::Outlet;
-use crate::rpc::params::RpcParams;
-use crate::rpc::payload::{ClientPayload, read_payload};
+use crate::rpc::payload::{ClientPayload, read_payload, takes_batches};
 use crate::rpc::trace::RequestTrace;
 use crate::rpc::{ClientMessage, INVALID_PARAMS, INVALID_REQUEST, METHOD_NOT_FOUND, RpcRequest};
 use crate::session::SessionClaims;
-use crate::session::in_flight::{in_flight_key, notified_in_session};
 use crate::state::Gateway;
 use bytes::Bytes;
 use futures_util::StreamExt;
 use http::request::Parts;
 use http::{HeaderMap, HeaderValue, StatusCode};
+use std::collections::VecDeque;
 use std::future::ready;
 use std::sync::Arc;
 use std::time::SystemTime;
 use toolhub_protocol::{Era, MODERN};
 use toolhub_types::aside::heavy;
-use toolhub_types::tool::CancelReason;
 
 pub async fn post(
     gateway: &Arc<Gateway>,
@@ -36,24 +34,10 @@ pub async fn post(
     parts: &Parts,
     body: Bytes,
 ) -> Result<HttpReply, HttpReply> {
-    if !is_json(&parts.headers) {
-        return Err(HttpReply::invalid(
-            StatusCode::UNSUPPORTED_MEDIA_TYPE,
-            "The Content-Type must be application/json",
-        ));
-    }
-    if !is_plain(&parts.headers) {
-        return Err(HttpReply::invalid(
-            StatusCode::UNSUPPORTED_MEDIA_TYPE,
-            "The body must not be compressed (Content-Encoding)",
-        ));
-    }
+    expect_json(&parts.headers)?;
     let accepted = Accepted::of(&parts.headers);
     if !accepted.json && !accepted.events {
-        return Err(HttpReply::invalid(
-            StatusCode::NOT_ACCEPTABLE,
-            "The client must accept application/json or text/event-stream",
-        ));
+        return Err(not_acceptable("The client must accept application/json or text/event-stream"));
     }
     let payload = heavy(body.len(), || read_payload(&body));
     // What was read of it is enough; a large one must not stay for as long as the request runs.
@@ -63,38 +47,36 @@ pub async fn post(
         ClientPayload::One(message) => message,
         batch => return post_batch(gateway, admitted, &parts.headers, accepted, batch).await,
     };
-    let admitted = match &message {
-        ClientMessage::Request(request) => admitted.for_request(gateway, request)?,
-        _ => admitted,
-    };
-    let Admitted { origin, place, .. } = admitted;
-    match message {
-        ClientMessage::Request(request) => {
-            let caller = origin.of_request(gateway, &parts.headers, &request)?;
-            let session = session_for(gateway, &request, &caller);
-            let place = match &*request.method {
-                "subscriptions/listen" => {
-                    place.into_stream(gateway, &caller.principal).map_err(|refused| too_many(&refused))?
-                }
-                _ => place,
+    let request = match message {
+        ClientMessage::Request(request) => request,
+        ClientMessage::Notification { .. } if is_modern_header(&parts.headers) => {
+            // A modern client cancels by closing the stream of its request; other notifications are ignored.
+            let version = version_header(&parts.headers).unwrap_or_default();
+            return match version == MODERN {
+                true => Ok(HttpReply::empty(StatusCode::ACCEPTED)),
+                false => Err(bad_request(None, &modern::unsupported(version))),
             };
-            let trace = RequestTrace::of_http(&parts.headers, gateway.hub.telemetry.is_on());
-            let mut reply = respond(gateway, request, caller, trace, accepted, place).await?;
-            if let Some(session) = session {
-                reply.headers.push((SESSION_HEADER, session));
-            }
-            Ok(reply)
         }
-        ClientMessage::Notification { method, params } => {
-            notified(gateway, &origin, &parts.headers, &method, &params)?;
-            Ok(HttpReply::empty(StatusCode::ACCEPTED))
+        message => {
+            gateway.notice(&admitted.origin.of_session(gateway, &parts.headers, None)?, message);
+            return Ok(HttpReply::empty(StatusCode::ACCEPTED));
         }
-        ClientMessage::Response { id, outcome } => {
-            let caller = origin.of_session(gateway, &parts.headers, None)?;
-            gateway.kept.questions.answer(&caller.client_key(), &id, outcome);
-            Ok(HttpReply::empty(StatusCode::ACCEPTED))
+    };
+    let Admitted { origin, place, .. } = admitted.for_request(gateway, &request)?;
+    let caller = origin.of_request(gateway, &parts.headers, &request)?;
+    let session = session_for(gateway, &request, &caller);
+    let place = match &*request.method {
+        "subscriptions/listen" => {
+            place.into_stream(gateway, &caller.principal).map_err(|refused| too_many(&refused))?
         }
-    }
+        _ => place,
+    };
+    let trace = RequestTrace::of_http(&parts.headers, gateway.hub.telemetry.is_on());
+    let reply = respond(gateway, request, caller, trace, accepted, place).await?;
+    Ok(match session {
+        Some(session) => reply.with(SESSION_HEADER, session),
+        None => reply,
+    })
 }
 
 /// The id of the session that `initialize` opens.
@@ -113,27 +95,6 @@ fn session_for(gateway: &Gateway, request: &RpcRequest, caller: &Caller) -> Opti
     HeaderValue::try_from(id).ok()
 }
 
-/// A modern client cancels by closing the stream of its request; other notifications are accepted and ignored.
-fn notified(
-    gateway: &Gateway,
-    origin: &RequestOrigin,
-    headers: &HeaderMap,
-    method: &str,
-    params: &RpcParams,
-) -> Result<(), HttpReply> {
-    if is_modern_header(headers) {
-        let version = headers.get(crate::http::identify::VERSION_HEADER);
-        let version = version.and_then(|value| value.to_str().ok()).unwrap_or_default();
-        return if version == MODERN {
-            Ok(())
-        } else {
-            Err(bad_request(None, &modern::unsupported(version)))
-        };
-    }
-    notified_in_session(gateway, &origin.of_session(gateway, headers, None)?, method, params);
-    Ok(())
-}
-
 /// Runs the request. The answer is JSON, unless something has to be sent before it or it takes long.
 async fn respond(
     gateway: &Arc<Gateway>,
@@ -144,22 +105,11 @@ async fn respond(
     place: RequestPermit,
 ) -> Result<HttpReply, HttpReply> {
     let era = caller.era;
-    let (cancel, cancel_reason) = (gateway.operation.cancel_running.child_token(), CancelReason::default());
-    let entry = match &caller.session {
-        None => None,
-        Some(session) => {
-            let key = in_flight_key(session, &request.id.key());
-            match gateway.sessions.in_flight.enter(key, cancel.clone(), cancel_reason.clone()) {
-                None => return Err(bad_request(Some(&request.id), &in_use(&request.id))),
-                entry => entry,
-            }
-        }
-    };
+    let (id, cancel) = (request.id.clone(), gateway.operation.cancel_running.child_token());
     let (outlet, mut messages) = Outlet::open();
-    let (gateway, caller) = (gateway.clone(), Arc::new(caller));
+    let begun = Exchange::begin((gateway, Arc::new(caller)), &id, outlet, cancel.clone(), trace);
+    let (exchange, entry) = begun.map_err(|error| bad_request(Some(&id), &error))?;
     let keep_alive = gateway.options.keep_alive;
-    let exchange =
-        Arc::new(Exchange { gateway, caller, outlet, cancel: cancel.clone(), cancel_reason, trace });
     let mut running = RunningAnswer::new(async move {
         let answer = answer(request, &exchange).await;
         drop((entry, place));
@@ -215,4 +165,68 @@ fn status_of(code: i64) -> StatusCode {
         INVALID_REQUEST | INVALID_PARAMS | -32022..=-32020 => StatusCode::BAD_REQUEST,
         _ => StatusCode::OK,
     }
+}
+
+/// Answers a batch: with an array of JSON or, if something has to be sent before that, with events, one for each answer as soon
+/// as it is there. Before the first request starts, each has its place (429 for all of them, 413 if there never are so many),
+/// which is free again when that request ends.
+async fn post_batch(
+    gateway: &Arc<Gateway>,
+    admitted: Admitted,
+    headers: &HeaderMap,
+    accepted: Accepted,
+    batch: ClientPayload,
+) -> Result<HttpReply, HttpReply> {
+    let caller = Arc::new(admitted.origin.of_session(gateway, headers, None)?);
+    let version = caller.session.is_some().then_some(caller.version);
+    takes_batches(version).map_err(|error| bad_request(None, &error))?;
+    let requests = batch.requests();
+    let admitted = if requests > 0 { admitted.not_draining()? } else { admitted };
+    let mut places = admitted.place.for_requests(gateway, &caller.principal, requests)?;
+    let cancel = gateway.operation.cancel_running.child_token();
+    let (outlet, mut messages) = Outlet::open();
+    let ClientPayload::Batch(entries) = batch else { return Ok(HttpReply::empty(StatusCode::ACCEPTED)) };
+    let prepared = |places: &mut Vec<RequestPermit>, request: RpcRequest| {
+        let (place, outlet, cancel) = (places.pop(), outlet.clone(), cancel.child_token());
+        let client = (gateway, caller.clone());
+        let (exchange, entry) =
+            Exchange::begin(client, &request.id, outlet, cancel, RequestTrace::of_batch())?;
+        Ok(async move {
+            let answered = answer(request, &exchange).await;
+            drop((entry, place));
+            Some(answered.message)
+        })
+    };
+    let notice = |_: &mut Vec<RequestPermit>, message| gateway.notice(&caller, message);
+    let mut answers = BatchAnswers::of(entries, (gateway, &caller.principal), &mut places, prepared, notice);
+    drop((places, outlet));
+    if answers.is_empty() {
+        return Ok(HttpReply::empty(StatusCode::ACCEPTED));
+    }
+    let guard = cancel.drop_guard();
+    let whole = |mut answers: BatchAnswers| HttpReply::json(StatusCode::OK, answers.message());
+    if !accepted.events {
+        messages.close();
+        answers.completed().await;
+        return Ok(whole(answers));
+    }
+    let (keep_alive, mut first) = (gateway.options.keep_alive, VecDeque::new());
+    if accepted.json {
+        tokio::select! {
+            biased;
+            Some(message) = messages.recv() => first.push_back(message),
+            () = answers.completed() => {}
+            () = tokio::time::sleep(keep_alive) => {}
+        }
+    }
+    // What was said before an answer stays before it.
+    while let Ok(message) = messages.try_recv() {
+        first.push_back(message);
+    }
+    if accepted.json && first.is_empty() && answers.coming.is_empty() {
+        return Ok(whole(answers));
+    }
+    first.extend(answers.taken());
+    let answers = answers.coming.filter_map(|(_, answer)| ready(answer));
+    Ok(HttpReply::events(AnswerStream { first, messages, answers, keep_alive, _guard: guard }.events()))
 }

@@ -1,6 +1,6 @@
 //! The streamable HTTP endpoint, as a function from a request to a reply. hyper and ASGI use the same one.
 
-use crate::http::accept::Accepted;
+use crate::http::accept::expect_events;
 use crate::http::admit::{Admitted, RequestPermit};
 use crate::http::identify::is_modern_header;
 use crate::http::inspect;
@@ -17,8 +17,8 @@ use crate::session::streams::SessionStream;
 use crate::state::Gateway;
 use bytes::Bytes;
 use futures_util::stream::{Stream, unfold};
+use http::Method;
 use http::request::Parts;
-use http::{Method, StatusCode};
 use std::sync::Arc;
 use std::time::SystemTime;
 use toolhub_types::principal::Principal;
@@ -71,17 +71,11 @@ async fn answered(
 
 /// The long-lived stream of a legacy client: changes of lists, and of resources that it has subscribed to.
 fn listen(gateway: &Arc<Gateway>, admitted: Admitted, parts: &Parts) -> Result<HttpReply, HttpReply> {
-    if !Accepted::of(&parts.headers).events {
-        return Err(HttpReply::invalid(
-            StatusCode::NOT_ACCEPTABLE,
-            "The client must accept text/event-stream",
-        ));
-    }
+    expect_events(&parts.headers)?;
     let caller = admitted.origin.of_session(gateway, &parts.headers, None)?;
-    let subscribed = caller
-        .session
-        .as_ref()
-        .map(|session| gateway.sessions.subscriptions.of(&caller.principal.id, session));
+    let subscribed = caller.session.as_ref();
+    let subscribed =
+        subscribed.map(|session| gateway.sessions.subscriptions_of(&caller.principal.id, session));
     let subscribed = subscribed.unwrap_or_default();
     let changes = gateway
         .changes(&caller.view, &caller.principal, WantedLists::ALL, subscribed)

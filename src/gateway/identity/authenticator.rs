@@ -252,8 +252,8 @@ impl Authenticator {
         }
         let token = match bearer(headers) {
             // The function may know other schemes.
-            Err(NoBearer::OtherScheme) if self.function.is_some() => None,
-            token => token.map_err(NoBearer::refusal)?,
+            Err(OTHER_SCHEME) if self.function.is_some() => None,
+            token => token.map_err(|why| AuthenticationRefusal::Invalid(why.to_owned()))?,
         };
         if let Some(token) = token
             && let Some(principal) = self.known(token)
@@ -395,37 +395,20 @@ fn rights(
     BASE64_URL_SAFE_NO_PAD.encode(tag).into()
 }
 
-/// Why a request has no bearer token although it has a header for it.
-enum NoBearer {
-    Several,
-    OtherScheme,
-}
+const OTHER_SCHEME: &str = "the Authorization header has no bearer token";
 
-impl NoBearer {
-    fn refusal(self) -> AuthenticationRefusal {
-        let why = match self {
-            NoBearer::Several => "there are several Authorization headers",
-            NoBearer::OtherScheme => "the Authorization header has no bearer token",
-        };
-        AuthenticationRefusal::Invalid(why.to_owned())
-    }
-}
-
-/// The bearer token of a request. Two headers, or one that is not a bearer token, are refused: what one reader takes for the
-/// token must not be something else for another.
-fn bearer(headers: &HeaderMap) -> Result<Option<&str>, NoBearer> {
+/// The bearer token of a request, or why there is none although there is a header for it. Two headers, or one that is not a bearer
+/// token, are refused: what one reader takes for the token must not be something else for another.
+fn bearer(headers: &HeaderMap) -> Result<Option<&str>, &'static str> {
     let mut all = headers.get_all(AUTHORIZATION).iter();
     let Some(value) = all.next() else { return Ok(None) };
     if all.next().is_some() {
-        return Err(NoBearer::Several);
+        return Err("there are several Authorization headers");
     }
     let parts = value.to_str().ok().and_then(|value| value.trim().split_once(' '));
-    match parts {
-        Some((scheme, token)) if scheme.eq_ignore_ascii_case("bearer") && is_bearer(token.trim()) => {
-            Ok(Some(token.trim()))
-        }
-        _ => Err(NoBearer::OtherScheme),
-    }
+    let token =
+        parts.filter(|(scheme, token)| scheme.eq_ignore_ascii_case("bearer") && is_bearer(token.trim()));
+    token.map(|(_, token)| Some(token.trim())).ok_or(OTHER_SCHEME)
 }
 
 /// Visible ASCII without spaces.

@@ -27,38 +27,6 @@ const ENDING: Duration = Duration::from_secs(5);
 /// How often a client should ask for its task.
 const POLL_INTERVAL: Duration = Duration::from_millis(500);
 
-/// To whom a call belongs.
-pub struct KeptOwner {
-    pub principal: Arc<str>,
-    view: Arc<str>,
-    session: Option<Arc<str>>,
-}
-
-impl KeptOwner {
-    fn new(caller: &Caller) -> Self {
-        KeptOwner {
-            principal: caller.principal.id.clone(),
-            view: caller.view.name.clone(),
-            session: caller.session.clone(),
-        }
-    }
-
-    /// Whether this caller may ask for the call. Callers without credentials are one principal; the ids cannot be guessed.
-    pub fn is(&self, caller: &Caller) -> bool {
-        self.principal == caller.principal.id && self.view == caller.view.name
-    }
-
-    pub fn is_session(&self, session: &str) -> bool {
-        self.session.as_deref() == Some(session)
-    }
-
-    /// Whether the list of this caller shows the task. Callers without credentials see those of their own session.
-    pub fn lists_for(&self, caller: &Caller) -> bool {
-        let is_session = || caller.session.as_deref().is_some_and(|session| self.is_session(session));
-        self.is(caller) && (!caller.principal.is_anonymous() || is_session())
-    }
-}
-
 /// When a call becomes a task.
 #[derive(Clone)]
 pub struct TaskSignal {
@@ -149,16 +117,18 @@ pub enum CallStep {
     Working,
     /// The questions without an answer, and who asks, if the answers may also come from elsewhere.
     Asks(Vec<TaskQuestion>, Option<ServerRound>),
-    Ended(Result<Arc<String>, RpcError>),
+    Ended(CallEnd),
+}
+
+#[derive(Clone)]
+pub enum CallEnd {
+    Answered {
+        answer: Result<Arc<String>, RpcError>,
+        has_failed: bool,
+    },
     /// Its client has cancelled it.
     Cancelled,
     /// It is not kept any more.
-    Gone,
-}
-
-enum KeptEnd {
-    Answered { answer: Result<Arc<String>, RpcError>, has_failed: bool },
-    Cancelled,
     Gone,
 }
 
@@ -175,17 +145,21 @@ struct KeptState {
     asked: u64,
     /// Answers that the client gave before they were asked for.
     given: Map<String, Value>,
-    end: Option<KeptEnd>,
+    end: Option<CallEnd>,
 }
 
 impl KeptState {
+    fn is_running(&self) -> bool {
+        self.end.is_none()
+    }
+
     /// Whether the client can be asked. A server may ask about one call through another one of the same caller: such a question
     /// comes before the answer of a call that has ended. A task that has ended is not asked for any more.
     fn may_ask(&self) -> bool {
         match &self.end {
             None => true,
-            Some(KeptEnd::Answered { .. }) => self.task.is_none(),
-            Some(KeptEnd::Cancelled | KeptEnd::Gone) => false,
+            Some(CallEnd::Answered { .. }) => self.task.is_none(),
+            Some(CallEnd::Cancelled | CallEnd::Gone) => false,
         }
     }
 
@@ -212,9 +186,9 @@ impl KeptState {
 
     fn status(&self) -> &'static str {
         match &self.end {
-            Some(KeptEnd::Answered { has_failed: true, .. }) => "failed",
-            Some(KeptEnd::Answered { .. }) => "completed",
-            Some(KeptEnd::Cancelled | KeptEnd::Gone) => "cancelled",
+            Some(CallEnd::Answered { has_failed: true, .. }) => "failed",
+            Some(CallEnd::Answered { .. }) => "completed",
+            Some(CallEnd::Cancelled | CallEnd::Gone) => "cancelled",
             None if self.rounds.is_empty() => "working",
             None => "input_required",
         }
@@ -223,8 +197,8 @@ impl KeptState {
 
 /// A call under way. Dropping it cancels the call.
 pub struct KeptCall {
-    pub owner: KeptOwner,
-    pub era: Era,
+    /// To whom it belongs.
+    pub owner: Arc<Caller>,
     created: SystemTime,
     /// Where progress goes: to the message that waits at the moment.
     pub outlet: Outlet,
@@ -244,8 +218,7 @@ impl KeptCall {
     pub fn new(exchange: &Exchange, becomes_task: Option<TaskSignal>) -> Arc<Self> {
         let (cancel, created) = (exchange.gateway.operation.cancel_running.child_token(), SystemTime::now());
         Arc::new(KeptCall {
-            owner: KeptOwner::new(&exchange.caller),
-            era: exchange.caller.era,
+            owner: exchange.caller.clone(),
             created,
             outlet: exchange.outlet.branch(),
             missing: MissingCapability::default(),
@@ -299,7 +272,7 @@ impl KeptCall {
                         drop(answered);
                         false
                     }
-                    Some(call) => call.change_questions(|state| {
+                    Some(call) => call.change(KeptState::may_ask, |state| {
                         state.asked += 1;
                         let (number, answers) = (state.asked, vec![None; count]);
                         let round = AskedRound { number, questions, server, answers, answered };
@@ -336,35 +309,20 @@ impl KeptCall {
         if let Some(round) = state.open_round() {
             return CallStep::Asks(keyed(round).collect(), round.server.clone());
         }
-        match &state.end {
-            Some(KeptEnd::Answered { answer, .. }) => CallStep::Ended(answer.clone()),
-            Some(KeptEnd::Cancelled) => CallStep::Cancelled,
-            Some(KeptEnd::Gone) => CallStep::Gone,
-            None => CallStep::Working,
-        }
+        state.end.clone().map_or(CallStep::Working, CallStep::Ended)
     }
 
     /// Its answer, once it has ended: nobody else asks for it.
     pub fn take_answer(&self) -> Option<Result<String, RpcError>> {
         let mut state = self.state.lock();
-        let end = state.end.take_if(|end| matches!(end, KeptEnd::Answered { .. }))?;
-        state.end = Some(KeptEnd::Gone);
-        match end {
-            KeptEnd::Answered { answer, .. } => Some(answer.map(Arc::unwrap_or_clone)),
-            KeptEnd::Cancelled | KeptEnd::Gone => None,
-        }
+        let end = state.end.take_if(|end| matches!(end, CallEnd::Answered { .. }))?;
+        state.end = Some(CallEnd::Gone);
+        let CallEnd::Answered { answer, .. } = end else { return None };
+        Some(answer.map(Arc::unwrap_or_clone))
     }
 
-    /// Changes a call that has not ended; false if it has.
-    fn change(self: &Arc<Self>, change: impl FnOnce(&mut KeptState)) -> bool {
-        self.change_if(|state| state.end.is_none(), change)
-    }
-
-    fn change_questions(self: &Arc<Self>, change: impl FnOnce(&mut KeptState)) -> bool {
-        self.change_if(KeptState::may_ask, change)
-    }
-
-    fn change_if(
+    /// Changes a call that `may` be changed; false if it may not.
+    fn change(
         self: &Arc<Self>,
         may: impl FnOnce(&KeptState) -> bool,
         change: impl FnOnce(&mut KeptState),
@@ -375,7 +333,7 @@ impl KeptCall {
         }
         change(&mut state);
         state.updated = SystemTime::now();
-        let is_task = state.task.is_some() && !matches!(state.end, Some(KeptEnd::Gone));
+        let is_task = state.task.is_some() && !matches!(state.end, Some(CallEnd::Gone));
         drop(state);
         self.changes.send_replace(());
         if is_task {
@@ -386,12 +344,14 @@ impl KeptCall {
     }
 
     pub fn set_message(self: &Arc<Self>, message: &str) {
-        self.change(|state| state.message = Some(toolhub_types::error::clip(message).into_owned()));
+        self.change(KeptState::is_running, |state| {
+            state.message = Some(toolhub_types::error::clip(message).into_owned())
+        });
     }
 
     /// The client gave these answers, whether they were asked for or not.
     pub fn give(self: &Arc<Self>, answers: Map<String, Value>) {
-        self.change_questions(|state| {
+        self.change(KeptState::may_ask, |state| {
             state.given = answers;
             state.settle();
         });
@@ -399,7 +359,7 @@ impl KeptCall {
 
     /// Takes the answer to a question of a task. An answer to a question that is not open is ignored.
     pub fn answer(self: &Arc<Self>, key: &str, answer: QuestionAnswer) {
-        self.change_questions(|state| {
+        self.change(KeptState::may_ask, |state| {
             let Some(round) = state.rounds.front_mut() else { return };
             let number = round.number;
             round.take(|one| (key_of(number, one) == key).then(|| answer.clone()));
@@ -409,7 +369,7 @@ impl KeptCall {
 
     /// The questions that are open get no answer.
     pub fn refuse_questions(self: &Arc<Self>, refusal: &(i64, String)) {
-        self.change_questions(|state| {
+        self.change(KeptState::may_ask, |state| {
             if let Some(round) = state.rounds.front_mut() {
                 round.take(|_| Some(Err(refusal.clone())));
             }
@@ -420,14 +380,14 @@ impl KeptCall {
     /// The call has ended.
     pub(super) fn end(self: &Arc<Self>, finished: FinishedCall) -> bool {
         let FinishedCall { answer, is_failure } = finished;
-        let is_modern = self.era == Era::Modern;
+        let is_modern = self.owner.era == Era::Modern;
         let missing = self.missing.error().filter(|_| is_modern && is_failure);
         let answer = missing.map_or(answer, Err).map(Arc::new);
         // For the modern era, a tool that reports a failure has completed.
         let has_failed = answer.is_err() || is_failure && !is_modern;
-        self.change(|state| {
+        self.change(KeptState::is_running, |state| {
             state.message = answer.as_ref().err().map(|error: &RpcError| error.message.to_string());
-            state.end = Some(KeptEnd::Answered { answer, has_failed });
+            state.end = Some(CallEnd::Answered { answer, has_failed });
             if state.task.is_some() {
                 state.rounds.clear();
             }
@@ -436,22 +396,22 @@ impl KeptCall {
 
     /// Cancels the call; false if it has ended already.
     pub fn cancel(self: &Arc<Self>) -> bool {
-        let is_first = self.change(|state| {
-            state.message = Some("The client cancelled the task.".to_owned());
-            state.end = Some(KeptEnd::Cancelled);
-            state.rounds.clear();
-        });
-        self.cancel.cancel();
-        is_first
+        self.give_up(CallEnd::Cancelled, Some("The client cancelled the task.".to_owned()))
     }
 
     /// It is not kept any more: nobody will ask for its result.
     pub(super) fn abandon(self: &Arc<Self>) {
-        self.change(|state| {
-            state.end = Some(KeptEnd::Gone);
+        self.give_up(CallEnd::Gone, None);
+    }
+
+    fn give_up(self: &Arc<Self>, end: CallEnd, why: Option<String>) -> bool {
+        let is_first = self.change(KeptState::is_running, |state| {
+            state.message = why.or(state.message.take());
+            state.end = Some(end);
             state.rounds.clear();
         });
         self.cancel.cancel();
+        is_first
     }
 
     /// It is kept under this name, as a task if it has a life.
@@ -474,7 +434,7 @@ impl KeptCall {
 
     pub fn result_bytes(&self) -> usize {
         match &self.state.lock().end {
-            Some(KeptEnd::Answered { answer: Ok(answer), .. }) => answer.len(),
+            Some(CallEnd::Answered { answer: Ok(answer), .. }) => answer.len(),
             _ => 0,
         }
     }
@@ -494,14 +454,14 @@ impl KeptCall {
         let state = self.settled();
         let mut task = self.written(&state);
         match &state.end {
-            Some(KeptEnd::Answered { answer: Ok(answer), .. }) => {
+            Some(CallEnd::Answered { answer: Ok(answer), .. }) => {
                 let answer = answer.clone();
                 // A large one is read without the lock.
                 drop(state);
                 let read = || serde_json::from_str(&answer).unwrap_or_else(|_| json!({}));
                 task.insert("result".to_owned(), heavy(answer.len(), read));
             }
-            Some(KeptEnd::Answered { answer: Err(error), .. }) => {
+            Some(CallEnd::Answered { answer: Err(error), .. }) => {
                 _ = task.insert("error".to_owned(), json!(error))
             }
             _ => {
@@ -515,7 +475,7 @@ impl KeptCall {
     }
 
     fn written(&self, state: &KeptState) -> Map<String, Value> {
-        let (ttl, poll_interval) = match self.era {
+        let (ttl, poll_interval) = match self.owner.era {
             Era::Legacy => ("ttl", "pollInterval"),
             Era::Modern => ("ttlMs", "pollIntervalMs"),
         };

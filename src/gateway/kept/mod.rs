@@ -9,5 +9,5 @@ pub mod questions;
 pub mod request_state;
 mod table;
 
-pub use call::{CallStep, FinishedCall, KeptCall, TaskQuestion, TaskSignal};
+pub use call::{CallEnd, CallStep, FinishedCall, KeptCall, TaskQuestion, TaskSignal};
 pub use table::KeptCalls;

@@ -4,17 +4,16 @@ use crate::exchange::Exchange;
 use crate::identity::caller::Caller;
 use crate::rpc::outlet::Outlet;
 use crate::rpc::{INTERNAL_ERROR, RpcId};
+use crate::session::guarded::GuardedTable;
 use crate::session::random;
 use base64::Engine;
 use base64::prelude::BASE64_URL_SAFE_NO_PAD;
 use futures_util::future::join_all;
 use serde_json::value::RawValue;
 use serde_json::{Value, json};
-use std::collections::HashMap;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use tokio::sync::oneshot;
-use toolhub_types::sync::Mutex;
 use toolhub_types::tool::{AskRound, QuestionAnswer, RoundQuestion};
 
 struct OpenQuestion {
@@ -25,7 +24,7 @@ struct OpenQuestion {
 
 /// The questions that wait for an answer. Each lives as long as the call that asks.
 #[derive(Clone, Default)]
-pub struct OpenQuestions(Arc<Mutex<HashMap<String, OpenQuestion>>>);
+pub struct OpenQuestions(GuardedTable<String, OpenQuestion>);
 
 impl OpenQuestions {
     /// Asks by a request on the stream of a call, which the client answers by a message of its own.
@@ -34,10 +33,9 @@ impl OpenQuestions {
         // An id that can be guessed would let others answer.
         let id = random_id().ok_or_else(|| failed("could not read random bytes from the OS"))?;
         let (sender, answer) = oneshot::channel();
-        self.0.lock().insert(id.clone(), OpenQuestion { asker, answer: sender });
         let request = json!({"jsonrpc": "2.0", "id": id, "method": method, "params": params});
         // Dropping the question closes it.
-        let _open = OnDrop(|| drop(self.0.lock().remove(&id)));
+        let _open = self.0.enter(id, OpenQuestion { asker, answer: sender });
         if !outlet.send(request.to_string()).await {
             return Err(failed("the client takes no events"));
         }
@@ -47,15 +45,11 @@ impl OpenQuestions {
     /// Takes the answer of a client. An answer to no question of its own is ignored.
     pub fn answer(&self, asker: &str, id: &RpcId, outcome: Result<Box<RawValue>, Box<RawValue>>) {
         let Ok(id) = serde_json::from_str::<String>(id.as_json()) else { return };
-        let mut all = self.0.lock();
-        if all.get(&id).is_none_or(|question| &*question.asker != asker) {
-            return;
-        }
-        let Some(question) = all.remove(&id) else { return };
-        drop(all);
+        let Some(question) = self.0.take(&id, |question| *question.asker == *asker) else { return };
+        let unreadable = |_| (INTERNAL_ERROR, "the client's answer cannot be read".to_owned());
         // The call may have ended.
         let _ = question.answer.send(match outcome {
-            Ok(result) => serde_json::from_str(result.get()).map_err(|_| (INTERNAL_ERROR, unreadable())),
+            Ok(result) => serde_json::from_str(result.get()).map_err(unreadable),
             Err(error) => Err(refusal(&error)),
         });
     }
@@ -66,24 +60,12 @@ pub fn random_id() -> Option<String> {
     Some(BASE64_URL_SAFE_NO_PAD.encode(random::<16>().ok()?))
 }
 
-fn unreadable() -> String {
-    "the client's answer cannot be read".to_owned()
-}
-
 /// The error with which a client answered.
 fn refusal(error: &RawValue) -> (i64, String) {
     let error: Value = serde_json::from_str(error.get()).unwrap_or_default();
     let code = error.get("code").and_then(Value::as_i64).unwrap_or(INTERNAL_ERROR);
     let message = error.get("message").and_then(Value::as_str).unwrap_or("the client gave no reason");
     (code, toolhub_types::error::clip(message).into_owned())
-}
-
-struct OnDrop<F: Fn()>(F);
-
-impl<F: Fn()> Drop for OnDrop<F> {
-    fn drop(&mut self) {
-        (self.0)();
-    }
 }
 
 /// Tells callers apart. Clients of 2026-07-28 have no session: those with credentials are one caller, and one without is a
@@ -135,13 +117,13 @@ mod tests {
         let (id, outcome) = answer_to(sent["id"].as_str().unwrap());
         questions.answer("other", &id, outcome.clone());
         questions.answer("one", &answer_to("guessed").0, outcome.clone());
-        assert_eq!(questions.0.lock().len(), 1);
+        assert_eq!(questions.0.len(), 1);
         questions.answer("one", &id, outcome);
         assert_eq!(asked.await, Ok(json!({"action": "accept"})));
         let (mut asked, _messages) = ask();
         assert!((&mut asked).now_or_never().is_none());
-        assert_eq!(questions.0.lock().len(), 1);
+        assert_eq!(questions.0.len(), 1);
         drop(asked);
-        assert!(questions.0.lock().is_empty(), "a question ends with its call");
+        assert_eq!(questions.0.len(), 0, "a question ends with its call");
     }
 }

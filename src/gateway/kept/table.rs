@@ -73,7 +73,7 @@ impl KeptCalls {
         task: Option<Duration>,
         time: Duration,
     ) -> Option<Arc<str>> {
-        let principal = call.owner.principal.clone();
+        let principal = call.owner.principal.id.clone();
         // An id that can be guessed would let others ask for the call.
         let id: Arc<str> = random_id()?.into();
         let mut calls = self.table.calls.lock();
@@ -120,12 +120,17 @@ impl KeptCalls {
     pub fn task(&self, caller: &Caller, id: &str) -> Option<Arc<KeptCall>> {
         let calls = self.table.calls.lock();
         let call = calls.get(&caller.principal.id, id).map(|entry| entry.call.clone());
-        call.filter(|call| call.owner.is(caller) && call.is_task())
+        // Callers without credentials are one principal; the ids cannot be guessed.
+        call.filter(|call| call.owner.view.name == caller.view.name && call.is_task())
     }
 
-    /// The tasks that the caller has made.
+    /// The tasks that the caller has made. Callers without credentials see those of their own session.
     pub fn tasks(&self, caller: &Caller) -> Vec<Arc<KeptCall>> {
-        let is_own = |call: &&Arc<KeptCall>| call.owner.lists_for(caller) && call.is_task();
+        let is_session = |owner: &Caller| owner.session.is_some() && owner.session == caller.session;
+        let is_own = |call: &&Arc<KeptCall>| {
+            let is_same = !caller.principal.is_anonymous() || is_session(&call.owner);
+            is_same && call.owner.view.name == caller.view.name && call.is_task()
+        };
         let calls = self.table.calls.lock();
         calls.of(&caller.principal.id).map(|entry| &entry.call).filter(is_own).cloned().collect()
     }
@@ -140,7 +145,7 @@ impl KeptCalls {
         if !call.is_over() {
             return;
         }
-        let (principal, id) = (&*call.owner.principal, call.id());
+        let (principal, id) = (&*call.owner.principal.id, call.id());
         let Some(id) = id else { return };
         let mut calls = self.table.calls.lock();
         calls.renew(principal, &id);

@@ -4,7 +4,7 @@ mod no_upstreams;
 use super::super::call::FinishedCall;
 use super::*;
 use crate::exchange::Exchange;
-use crate::kept::CallStep;
+use crate::kept::{CallEnd, CallStep};
 use crate::options::GatewayOptions;
 use crate::rpc::outlet::Outlet;
 use crate::rpc::trace::RequestTrace;
@@ -147,7 +147,9 @@ async fn calls_end_when_nobody_comes_back_and_nothing_is_left_of_them() {
     waiting.cancel.cancelled().await;
     assert!(gateway.kept.take_waiting("ann", &waits).is_none() && gateway.kept.task(&ann, &runs).is_some());
     task.cancel.cancelled().await;
-    assert!(gateway.kept.task(&ann, &runs).is_none() && matches!(task.step(), CallStep::Gone));
+    assert!(
+        gateway.kept.task(&ann, &runs).is_none() && matches!(task.step(), CallStep::Ended(CallEnd::Gone))
+    );
     tokio::task::yield_now().await;
     assert_eq!((gateway.kept.len(), tasks()), (0, before));
 }
@@ -170,7 +172,7 @@ async fn a_task_ends_once() {
     assert!(task.cancel());
     assert!(!task.end(FinishedCall { answer: Ok("{}".to_owned()), is_failure: false }) && !task.cancel());
     task.set_message("still there");
-    assert!(matches!(task.step(), CallStep::Cancelled));
+    assert!(matches!(task.step(), CallStep::Ended(CallEnd::Cancelled)));
 }
 
 #[tokio::test]

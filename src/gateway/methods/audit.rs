@@ -2,10 +2,10 @@
 
 use crate::exchange::Exchange;
 use crate::identity::caller::Caller;
-use crate::operate::{AuditEvent, AuditOutcome, AuditRecord};
+use crate::operate::{AuditEvent, AuditRecord, BEGUN, OK};
 use serde_json::{Map, Value};
 use std::sync::Arc;
-use std::time::{Duration, Instant, SystemTime};
+use std::time::{Instant, SystemTime};
 use toolhub_text::message;
 use toolhub_types::error::{ErrorKind, HubError, Outcome, clip};
 use toolhub_types::model::Arguments;
@@ -38,8 +38,13 @@ impl<'a> AuditedRequest<'a> {
         self.begun
     }
 
-    /// Writes the line of a call: the provider that answered, and the kind of the error, or none for a success.
-    pub fn write_call(mut self, answered: Option<&str>, failure: Option<&str>) {
+    /// Writes the line: the kind of the error, or none for a success.
+    pub fn write(self, failure: Option<ErrorKind>) {
+        self.write_answered(None, failure.map(ErrorKind::name));
+    }
+
+    /// The same, with the provider that answered a call.
+    pub fn write_answered(mut self, answered: Option<&str>, failure: Option<&str>) {
         self.is_written = true;
         let event = match self.event {
             AuditEvent::Call { tool, arguments, call, .. } => {
@@ -50,17 +55,10 @@ impl<'a> AuditedRequest<'a> {
         self.write_line(event, failure);
     }
 
-    /// Writes the line: the kind of the error, or none for a success.
-    pub fn write(mut self, failure: Option<ErrorKind>) {
-        self.is_written = true;
-        self.write_line(self.event, failure.map(ErrorKind::name));
-    }
-
     fn write_line(&self, event: AuditEvent<'_>, failure: Option<&str>) {
         let Some(audit) = &self.exchange.gateway.options.audit else { return };
-        let outcome = failure.map_or(AuditOutcome::Ok, AuditOutcome::Error);
-        let duration = self.begun.elapsed();
-        audit.write(&record(&self.exchange.caller, &self.trace, event, (self.time, outcome, duration)));
+        let record = record(&self.exchange.caller, &self.trace, event, (self.time, failure.unwrap_or(OK)));
+        audit.write(&AuditRecord { duration: self.begun.elapsed(), ..record });
     }
 }
 
@@ -81,18 +79,10 @@ fn record<'a>(
     caller: &'a Caller,
     trace: &'a str,
     event: AuditEvent<'a>,
-    (time, outcome, duration): (SystemTime, AuditOutcome<'a>, Duration),
+    (time, outcome): (SystemTime, &'a str),
 ) -> AuditRecord<'a> {
-    AuditRecord {
-        time,
-        principal: &caller.principal.id,
-        view: &caller.view.name,
-        session: caller.session.as_deref().unwrap_or_default(),
-        trace,
-        event,
-        outcome,
-        duration,
-    }
+    let (view, session) = (&*caller.view.name, caller.session.as_deref().unwrap_or_default());
+    AuditRecord { view, session, trace, ..AuditRecord::new(time, &caller.principal.id, event, outcome) }
 }
 
 /// Writes the line of each attempt of a call that may act, before it is sent; `None` without an audit log.
@@ -111,8 +101,7 @@ pub fn before_acting(
         Box::pin(async move {
             let arguments = args.as_value();
             let event = AuditEvent::Begin { tool: &tool, candidate: &candidate, arguments, call };
-            let at = (SystemTime::now(), AuditOutcome::Begun, Duration::ZERO);
-            let written = audit.begin(&record(&caller, &trace, event, at)).await;
+            let written = audit.begin(&record(&caller, &trace, event, (SystemTime::now(), BEGUN))).await;
             written.map_err(|error| {
                 let message = message!("{} Tool '{}' was not called.", error.message, clip(&tool));
                 HubError { message, ..error }.with_outcome(Outcome::NotSent)

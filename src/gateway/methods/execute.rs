@@ -64,7 +64,7 @@ pub async fn execute(
     if let Some(live) = live {
         live.ended(called.provider.as_deref(), failure.unwrap_or("ok"));
     }
-    record.write_call(called.provider.as_deref(), failure);
+    record.write_answered(called.provider.as_deref(), failure);
     let operation = OperationLabels {
         method: "tools/call",
         tool: if is_seen { name.to_owned() } else { String::new() },
@@ -81,7 +81,7 @@ fn spend(exchange: &Exchange) -> Result<(), HubError> {
     let spent =
         exchange.gateway.operation.admission.spend(&caller.principal.id, &caller.view, Instant::now());
     spent.map_err(|refused| {
-        let seconds = refused.seconds();
+        let seconds = refused.seconds;
         let text = message!("Too many calls within a minute; try again in {} s.", seconds);
         HubError { retry_after: Some(seconds as f64), ..HubError::new(ErrorKind::Overloaded, text) }
     })

@@ -15,9 +15,9 @@ pub async fn set_level(exchange: &Exchange, params: &RpcParams) -> Result<String
     };
     let (gateway, caller) = (&exchange.gateway, &exchange.caller);
     if let Some(session) = &caller.session {
-        gateway.sessions.levels.set(&caller.principal.id, session.clone(), level);
+        gateway.sessions.levels.lock().insert(&caller.principal.id, session.clone(), level);
         // Before the answer: the next call of the client is logged as it wants.
-        gateway.upstreams.want_log_level(gateway.sessions.levels.lowest().map(LogLevel::name)).await;
+        gateway.upstreams.want_log_level(gateway.sessions.lowest_level()).await;
     }
     Ok("{}".to_owned())
 }
@@ -25,8 +25,10 @@ pub async fn set_level(exchange: &Exchange, params: &RpcParams) -> Result<String
 /// Where the log messages of a request go. A modern client gets none unless the request asks for them.
 pub fn call_log(exchange: &Exchange, meta: Option<&Map<String, Value>>) -> Option<CallLog> {
     let (caller, outlet) = (&exchange.caller, exchange.outlet.clone());
+    let levels = &exchange.gateway.sessions.levels;
+    let set = |session: &Arc<str>| levels.lock().get(&caller.principal.id, &**session).copied();
     let least = match caller.era {
-        Era::Legacy => exchange.gateway.sessions.levels.of(&caller.principal.id, caller.session.as_deref()),
+        Era::Legacy => caller.session.as_ref().and_then(set).unwrap_or(LogLevel::INFO),
         Era::Modern => LogLevel::parse(meta?.get(LOG_LEVEL_KEY)?.as_str()?)?,
     };
     let write = move |message: &Value| {

@@ -2,7 +2,7 @@
 
 use super::audit::AuditedRequest;
 use super::elicitation::answer_or_ask;
-use super::pages::{Page, page};
+use super::pages::{Page, listed, page};
 use super::results::{cancelled, upstream_refusal};
 use super::tools::written;
 use crate::era::{ResultKind, foreign_object};
@@ -12,7 +12,7 @@ use crate::kept::request_state::RequestSubject;
 use crate::operate::AuditEvent;
 use crate::rpc::params::{RpcParams, must_be};
 use crate::rpc::{INTERNAL_ERROR, RpcError};
-use serde_json::{Map, Value, json};
+use serde_json::{Value, json};
 use std::borrow::Cow;
 use std::sync::Arc;
 use toolhub_engine::offers::{OfferQuery, PartialArgument};
@@ -34,9 +34,7 @@ pub async fn list(exchange: &Exchange, kind: OfferKind, params: &RpcParams) -> R
     let Page { items, next } = page(params, gateway.options.page_size, all, |offer| {
         Cow::Borrowed(offer[kind.key()].as_str().unwrap_or_default())
     })?;
-    let mut listed = Map::from_iter([(kind.name().to_owned(), Value::Array(items))]);
-    listed.extend(next.map(|cursor| ("nextCursor".to_owned(), Value::String(cursor))));
-    written(exchange, &listed, ResultKind::Cacheable)
+    written(exchange, &listed(kind.name(), Value::Array(items), next), ResultKind::Cacheable)
 }
 
 /// A method that no server behind the view supports does not exist for its callers.

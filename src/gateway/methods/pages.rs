@@ -5,7 +5,7 @@ use crate::rpc::RpcError;
 use crate::rpc::params::{RpcParams, must_be};
 use base64::Engine;
 use base64::prelude::BASE64_URL_SAFE_NO_PAD;
-use serde_json::Value;
+use serde_json::{Map, Value};
 use std::borrow::Cow;
 
 pub struct Page<T> {
@@ -33,6 +33,12 @@ pub fn page<T>(
     let next = (end < items.len()).then(|| BASE64_URL_SAFE_NO_PAD.encode(&last));
     items.truncate(end);
     Ok(Page { items, next })
+}
+
+/// The result of a list, from the items of a page under their `name`.
+pub fn listed(name: &str, items: Value, next: Option<String>) -> Map<String, Value> {
+    let next = next.map(|cursor| ("nextCursor".to_owned(), Value::String(cursor)));
+    [(name.to_owned(), items)].into_iter().chain(next).collect()
 }
 
 /// The last name of the page before, in an encoding that keeps any name one word.

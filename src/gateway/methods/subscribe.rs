@@ -14,7 +14,7 @@ pub async fn subscribe(exchange: &Exchange, params: &RpcParams) -> Result<String
     };
     let subscribed = gateway.upstreams.subscribe(&caller.view, &caller.principal, &uri).await;
     let subscribed = subscribed.map_err(|error| subscription_refused(exchange, uri.clone(), error))?;
-    match gateway.sessions.subscriptions.of(&caller.principal.id, session).add(uri, subscribed) {
+    match gateway.sessions.subscriptions_of(&caller.principal.id, session).add(uri, subscribed) {
         true => Ok("{}".to_owned()),
         false => Err(RpcError::invalid_params("Invalid params: too many resources are subscribed to")),
     }
@@ -25,7 +25,7 @@ pub fn unsubscribe(exchange: &Exchange, params: &RpcParams) -> Result<String, Rp
     let (gateway, caller) = (&exchange.gateway, &exchange.caller);
     let uri = uri(exchange, "resources/unsubscribe", params)?;
     if let Some(session) = &caller.session {
-        gateway.sessions.subscriptions.of(&caller.principal.id, session).remove(&uri);
+        gateway.sessions.subscriptions_of(&caller.principal.id, session).remove(&uri);
     }
     Ok("{}".to_owned())
 }

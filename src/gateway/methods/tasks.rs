@@ -7,14 +7,14 @@
 //! | questions | requests on the stream of `tasks/result` | inside of `tasks/get`; answered with `tasks/update` |
 
 use super::elicitation::begin;
-use super::pages::{Page, page};
+use super::pages::{Page, listed, page};
 use super::results::cancelled;
 use super::tools::written;
 use crate::era::ResultKind;
 use crate::exchange::Exchange;
 use crate::identity::caller::Caller;
 use crate::identity::capability::{needs_tasks, takes_tasks};
-use crate::kept::{CallStep, FinishedCall, KeptCall, TaskQuestion};
+use crate::kept::{CallEnd, CallStep, FinishedCall, KeptCall, TaskQuestion};
 use crate::rpc::params::{RpcParams, must_be};
 use crate::rpc::{INVALID_PARAMS, METHOD_NOT_FOUND, RpcError, TRY_LATER};
 use futures_util::future::join_all;
@@ -105,11 +105,8 @@ pub fn list(exchange: &Exchange, params: &RpcParams) -> Result<String, RpcError>
     check_client(&exchange.caller, "tasks/list")?;
     let all = exchange.gateway.kept.tasks(&exchange.caller);
     let Page { items, next } = page(params, TASKS_OF_A_PAGE, all, |task| Cow::Owned(task.name()))?;
-    let mut result = json!({"tasks": items.iter().map(|task| task.summary()).collect::<Vec<_>>()});
-    if let Some(next) = next {
-        result["nextCursor"] = json!(next);
-    }
-    written(exchange, &result, ResultKind::Plain)
+    let tasks = items.iter().map(|task| task.summary()).collect::<Vec<_>>();
+    written(exchange, &listed("tasks", json!(tasks), next), ResultKind::Plain)
 }
 
 /// Waits for the end of a task; the answer is that of its call. Meanwhile the questions of the call go to this client.
@@ -120,9 +117,11 @@ pub async fn result(exchange: &Exchange, params: &RpcParams) -> Result<String, R
     let mut changes = task.watch();
     loop {
         let questions = match task.step() {
-            CallStep::Ended(answer) => return answer.map(|answer| with_task(id.as_deref(), &answer)),
-            CallStep::Cancelled => return Err(cancelled().in_doubt()),
-            CallStep::Gone => return Err(no_such_task()),
+            CallStep::Ended(CallEnd::Answered { answer, .. }) => {
+                return answer.map(|answer| with_task(id.as_deref(), &answer));
+            }
+            CallStep::Ended(CallEnd::Cancelled) => return Err(cancelled().in_doubt()),
+            CallStep::Ended(CallEnd::Gone) => return Err(no_such_task()),
             CallStep::Asks(questions, _) => questions,
             CallStep::Working => Vec::new(),
         };

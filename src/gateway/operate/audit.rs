@@ -101,7 +101,7 @@ impl AuditLog {
 
 #[cfg(test)]
 mod tests {
-    use super::super::audit_line::{AuditEvent, AuditOutcome};
+    use super::super::audit_line::{AuditEvent, OK};
     use super::*;
     use std::time::{Duration, UNIX_EPOCH};
 
@@ -118,7 +118,7 @@ mod tests {
             session: "",
             trace: "",
             event: AuditEvent::Describe { tool: "t" },
-            outcome: AuditOutcome::Ok,
+            outcome: OK,
             duration: Duration::ZERO,
         };
         log.write(&record);

@@ -11,15 +11,9 @@ pub use toolhub_store::tape::{VERSION, timestamp};
 use toolhub_text::canonical::canonical;
 use toolhub_types::error::clip;
 
-/// How a request ended.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum AuditOutcome<'a> {
-    /// It has not ended yet.
-    Begun,
-    Ok,
-    /// With the kind of the error.
-    Error(&'a str),
-}
+/// The outcomes of a request that has not ended, and of one that has succeeded.
+pub const BEGUN: &str = "begun";
+pub const OK: &str = "ok";
 
 /// What was done.
 #[derive(Clone, Copy, Debug)]
@@ -54,7 +48,8 @@ pub struct AuditRecord<'a> {
     /// The id of the client's trace; empty without one.
     pub trace: &'a str,
     pub event: AuditEvent<'a>,
-    pub outcome: AuditOutcome<'a>,
+    /// [`BEGUN`], [`OK`], or the kind of the error.
+    pub outcome: &'a str,
     pub duration: Duration,
 }
 
@@ -125,12 +120,7 @@ struct AuditLine<'a> {
 
 impl<'a> AuditRecord<'a> {
     /// What belongs to no view, session or trace.
-    pub fn new(
-        time: SystemTime,
-        principal: &'a str,
-        event: AuditEvent<'a>,
-        outcome: AuditOutcome<'a>,
-    ) -> Self {
+    pub fn new(time: SystemTime, principal: &'a str, event: AuditEvent<'a>, outcome: &'a str) -> Self {
         let (view, session, trace, duration) = ("", "", "", Duration::ZERO);
         AuditRecord { time, principal, view, session, trace, event, outcome, duration }
     }
@@ -147,11 +137,7 @@ impl<'a> AuditRecord<'a> {
             session: (!self.session.is_empty())
                 .then(|| keyed_hex(self.session.as_bytes(), key)[..16].to_owned()),
             trace: self.trace,
-            outcome: match self.outcome {
-                AuditOutcome::Begun => "begun",
-                AuditOutcome::Ok => "ok",
-                AuditOutcome::Error(kind) => kind,
-            },
+            outcome: self.outcome,
             ms: (self.duration.as_secs_f64() * 1e6).round() / 1e3,
         };
         let mut text = serde_json::to_vec(&line).unwrap_or_default();
@@ -180,7 +166,7 @@ mod tests {
         hmac::Key::new(hmac::HMAC_SHA256, secret.as_bytes())
     }
 
-    fn line(event: AuditEvent<'_>, outcome: AuditOutcome<'_>) -> (String, Value) {
+    fn line(event: AuditEvent<'_>, outcome: &str) -> (String, Value) {
         let record = AuditRecord {
             time: UNIX_EPOCH + Duration::from_millis(1_800_000_000_123),
             principal: "token:ann",
@@ -203,7 +189,7 @@ mod tests {
     #[test]
     fn a_line_has_all_that_an_auditor_needs_and_no_argument() {
         let arguments = json!({"path": "hunter2"});
-        let (text, line) = line(call("read", &arguments), AuditOutcome::Error("timeout"));
+        let (text, line) = line(call("read", &arguments), "timeout");
         assert!(!text.contains("hunter2"));
         assert_eq!((&line["v"], &line["type"]), (&json!(VERSION), &json!("call")));
         assert_eq!(line["time"], "2027-01-15T08:00:00.123Z");
@@ -231,7 +217,7 @@ mod tests {
             (AuditEvent::Approval { id: "x", is_approved: true }, "approval", "decision"),
             (AuditEvent::Refusal { status: 401, count: 3 }, "refusal", "status"),
         ] {
-            let (text, line) = line(event, AuditOutcome::Ok);
+            let (text, line) = line(event, OK);
             assert!(!text.contains("hunter2"));
             assert_eq!(line["type"], kind);
             for field in ["v", "time", "principal", "view", "outcome", "ms", own] {
@@ -282,7 +268,7 @@ mod tests {
     proptest! {
         #[test]
         fn any_tool_name_stays_on_one_line(tool in "[^\\p{C}]{0,80}", key in ".{0,20}") {
-            let (text, value) = line(call(&tool, &json!({key: 1})), AuditOutcome::Ok);
+            let (text, value) = line(call(&tool, &json!({key: 1})), OK);
             prop_assert_eq!(text.matches('\n').count(), 1);
             prop_assert_eq!(value["tool"].as_str(), Some(&*clip(&tool)));
         }
@@ -294,7 +280,7 @@ mod tests {
                 AuditEvent::Resource { uri: &name },
                 AuditEvent::Prompt { prompt: &name, arguments: &Value::Null },
             ] {
-                let (text, _) = line(event, AuditOutcome::Ok);
+                let (text, _) = line(event, OK);
                 prop_assert!(text.len() < 2_000);
                 prop_assert_eq!(text.matches('\n').count(), 1);
             }

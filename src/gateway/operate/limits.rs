@@ -11,8 +11,8 @@ use toolhub_engine::served::View;
 use toolhub_types::sync::{Arc, Mutex};
 
 const MINUTE: Duration = Duration::from_secs(60);
-/// What a client is told to wait when too many of its requests are running.
-const SHORT_PAUSE: Duration = Duration::from_secs(1);
+/// The seconds that a client is told to wait when too many of its requests are running.
+pub const SHORT_PAUSE: u64 = 1;
 /// Budgets that are full again are forgotten when there are more than this.
 const MOST_BUDGETS: usize = 10_000;
 
@@ -52,17 +52,10 @@ impl Default for GatewayLimits {
     }
 }
 
-/// The request is refused with 429; the client may come back after this time.
+/// The request is refused with 429; the client may come back after this time, in whole seconds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct TooMany {
-    pub retry_after: Duration,
-}
-
-impl TooMany {
-    /// The value of the header `Retry-After`, whole seconds.
-    pub fn seconds(&self) -> u64 {
-        self.retry_after.as_millis().div_ceil(1000).max(1) as u64
-    }
+    pub seconds: u64,
 }
 
 /// What a principal has running.
@@ -81,41 +74,36 @@ struct CallBudget {
 /// The id of a principal, and the name of a view.
 type BudgetKey = (Arc<str>, Arc<str>);
 
-struct AdmissionCounts {
-    limits: ArcSwap<GatewayLimits>,
-    running: Mutex<HashMap<(Arc<str>, PermitKind), usize>>,
-    budgets: Mutex<HashMap<BudgetKey, CallBudget>>,
-}
+type RunningCounts = Mutex<HashMap<(Arc<str>, PermitKind), usize>>;
 
 /// Counts what is running, and refuses what exceeds a limit.
-#[derive(Clone)]
 pub struct Admission {
-    counts: Arc<AdmissionCounts>,
-    connections: Connections,
-    held: HeldTotal,
+    limits: ArcSwap<GatewayLimits>,
+    running: Arc<RunningCounts>,
+    budgets: Mutex<HashMap<BudgetKey, CallBudget>>,
+    pub connections: Connections,
+    pub held: HeldTotal,
 }
 
 impl Admission {
     /// `give_back` gives memory that is free to the system.
     pub fn new(limits: GatewayLimits, give_back: fn()) -> Self {
         Admission {
-            counts: Arc::new(AdmissionCounts {
-                limits: ArcSwap::from_pointee(limits),
-                running: Mutex::default(),
-                budgets: Mutex::default(),
-            }),
+            limits: ArcSwap::from_pointee(limits),
+            running: Arc::default(),
+            budgets: Mutex::default(),
             connections: Connections::default(),
             held: HeldTotal::new(give_back),
         }
     }
 
     pub fn limits(&self) -> GatewayLimits {
-        **self.counts.limits.load()
+        **self.limits.load()
     }
 
     /// Counts with these limits from now on; what runs stays, also when it is more.
     pub fn set_limits(&self, limits: GatewayLimits) {
-        self.counts.limits.store(Arc::new(limits));
+        self.limits.store(Arc::new(limits));
     }
 
     /// A place for a connection; `None` if there are too many.
@@ -126,14 +114,6 @@ impl Admission {
     /// The limit, or what the descriptors of the process leave room for.
     pub fn most_connections(&self) -> usize {
         self.limits().max_connections.min(room(descriptors()))
-    }
-
-    pub fn connections(&self) -> &Connections {
-        &self.connections
-    }
-
-    pub fn held(&self) -> &HeldTotal {
-        &self.held
     }
 
     /// Holds an answer; small ones need no place. One for which there is no room is dropped.
@@ -162,18 +142,18 @@ impl Admission {
             PermitKind::Request => self.limits().max_in_flight,
             PermitKind::Stream => self.limits().max_streams,
         };
-        let mut running = self.counts.running.lock();
+        let mut running = self.running.lock();
         let count = running.entry((principal.clone(), what)).or_default();
         if *count >= most {
-            return Err(TooMany { retry_after: SHORT_PAUSE });
+            return Err(TooMany { seconds: SHORT_PAUSE });
         }
         *count += 1;
-        Ok(AdmissionPermit { counts: self.counts.clone(), key: (principal.clone(), what) })
+        Ok(AdmissionPermit { running: self.running.clone(), key: (principal.clone(), what) })
     }
 
     /// Requests and streams that are running.
     pub fn running(&self) -> (usize, usize) {
-        let running = self.counts.running.lock();
+        let running = self.running.lock();
         let of = |kind| running.iter().filter(|((_, what), _)| *what == kind).map(|(_, count)| count).sum();
         (of(PermitKind::Request), of(PermitKind::Stream))
     }
@@ -182,7 +162,7 @@ impl Admission {
     pub fn spend(&self, principal: &Arc<str>, view: &View, now: Instant) -> Result<(), TooMany> {
         let Some(limit) = view.calls_per_minute else { return Ok(()) };
         let limit = f64::from(limit.max(1));
-        let mut budgets = self.counts.budgets.lock();
+        let mut budgets = self.budgets.lock();
         if budgets.len() >= MOST_BUDGETS {
             budgets.retain(|_, budget| now.saturating_duration_since(budget.counted_at) < MINUTE);
         }
@@ -194,7 +174,7 @@ impl Admission {
         budget.counted_at = now;
         if budget.left < 1.0 {
             let wait = (1.0 - budget.left) * MINUTE.as_secs_f64() / limit;
-            return Err(TooMany { retry_after: Duration::from_secs_f64(wait) });
+            return Err(TooMany { seconds: (wait.ceil() as u64).max(1) });
         }
         budget.left -= 1.0;
         Ok(())
@@ -203,13 +183,13 @@ impl Admission {
 
 /// Dropping it makes room for another request or stream of the principal.
 pub struct AdmissionPermit {
-    counts: Arc<AdmissionCounts>,
+    running: Arc<RunningCounts>,
     key: (Arc<str>, PermitKind),
 }
 
 impl Drop for AdmissionPermit {
     fn drop(&mut self) {
-        let mut running = self.counts.running.lock();
+        let mut running = self.running.lock();
         if let Some(count) = running.get_mut(&self.key) {
             *count -= 1;
             if *count == 0 {

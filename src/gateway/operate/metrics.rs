@@ -68,7 +68,7 @@ pub struct MetricsGauges {
     pub tools: usize,
     pub is_draining: bool,
     /// Lines of the audit log that could not be written.
-    pub lost_lines: u64,
+    pub lost_lines: usize,
 }
 
 type OperationSeries = BTreeMap<OperationLabels, DurationHistogram>;
@@ -135,39 +135,41 @@ impl Metrics {
         let mut text = String::new();
         let tables = self.0.lock();
         write_operations(&mut text, &tables.operations);
-        let _ = writeln!(text, "# HELP {SESSIONS} Life of sessions that their clients ended.");
-        let _ = writeln!(text, "# TYPE {SESSIONS} histogram");
+        head(&mut text, SESSIONS, "histogram", "Life of sessions that their clients ended.");
         tables.sessions.write(&mut text, SESSIONS, "");
-        let _ = writeln!(text, "# HELP toolhub_gateway_refusals_total Requests that no method has read.");
-        let _ = writeln!(text, "# TYPE toolhub_gateway_refusals_total counter");
+        const REFUSALS: &str = "toolhub_gateway_refusals_total";
+        head(&mut text, REFUSALS, "counter", "Requests that no method has read.");
         for (status, count) in &tables.refusals {
-            let _ = writeln!(
-                text,
-                "toolhub_gateway_refusals_total{{http_response_status_code=\"{status}\"}} {count}"
-            );
+            let _ = writeln!(text, "{REFUSALS}{{http_response_status_code=\"{status}\"}} {count}");
         }
-        const LOST: &str = "toolhub_gateway_audit_lost_total";
-        let _ = writeln!(text, "# HELP {LOST} Lines of the audit log that could not be written.");
-        let _ = writeln!(text, "# TYPE {LOST} counter\n{LOST} {}", gauges.lost_lines);
-        for (name, help, value) in [
-            ("connections", "Open connections.", gauges.connections),
-            ("requests", "Requests that are running.", gauges.requests),
-            ("streams", "Standing streams.", gauges.streams),
-            ("tools", "Tools of the hub.", gauges.tools),
-            ("draining", "1 while new requests are refused.", usize::from(gauges.is_draining)),
+        for (name, kind, help, value) in [
+            (
+                "audit_lost_total",
+                "counter",
+                "Lines of the audit log that could not be written.",
+                gauges.lost_lines,
+            ),
+            ("connections", "gauge", "Open connections.", gauges.connections),
+            ("requests", "gauge", "Requests that are running.", gauges.requests),
+            ("streams", "gauge", "Standing streams.", gauges.streams),
+            ("tools", "gauge", "Tools of the hub.", gauges.tools),
+            ("draining", "gauge", "1 while new requests are refused.", usize::from(gauges.is_draining)),
         ] {
-            let _ = writeln!(text, "# HELP toolhub_gateway_{name} {help}");
-            let _ = writeln!(text, "# TYPE toolhub_gateway_{name} gauge");
-            let _ = writeln!(text, "toolhub_gateway_{name} {value}");
+            let name = format!("toolhub_gateway_{name}");
+            head(&mut text, &name, kind, help);
+            let _ = writeln!(text, "{name} {value}");
         }
         text
     }
 }
 
+fn head(text: &mut String, name: &str, kind: &str, help: &str) {
+    let _ = writeln!(text, "# HELP {name} {help}\n# TYPE {name} {kind}");
+}
+
 fn write_operations(text: &mut String, series: &OperationSeries) {
     const OPERATIONS: &str = "mcp_server_operation_duration_seconds";
-    let _ = writeln!(text, "# HELP {OPERATIONS} Duration of requests as the gateway received them.");
-    let _ = writeln!(text, "# TYPE {OPERATIONS} histogram");
+    head(text, OPERATIONS, "histogram", "Duration of requests as the gateway received them.");
     for (operation, histogram) in series {
         histogram.write(text, OPERATIONS, &labels(operation));
     }
@@ -189,16 +191,7 @@ fn labels(operation: &OperationLabels) -> String {
 
 /// As the text format wants it in the value of a label.
 fn escaped(value: &str) -> String {
-    let mut text = String::with_capacity(value.len());
-    for c in value.chars() {
-        match c {
-            '\\' => text.push_str("\\\\"),
-            '"' => text.push_str("\\\""),
-            '\n' => text.push_str("\\n"),
-            c => text.push(c),
-        }
-    }
-    text
+    value.replace('\\', "\\\\").replace('"', "\\\"").replace('\n', "\\n")
 }
 
 #[cfg(test)]

@@ -11,7 +11,7 @@ mod metrics;
 mod refusals;
 
 pub use audit::AuditLog;
-pub use audit_line::{AuditEvent, AuditOutcome, AuditRecord, timestamp};
+pub use audit_line::{AuditEvent, AuditRecord, BEGUN, OK, timestamp};
 pub use drain::{Drain, DrainPermit, DrainReport};
 pub use metrics::{Metrics, MetricsGauges, OperationLabels};
 

@@ -1,6 +1,6 @@
 //! Counts refused requests, so that a client that tries again and again cannot fill the audit log.
 
-use super::audit_line::{AuditEvent, AuditOutcome, AuditRecord};
+use super::audit_line::{AuditEvent, AuditRecord};
 use std::collections::HashMap;
 use std::time::{Duration, Instant, SystemTime};
 use toolhub_types::sync::{Arc, Mutex};
@@ -33,8 +33,7 @@ pub struct CountedRefusals {
 impl CountedRefusals {
     pub fn record(&self) -> AuditRecord<'_> {
         let event = AuditEvent::Refusal { status: self.status, count: self.count };
-        let outcome = AuditOutcome::Error(reason(self.status));
-        AuditRecord::new(SystemTime::now(), &self.principal, event, outcome)
+        AuditRecord::new(SystemTime::now(), &self.principal, event, reason(self.status))
     }
 }
 

@@ -74,6 +74,8 @@ pub enum ClientMessage {
     },
 }
 
+const NOT_JSON: &str = "Parse error: the body is not JSON";
+
 /// Bytes that are not a message, and the id they should be answered with, if it could be read.
 #[derive(Debug)]
 pub struct UnreadableMessage {
@@ -89,7 +91,7 @@ impl UnreadableMessage {
 
 /// Reads one message.
 pub fn read_message(bytes: &[u8]) -> Result<ClientMessage, UnreadableMessage> {
-    let parse_error = || UnreadableMessage::new(None, PARSE_ERROR, "Parse error: the body is not JSON");
+    let parse_error = || UnreadableMessage::new(None, PARSE_ERROR, NOT_JSON);
     let text = std::str::from_utf8(bytes).map_err(|_| parse_error())?;
     match serde_json::from_str::<RpcEnvelope<'_>>(text) {
         Ok(envelope) => sorted(envelope),

@@ -3,11 +3,8 @@
 //! Batches belong to the protocol of 2025-03-26 alone; it was the only version that had them. Whether a client may send one is
 //! decided by its endpoint, which knows the version of the session.
 
-use crate::identity::caller::Caller;
-use crate::operate::held_bytes::HeldMessage;
 use crate::rpc::{
-    ClientMessage, INTERNAL_ERROR, INVALID_REQUEST, PARSE_ERROR, RpcError, RpcId, UnreadableMessage,
-    error_message, read_message,
+    ClientMessage, INVALID_REQUEST, NOT_JSON, PARSE_ERROR, RpcError, UnreadableMessage, read_message,
 };
 use serde::de::IgnoredAny;
 use serde_json::value::RawValue;
@@ -47,19 +44,17 @@ pub fn read_payload(bytes: &[u8]) -> Result<ClientPayload, UnreadableMessage> {
 }
 
 fn read_batch(bytes: &[u8]) -> Result<Vec<BatchEntry>, UnreadableMessage> {
-    let refuse = |code, message: &str| {
-        Err(UnreadableMessage { id: None, error: RpcError::new(code, message.to_owned()) })
-    };
     // Counted before its parts are kept: a small text must not become a large list.
     let count = serde_json::from_slice::<Vec<IgnoredAny>>(bytes).map_or(0, |entries| entries.len());
     if count > MOST_IN_BATCH {
         let text = format!("Invalid Request: a batch has at most {MOST_IN_BATCH} messages");
-        return refuse(INVALID_REQUEST, &text);
+        return Err(UnreadableMessage { id: None, error: RpcError::invalid_request(text) });
     }
     match serde_json::from_slice::<Vec<&RawValue>>(bytes) {
-        Err(_) => refuse(PARSE_ERROR, "Parse error: the body is not JSON"),
+        Err(_) => Err(UnreadableMessage::new(None, PARSE_ERROR, NOT_JSON)),
         Ok(entries) if entries.is_empty() => {
-            refuse(INVALID_REQUEST, "Invalid Request: a batch must not be empty")
+            let text = "Invalid Request: a batch must not be empty";
+            Err(UnreadableMessage::new(None, INVALID_REQUEST, text))
         }
         Ok(entries) => Ok(entries.into_iter().map(|entry| read_message(entry.get().as_bytes())).collect()),
     }
@@ -74,21 +69,6 @@ pub fn takes_batches(version: Option<&str>) -> Result<(), RpcError> {
              send one message at a time"
         ))),
     }
-}
-
-/// The version of the session of a caller; `None` without a session.
-pub fn agreed_version(caller: &Caller) -> Option<&'static str> {
-    caller.session.is_some().then_some(caller.version)
-}
-
-/// The answer to a request of a batch whose task has failed.
-pub fn lost(id: &RpcId) -> String {
-    error_message(Some(id), &RpcError::new(INTERNAL_ERROR, "Internal error"))
-}
-
-/// The answers to a batch, on one line.
-pub fn batch_message(answers: Vec<HeldMessage>) -> HeldMessage {
-    HeldMessage::join(answers, |texts| format!("[{}]", texts.join(",")))
 }
 
 #[cfg(test)]

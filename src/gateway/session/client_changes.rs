@@ -51,7 +51,9 @@ impl WantedTasks {
 
     fn notice(&self, task: &KeptCall) -> Option<ChangeNotice> {
         match self {
-            WantedTasks::OfSession(session) if task.owner.is_session(session) && task.era == Era::Legacy => {
+            WantedTasks::OfSession(session)
+                if task.owner.session.as_ref() == Some(session) && task.owner.era == Era::Legacy =>
+            {
                 Some(("notifications/tasks/status", Value::Object(task.summary())))
             }
             WantedTasks::These(ids) if task.id().is_some_and(|id| ids.contains(&id)) => {

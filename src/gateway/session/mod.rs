@@ -14,11 +14,10 @@
 pub mod by_principal;
 mod claims;
 pub mod client_changes;
+pub mod guarded;
 pub mod in_flight;
 pub mod list_changes;
-pub mod log_level;
 pub mod sealing;
-pub mod sse_clients;
 pub mod streams;
 pub mod subscribers;
 mod verified;
@@ -26,18 +25,20 @@ mod verified;
 pub use claims::SessionClaims;
 pub use verified::OpenSession;
 
+/// The sessions whose log level, and whose subscriptions, are kept at once.
+const MOST_SESSIONS: usize = 10_000;
 /// The sessions that were ended before they expired, at most about 4 MB of them.
 const MOST_ENDED: usize = 50_000;
 
+use crate::http::ConnectedClient;
 use crate::identity::authenticator::invalid;
 use crate::options::GatewayOptions;
 use crate::session::by_principal::PrincipalTable;
+use crate::session::guarded::GuardedTable;
 use crate::session::sealing::SealingKey;
-use crate::session::sse_clients::SseClients;
 use base64::Engine;
 use base64::prelude::BASE64_URL_SAFE_NO_PAD;
 use in_flight::RequestsInFlight;
-use log_level::SessionLevels;
 use parking_lot::RwLock;
 use ring::hmac;
 use ring::rand::{SecureRandom, SystemRandom};
@@ -45,7 +46,8 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 use streams::SessionStreams;
-use subscribers::SessionSubscriptions;
+use subscribers::ClientSubscriptions;
+use toolhub_protocol::LogLevel;
 use toolhub_text::message;
 use toolhub_types::error::{ErrorKind, HubError};
 use toolhub_types::sync::Mutex;
@@ -307,15 +309,15 @@ impl SessionIds {
 /// What a replica knows of the sessions of its clients.
 pub struct Sessions {
     pub ids: SessionIds,
-    /// The log levels that legacy clients have set.
-    pub levels: SessionLevels,
+    /// The log levels that legacy clients have set. As the subscriptions, they are kept by the replica that was asked.
+    pub levels: Mutex<PrincipalTable<Arc<str>, LogLevel>>,
     /// The resources that legacy clients have subscribed to.
-    pub subscriptions: SessionSubscriptions,
+    pub subscriptions: Mutex<PrincipalTable<Arc<str>, ClientSubscriptions>>,
     pub streams: SessionStreams,
-    /// The requests of legacy clients on HTTP, by session and id.
+    /// The requests of clients with a session or a pipe.
     pub in_flight: RequestsInFlight,
-    /// Clients of the transport HTTP+SSE that are connected.
-    pub sse_clients: SseClients,
+    /// Clients of the transport HTTP+SSE that are connected, by an id that only the client knows.
+    pub sse_clients: GuardedTable<String, ConnectedClient>,
 }
 
 impl Sessions {
@@ -326,12 +328,30 @@ impl Sessions {
         };
         Ok(Sessions {
             ids: SessionIds::new(keys, options.session_lifetime),
-            levels: SessionLevels::default(),
-            subscriptions: SessionSubscriptions::default(),
+            levels: Mutex::new(PrincipalTable::new(MOST_SESSIONS)),
+            subscriptions: Mutex::new(PrincipalTable::new(MOST_SESSIONS)),
             streams: SessionStreams::default(),
             in_flight: RequestsInFlight::default(),
-            sse_clients: SseClients::default(),
+            sse_clients: GuardedTable::default(),
         })
+    }
+
+    /// The name of the lowest log level that a client has set.
+    pub fn lowest_level(&self) -> Option<&'static str> {
+        self.levels.lock().values().min().map(|level| level.name())
+    }
+
+    /// What the client of a session has subscribed to.
+    pub fn subscriptions_of(&self, principal: &str, session: &Arc<str>) -> ClientSubscriptions {
+        let mut all = self.subscriptions.lock();
+        if let Some(known) = all.get(principal, &**session) {
+            return known.clone();
+        }
+        let new = ClientSubscriptions::default();
+        let gone = all.insert(principal, session.clone(), new.clone());
+        drop(all);
+        drop(gone);
+        new
     }
 }
 

@@ -1,30 +1,29 @@
 //! The stdio endpoint: one message a line, one client. Its client also serves other transports on which a client has one stream.
 
 use crate::http::identify::RequestOrigin;
-use crate::http::{BatchAnswers, fits_in_batch};
 use lines::LineDecoder;
 mod lines;
 mod process;
 
 pub use process::serve_process_stdio;
 
-use crate::answer::{answer, cancel_reason, cancelled_request, in_use, refusal_status, stopping};
+use crate::answer::{answer, refusal_status, stopping};
+use crate::batch::BatchAnswers;
 use crate::era::{ClientInfo, legacy, modern};
 use crate::exchange::Exchange;
 use crate::identity::caller::Caller;
 use crate::operate::held_bytes::HeldMessage;
 use crate::rpc::outlet::Outlet;
-use crate::rpc::payload::{BatchEntry, ClientPayload, batch_message, read_payload, takes_batches};
+use crate::rpc::payload::{BatchEntry, ClientPayload, read_payload, takes_batches};
 use crate::rpc::trace::RequestTrace;
 use crate::rpc::{
     ClientMessage, RpcError, RpcId, RpcRequest, UnreadableMessage, error_message, notification_message,
 };
 use crate::session::client_changes::{WantedLists, WantedTasks};
-use crate::session::in_flight::RequestsInFlight;
-use crate::session::sse_clients::BoxedPermit;
 use crate::state::Gateway;
 use futures_util::StreamExt;
 use serde_json::Value;
+use std::any::Any;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
@@ -35,7 +34,7 @@ use tokio_util::codec::FramedRead;
 use tokio_util::sync::CancellationToken;
 use toolhub_protocol::Era;
 use toolhub_types::aside::heavy;
-use toolhub_types::tool::{AskCaller, AskFunction, CancelReason};
+use toolhub_types::tool::{AskCaller, AskFunction};
 
 /// How many answers may wait for a slow client.
 const MOST_WAITING: usize = 256;
@@ -43,6 +42,9 @@ const MOST_WAITING: usize = 256;
 const LINE_BUFFER: usize = 64 * 1024;
 const GRACE: Duration = Duration::from_millis(500);
 static NEXT_PIPE: AtomicU64 = AtomicU64::new(0);
+
+/// What a request holds while it is worked on.
+pub type BoxedPermit = Box<dyn Any + Send>;
 
 /// What comes from a client that has one stream.
 pub enum ClientInput {
@@ -118,12 +120,11 @@ pub async fn serve_client(
         takes_notifications: false,
         can_be_asked: CancellationToken::new(),
         output,
-        in_flight: RequestsInFlight::default(),
         running: JoinSet::new(),
         gateway,
     };
     let (gateway, mut view) = (client.gateway.clone(), client.origin.view.clone());
-    let subscribed = gateway.sessions.subscriptions.of(&client.origin.principal.id, &client.pipe);
+    let subscribed = gateway.sessions.subscriptions_of(&client.origin.principal.id, &client.pipe);
     let mut changes = gateway
         .changes(&view, &client.origin.principal, WantedLists::ALL, subscribed)
         .with_tasks(&gateway.kept, WantedTasks::of_session(Some(&client.pipe)));
@@ -191,7 +192,6 @@ struct StdioClient {
     /// Fires when that is so.
     can_be_asked: CancellationToken,
     output: mpsc::Sender<HeldMessage>,
-    in_flight: RequestsInFlight,
     running: JoinSet<()>,
 }
 
@@ -232,25 +232,17 @@ impl StdioClient {
 
     /// Takes a message that gets no answer.
     fn notice(&mut self, message: ClientMessage) {
-        match message {
-            ClientMessage::Request(_) => {}
-            ClientMessage::Notification { method, params } => {
-                if method == "notifications/initialized" {
-                    self.has_answer();
-                }
-                if method == "notifications/roots/list_changed" && self.is_alone {
-                    let gateway = self.gateway.clone();
-                    self.running.spawn(async move { gateway.upstreams.roots_changed().await });
-                }
-                if method == "notifications/cancelled"
-                    && let Some(key) = cancelled_request(&params)
-                {
-                    self.in_flight.cancel(&key, cancel_reason(&params));
-                }
+        match &message {
+            ClientMessage::Notification { method, .. } if method == "notifications/initialized" => {
+                self.has_answer()
             }
-            ClientMessage::Response { id, outcome } => {
-                self.gateway.kept.questions.answer(&self.client_key(), &id, outcome);
+            ClientMessage::Notification { method, .. }
+                if method == "notifications/roots/list_changed" && self.is_alone =>
+            {
+                let gateway = self.gateway.clone();
+                self.running.spawn(async move { gateway.upstreams.roots_changed().await });
             }
+            _ => self.gateway.notice(&self.unknown(), message),
         }
     }
 
@@ -268,25 +260,14 @@ impl StdioClient {
 
     /// Runs the requests of a batch beside each other, and answers them together.
     fn start_batch(&mut self, entries: Vec<BatchEntry>, place: Option<BoxedPermit>) {
-        let mut answers = BatchAnswers::new(&self.gateway, &self.origin.principal);
-        for entry in entries {
-            match entry {
-                Ok(ClientMessage::Request(request)) => {
-                    let id = request.id.clone();
-                    match fits_in_batch(&request).and_then(|()| self.prepared(request)) {
-                        Ok(answer) => answers.run(id, answer),
-                        Err(error) => answers.refuse(Some(&id), &error),
-                    }
-                }
-                Ok(message) => self.notice(message),
-                Err(refused) => answers.refuse(refused.id.as_ref(), &refused.error),
-            }
-        }
+        let (gateway, principal) = (self.gateway.clone(), self.origin.principal.clone());
+        let client = (&*gateway, &*principal);
+        let mut answers = BatchAnswers::of(entries, client, self, Self::prepared, Self::notice);
         let output = self.output.clone();
         self.running.spawn(async move {
-            let answers = answers.all().await;
+            answers.completed().await;
             if !answers.is_empty() {
-                let _ = output.send(batch_message(answers)).await;
+                let _ = output.send(answers.message()).await;
             }
             drop(place);
         });
@@ -301,13 +282,10 @@ impl StdioClient {
         let running = self.gateway.enter(&request).ok_or_else(stopping)?;
         // A long-lived stream does not keep the gateway from stopping.
         let running = (request.method != "subscriptions/listen").then_some(running);
-        let (cancel, cancel_reason) =
-            (self.gateway.operation.cancel_running.child_token(), CancelReason::default());
-        let entry = self.in_flight.enter(request.id.key(), cancel.clone(), cancel_reason.clone());
-        let entry = entry.ok_or_else(|| in_use(&request.id))?;
-        let outlet = Outlet::of(self.output.clone());
-        let (gateway, caller, trace) = (self.gateway.clone(), Arc::new(caller), RequestTrace::default());
-        let exchange = Arc::new(Exchange { gateway, caller, outlet, cancel, cancel_reason, trace });
+        let cancel = self.gateway.operation.cancel_running.child_token();
+        let (client, outlet) = ((&self.gateway, Arc::new(caller)), Outlet::of(self.output.clone()));
+        let (exchange, entry) =
+            Exchange::begin(client, &request.id, outlet, cancel, RequestTrace::default())?;
         Ok(async move {
             let answered = answer(request, &exchange).await;
             drop((entry, running));
@@ -323,8 +301,9 @@ impl StdioClient {
         self.can_be_asked.cancel();
     }
 
-    fn client_key(&self) -> Arc<str> {
-        self.of(Era::Legacy, ClientInfo::unknown(legacy::WITHOUT_HEADER)).client_key()
+    /// A client that has not said what it is.
+    fn unknown(&self) -> Caller {
+        self.of(Era::Legacy, ClientInfo::unknown(legacy::WITHOUT_HEADER))
     }
 
     /// Servers may ask the only client of the gateway for its roots at any time, not only during a call.
@@ -332,7 +311,7 @@ impl StdioClient {
         if !self.is_alone || !capabilities["roots"].is_object() {
             return;
         }
-        let (questions, asker) = (self.gateway.kept.questions.clone(), self.client_key());
+        let (questions, asker) = (self.gateway.kept.questions.clone(), self.unknown().client_key());
         let (outlet, can_be_asked) = (Outlet::of(self.output.clone()), self.can_be_asked.clone());
         let ask: AskFunction = Arc::new({
             let asker = asker.clone();
@@ -372,9 +351,7 @@ impl StdioClient {
         }
         match &self.initialized {
             Some(client) => Ok(self.of(Era::Legacy, client.clone())),
-            None if request.method == "ping" => {
-                Ok(self.of(Era::Legacy, ClientInfo::unknown(legacy::WITHOUT_HEADER)))
-            }
+            None if request.method == "ping" => Ok(self.unknown()),
             None => Err(RpcError::invalid_request(
                 "Invalid Request: send 'initialize' first, or name the protocol version in '_meta'",
             )),
@@ -384,7 +361,7 @@ impl StdioClient {
     async fn close(mut self) {
         let all_done = async { while self.running.join_next().await.is_some() {} };
         if tokio::time::timeout(GRACE, all_done).await.is_err() {
-            self.in_flight.cancel_all();
+            self.gateway.sessions.in_flight.cancel_session(&self.pipe);
             while self.running.join_next().await.is_some() {}
         }
         if self.is_alone {

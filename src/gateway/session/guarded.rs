@@ -1,0 +1,65 @@
+//! What a replica knows of something that lives as long as a guard: requests that run, clients that are connected, questions that
+//! wait for an answer.
+
+use std::collections::HashMap;
+use std::collections::hash_map::Entry;
+use std::hash::Hash;
+use toolhub_types::sync::{Arc, Mutex};
+
+pub struct GuardedTable<K: Eq + Hash, V>(Arc<Mutex<HashMap<K, V>>>);
+
+impl<K: Eq + Hash, V> Clone for GuardedTable<K, V> {
+    fn clone(&self) -> Self {
+        GuardedTable(self.0.clone())
+    }
+}
+
+impl<K: Eq + Hash, V> Default for GuardedTable<K, V> {
+    fn default() -> Self {
+        GuardedTable(Arc::default())
+    }
+}
+
+impl<K: Eq + Hash + Clone, V> GuardedTable<K, V> {
+    /// `None` if there is an entry with this key.
+    pub fn enter(&self, key: K, value: V) -> Option<TableEntry<K, V>> {
+        match self.0.lock().entry(key.clone()) {
+            Entry::Occupied(_) => return None,
+            Entry::Vacant(place) => _ = place.insert(value),
+        }
+        Some(TableEntry { all: self.clone(), key })
+    }
+
+    /// What `read` finds in an entry; `None` if there is no such entry.
+    pub fn find<R>(&self, key: &K, read: impl FnOnce(&V) -> Option<R>) -> Option<R> {
+        self.0.lock().get(key).and_then(read)
+    }
+
+    /// Takes an entry out before its guard goes.
+    pub fn take(&self, key: &K, may: impl FnOnce(&V) -> bool) -> Option<V> {
+        let mut all = self.0.lock();
+        if all.get(key).is_some_and(may) { all.remove(key) } else { None }
+    }
+
+    pub fn each(&self, mut look: impl FnMut(&K, &V)) {
+        self.0.lock().iter().for_each(|(key, value)| look(key, value));
+    }
+
+    #[cfg(test)]
+    pub fn len(&self) -> usize {
+        self.0.lock().len()
+    }
+}
+
+/// Dropping it removes the entry.
+pub struct TableEntry<K: Eq + Hash, V> {
+    all: GuardedTable<K, V>,
+    pub key: K,
+}
+
+impl<K: Eq + Hash, V> Drop for TableEntry<K, V> {
+    fn drop(&mut self) {
+        let removed = self.all.0.lock().remove(&self.key);
+        drop(removed);
+    }
+}
