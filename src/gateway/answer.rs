@@ -1,12 +1,9 @@
 //! The answer to one request, whichever way it came.
 
-use crate::exchange::Exchange;
 use crate::methods::dispatch;
-use crate::operate::OperationLabels;
-use crate::operate::held_bytes::{HeldMessage, NoRoom};
-use crate::rpc::span;
-use crate::rpc::{RpcError, RpcId, RpcRequest, TRY_LATER, error_message, result_message};
-use crate::state::Gateway;
+use crate::operate::{HeldMessage, NoRoom, OperationLabels};
+use crate::rpc::{RpcError, RpcId, RpcRequest, TRY_LATER, error_message, result_message, span};
+use crate::{Exchange, Gateway};
 use http::StatusCode;
 use std::sync::Arc;
 use std::time::Instant;

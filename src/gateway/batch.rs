@@ -1,11 +1,12 @@
 //! Batches: several messages in one. Their requests run beside each other, each in a task of its own.
 
+use crate::Gateway;
 use crate::answer::refusal_status;
 use crate::era::modern;
-use crate::operate::held_bytes::HeldMessage;
-use crate::rpc::payload::{BATCH_VERSION, BatchEntry};
-use crate::rpc::{ClientMessage, INTERNAL_ERROR, RpcError, RpcId, RpcRequest, error_message};
-use crate::state::Gateway;
+use crate::operate::HeldMessage;
+use crate::rpc::{
+    BATCH_VERSION, BatchEntry, ClientMessage, INTERNAL_ERROR, RpcError, RpcId, RpcRequest, error_message,
+};
 use futures_util::future::BoxFuture;
 use futures_util::stream::{FuturesUnordered, StreamExt};
 use toolhub_types::principal::Principal;

@@ -1,11 +1,9 @@
 //! One request on its way to its answer.
 
-use crate::identity::caller::Caller;
-use crate::rpc::outlet::Outlet;
-use crate::rpc::trace::RequestTrace;
-use crate::rpc::{RpcError, RpcId};
-use crate::session::in_flight::RunningRequest;
-use crate::state::Gateway;
+use crate::Gateway;
+use crate::identity::Caller;
+use crate::rpc::{Outlet, RequestTrace, RpcError, RpcId};
+use crate::session::RunningRequest;
 use std::borrow::Cow;
 use std::sync::Arc;
 use tokio_util::sync::CancellationToken;

@@ -46,17 +46,15 @@ mod state;
 mod stdio;
 
 pub use crate::http::{ArrivingRequest, HttpReply, ReplyBody, serve_http};
-pub use identity::authenticator::{
-    AuthenticationOptions, AuthenticationRefusal, Authenticator, PrincipalFunction, RequestCredentials,
-    StaticToken,
+pub use exchange::Exchange;
+pub use identity::{
+    AuthenticationOptions, AuthenticationRefusal, Authenticator, Caller, JwksSource, JwtAlgorithm,
+    JwtOptions, PrincipalFunction, RequestCredentials, StaticToken,
 };
-pub use identity::caller::Caller;
-pub use identity::jwks::{JwksSource, JwtAlgorithm};
-pub use identity::jwt::JwtOptions;
 pub use methods::search_mode;
-pub use operate::limits::{Admission, GatewayLimits, PermitKind, TooMany};
 pub use operate::{
-    AuditEvent, AuditLog, AuditRecord, Drain, DrainReport, Metrics, MetricsGauges, OperationLabels,
+    Admission, AuditEvent, AuditLog, AuditRecord, Drain, DrainReport, GatewayLimits, Metrics, MetricsGauges,
+    OperationLabels, PermitKind, TooMany,
 };
 pub use options::GatewayOptions;
 pub use session::{KEY_GRACE, SESSION_LIFETIME, SHORTEST_SECRET, SessionClaims, SessionKeys, SessionRefusal};

@@ -1,9 +1,7 @@
 //! The options of a gateway.
 
-use crate::identity::authenticator::Authenticator;
-use crate::identity::caller::Caller;
-use crate::operate::AuditLog;
-use crate::operate::limits::GatewayLimits;
+use crate::identity::{Authenticator, Caller};
+use crate::operate::{AuditLog, GatewayLimits};
 use crate::session::{SESSION_LIFETIME, SessionKeys};
 use std::sync::Arc;
 use std::time::Duration;

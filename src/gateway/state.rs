@@ -1,14 +1,11 @@
 //! What all requests share.
 
-use crate::identity::Identity;
-use crate::identity::caller::Caller;
+use crate::GatewayOptions;
+use crate::identity::{Caller, Identity};
 use crate::kept::KeptCalls;
 use crate::operate::{DrainPermit, DrainReport, MetricsGauges, Operation};
-use crate::options::GatewayOptions;
 use crate::rpc::{ClientMessage, RpcRequest};
-use crate::session::client_changes::{ClientChanges, WantedLists};
-use crate::session::subscribers::ClientSubscriptions;
-use crate::session::{Sessions, no_random};
+use crate::session::{ClientChanges, ClientSubscriptions, Sessions, WantedLists, no_random};
 use http::StatusCode;
 use serde_json::{Value, json};
 use std::sync::Arc;

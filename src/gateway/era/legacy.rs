@@ -1,9 +1,8 @@
 //! The older protocol: `initialize`, then a session.
 
 use super::ClientInfo;
-use crate::rpc::RpcError;
-use crate::rpc::params::{RpcParams, must_be};
-use crate::state::Gateway;
+use crate::Gateway;
+use crate::rpc::{RpcError, RpcParams, must_be};
 use serde_json::{Value, json};
 use toolhub_protocol::LEGACY;
 

@@ -3,7 +3,7 @@
 pub mod legacy;
 pub mod modern;
 
-use crate::state::Gateway;
+use crate::Gateway;
 use serde::Deserialize;
 use serde::de::IgnoredAny;
 use serde_json::value::RawValue;

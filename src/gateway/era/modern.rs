@@ -1,8 +1,8 @@
 //! The protocol of 2026-07-28: every request carries the version and the capabilities of its client.
 
 use super::{ClientInfo, ResultKind, modern_result};
+use crate::Gateway;
 use crate::rpc::RpcError;
-use crate::state::Gateway;
 use serde_json::{Map, Value, json};
 use toolhub_protocol::{
     CAPABILITIES_KEY, CLIENT_KEY, MODERN, TASKS_EXTENSION, UNSUPPORTED_VERSION, VERSION_KEY,

@@ -1,6 +1,6 @@
 //! What a client takes as an answer.
 
-use crate::http::reply::{EVENTS, HttpReply, JSON};
+use crate::http::{EVENTS, HttpReply, JSON};
 use http::header::AsHeaderName;
 use http::{HeaderMap, StatusCode, header};
 

@@ -7,18 +7,13 @@
 //! While the gateway drains, new requests get 503. Answers to the questions of running calls, cancellations, and requests about
 //! tasks are taken: its body shows which one a message is.
 
+use crate::Gateway;
 use crate::answer::stopping;
-use crate::http::identify::RequestOrigin;
-use crate::http::inspect::{self, InspectRoute};
-use crate::http::origin;
-use crate::http::reply::HttpReply;
-use crate::http::{cors, resource_metadata};
-use crate::identity::authenticator::{AuthenticationRefusal, Authenticator};
-use crate::operate::DrainPermit;
-use crate::operate::held_bytes::HeldBytes;
-use crate::operate::limits::{AdmissionPermit, PermitKind, TooMany};
+use crate::http::inspect;
+use crate::http::{HttpReply, InspectRoute, RequestOrigin, cors, origin, resource_metadata};
+use crate::identity::{AuthenticationRefusal, Authenticator};
+use crate::operate::{AdmissionPermit, DrainPermit, HeldBytes, PermitKind, TooMany};
 use crate::rpc::{RpcError, RpcRequest};
-use crate::state::Gateway;
 use http::request::Parts;
 use http::{HeaderValue, Method, StatusCode, header};
 use std::sync::Arc;

@@ -1,11 +1,7 @@
 //! A request whose body somebody else reads, part by part: the servers of ASGI applications do.
 
-use crate::http::admit::{Admitted, admit};
-use crate::http::body::ArrivingBody;
-use crate::http::cors;
-use crate::http::reply::HttpReply;
-use crate::http::serve::{refuse, serve};
-use crate::state::Gateway;
+use crate::Gateway;
+use crate::http::{Admitted, ArrivingBody, HttpReply, admit, cors, refuse, serve};
 use http::request::Parts;
 use std::sync::Arc;
 use std::time::Duration;

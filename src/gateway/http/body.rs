@@ -1,8 +1,8 @@
 //! The body of a request while it arrives: how long, how much, how fast.
 
-use crate::http::reply::HttpReply;
-use crate::operate::held_bytes::{HeldBytes, SMALL};
-use crate::state::Gateway;
+use crate::Gateway;
+use crate::http::HttpReply;
+use crate::operate::{HeldBytes, SMALL};
 use bytes::{Bytes, BytesMut};
 use http::StatusCode;
 use http_body_util::BodyExt;

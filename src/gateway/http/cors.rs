@@ -2,10 +2,8 @@
 //!
 //! Nothing is sent by a browser on its own: there are no cookies, and a page adds its token to each request.
 
-use crate::http::inspect;
-use crate::http::origin;
-use crate::http::reply::HttpReply;
-use crate::state::Gateway;
+use crate::Gateway;
+use crate::http::{HttpReply, inspect, origin};
 use http::header::{self, HeaderName};
 use http::request::Parts;
 use http::{HeaderValue, Method, StatusCode};

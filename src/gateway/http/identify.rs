@@ -1,11 +1,10 @@
 //! Who makes an HTTP request, and in which era: from its headers and what it says of itself.
 
+use crate::Gateway;
 use crate::era::{ClientInfo, legacy, modern};
-use crate::http::modern_headers;
-use crate::http::reply::HttpReply;
-use crate::identity::caller::Caller;
+use crate::http::{HttpReply, modern_headers};
+use crate::identity::Caller;
 use crate::rpc::{RpcError, RpcId, RpcRequest, error_message};
-use crate::state::Gateway;
 use http::{HeaderMap, HeaderName, StatusCode};
 use std::sync::Arc;
 use std::time::SystemTime;

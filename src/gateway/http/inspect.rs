@@ -1,11 +1,11 @@
 //! The inspector of a served hub: `/inspect`, and below it what only its operator may see. Calls of its page go to the MCP
 //! endpoint, as those of any client.
 
-use crate::http::origin::is_from_this_machine;
-use crate::http::reply::{HttpReply, ReplyBody};
+use crate::Gateway;
+use crate::http::{HttpReply, ReplyBody, is_from_this_machine};
 use crate::operate::{AuditEvent, AuditRecord, OK};
 use crate::rpc::RpcError;
-use crate::state::{Gateway, INSPECTOR};
+use crate::state::INSPECTOR;
 use bytes::Bytes;
 use http::request::Parts;
 use http::{HeaderName, HeaderValue, Method, StatusCode, header};

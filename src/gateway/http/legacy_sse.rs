@@ -1,19 +1,16 @@
 //! HTTP+SSE, the transport of 2024-11-05, for old clients: a GET opens the one stream for all messages to the client, and names
 //! the address to which the client posts its own.
 
-use crate::http::accept::{expect_events, expect_json};
-use crate::http::admit::{Admitted, RequestPermit, too_many};
-use crate::http::identify::{RequestOrigin, bad_request};
-use crate::http::reply::HttpReply;
-use crate::http::sse_stream::{comment, event};
-use crate::identity::revoked::revoked;
-use crate::kept::questions::random_id;
-use crate::operate::held_bytes::HeldMessage;
-use crate::operate::limits::{SHORT_PAUSE, TooMany};
-use crate::rpc::payload::{ClientPayload, read_payload};
-use crate::rpc::{INTERNAL_ERROR, RpcError};
-use crate::session::guarded::TableEntry;
-use crate::state::Gateway;
+use crate::Gateway;
+use crate::http::{
+    Admitted, HttpReply, RequestOrigin, RequestPermit, bad_request, comment, event, expect_events,
+    expect_json, too_many,
+};
+use crate::identity::revoked;
+use crate::kept::random_id;
+use crate::operate::{HeldMessage, SHORT_PAUSE, TooMany};
+use crate::rpc::{ClientPayload, INTERNAL_ERROR, RpcError, read_payload};
+use crate::session::TableEntry;
 use crate::stdio::{BoxedPermit, ClientInput, ClientMessages, serve_client};
 use bytes::Bytes;
 use futures_util::stream::{Stream, unfold};

@@ -1,15 +1,10 @@
 //! The HTTP endpoint on sockets.
 
-use crate::http::admit::admit;
-use crate::http::body;
-use crate::http::client_socket::ClientSocket;
-use crate::http::cors;
-use crate::http::reply::{HttpReply, ReplyBody};
-use crate::http::serve::{refuse, serve};
-use crate::http::stream_timeout::{StreamExecutor, TimedBody};
-use crate::operate::Drain;
-use crate::operate::connections::ConnectionPermit;
-use crate::state::Gateway;
+use crate::Gateway;
+use crate::http::{
+    ClientSocket, HttpReply, ReplyBody, StreamExecutor, TimedBody, admit, body, cors, refuse, serve,
+};
+use crate::operate::{ConnectionPermit, Drain};
 use bytes::Bytes;
 use futures_util::StreamExt;
 use http::request::Parts;

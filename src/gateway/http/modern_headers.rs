@@ -1,11 +1,11 @@
 //! The headers in which a modern request repeats what its body says, so that proxies can route it without reading the
 //! body. Headers that contradict the body are refused: a proxy and the gateway would see different requests.
 
-use crate::http::accept::once;
+use crate::Gateway;
+use crate::http::once;
 use crate::rpc::{RpcError, RpcRequest};
-use crate::state::Gateway;
-use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
+use base64::prelude::*;
 use http::HeaderMap;
 use serde_json::{Map, Value};
 use toolhub_engine::served::View;

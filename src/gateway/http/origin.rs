@@ -1,7 +1,7 @@
 //! Which requests may come from a browser: a page of another site must not reach the gateway, not even through a name
 //! that it lets point at this machine (DNS rebinding).
 
-use crate::http::accept::once;
+use crate::http::once;
 use http::request::Parts;
 use http::{HeaderValue, header};
 use std::net::IpAddr;

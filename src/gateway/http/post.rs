@@ -3,20 +3,17 @@
 use crate::answer::{AnsweredRequest, answer};
 use crate::batch::BatchAnswers;
 use crate::era::modern;
-use crate::exchange::Exchange;
-use crate::http::accept::{Accepted, expect_json, not_acceptable};
-use crate::http::admit::{Admitted, RequestPermit, too_many};
-use crate::http::identify::{SESSION_HEADER, bad_request, is_modern_header, version_header};
-use crate::http::reply::HttpReply;
-use crate::http::running_answer::RunningAnswer;
-use crate::http::sse_stream::{AnswerStream, event};
-use crate::identity::caller::Caller;
-use crate::rpc::outlet::Outlet;
-use crate::rpc::payload::{ClientPayload, read_payload, takes_batches};
-use crate::rpc::trace::RequestTrace;
-use crate::rpc::{ClientMessage, INVALID_PARAMS, INVALID_REQUEST, METHOD_NOT_FOUND, RpcRequest};
+use crate::http::{
+    Accepted, Admitted, AnswerStream, HttpReply, RequestPermit, RunningAnswer, SESSION_HEADER, bad_request,
+    event, expect_json, is_modern_header, not_acceptable, too_many, version_header,
+};
+use crate::identity::Caller;
+use crate::rpc::{
+    ClientMessage, ClientPayload, INVALID_PARAMS, INVALID_REQUEST, METHOD_NOT_FOUND, Outlet, RequestTrace,
+    RpcRequest, read_payload, takes_batches,
+};
 use crate::session::SessionClaims;
-use crate::state::Gateway;
+use crate::{Exchange, Gateway};
 use bytes::Bytes;
 use futures_util::StreamExt;
 use http::request::Parts;

@@ -1,7 +1,7 @@
 //! The reply to an HTTP request.
 
 use crate::answer::AnsweredRequest;
-use crate::operate::held_bytes::{HeldMessage, NoRoom};
+use crate::operate::{HeldMessage, NoRoom};
 use crate::rpc::{RpcError, TRY_LATER, error_message};
 use bytes::Bytes;
 use futures_util::stream::Stream;

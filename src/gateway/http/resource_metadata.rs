@@ -1,8 +1,7 @@
 //! The metadata of the gateway as a protected resource (RFC 9728): where clients get tokens for it.
 
-use crate::http::origin::host_of;
-use crate::http::reply::HttpReply;
-use crate::identity::authenticator::Authenticator;
+use crate::http::{HttpReply, host_of};
+use crate::identity::Authenticator;
 use http::request::Parts;
 use http::{HeaderValue, StatusCode, Uri, header};
 use serde_json::json;

@@ -1,20 +1,13 @@
 //! The streamable HTTP endpoint, as a function from a request to a reply. hyper and ASGI use the same one.
 
-use crate::http::accept::expect_events;
-use crate::http::admit::{Admitted, RequestPermit};
-use crate::http::identify::is_modern_header;
-use crate::http::inspect;
-use crate::http::legacy_sse;
-use crate::http::post::post;
-use crate::http::reply::HttpReply;
-use crate::http::sse_stream::event;
-use crate::identity::caller::Caller;
-use crate::identity::revoked::revoked;
-use crate::operate::held_bytes::HeldBytes;
+use crate::Gateway;
+use crate::http::{
+    Admitted, HttpReply, RequestPermit, event, expect_events, inspect, is_modern_header, legacy_sse, post,
+};
+use crate::identity::{Caller, revoked};
+use crate::operate::HeldBytes;
 use crate::rpc::notification_message;
-use crate::session::client_changes::{WantedLists, WantedTasks};
-use crate::session::streams::SessionStream;
-use crate::state::Gateway;
+use crate::session::{SessionStream, WantedLists, WantedTasks};
 use bytes::Bytes;
 use futures_util::stream::{Stream, unfold};
 use http::Method;

@@ -1,6 +1,6 @@
 //! An answer as server-sent events: messages for the client as they come, then the answer itself.
 
-use crate::operate::held_bytes::HeldMessage;
+use crate::operate::HeldMessage;
 use bytes::Bytes;
 use futures_util::stream::{Stream, StreamExt, unfold};
 use std::collections::VecDeque;

@@ -15,11 +15,10 @@ use hyper::body::{Body, Frame, SizeHint};
 use hyper::rt::Executor;
 use std::convert::Infallible;
 use std::pin::Pin;
-use std::sync::Arc;
 use std::task::{Context, Poll, ready};
 use std::time::Duration;
 use tokio::time::{Instant, Sleep};
-use toolhub_types::sync::Mutex;
+use toolhub_types::sync::{Arc, Mutex};
 
 /// The longest part of an answer, in bytes.
 const PART: usize = 16 * 1024;

@@ -2,10 +2,9 @@
 //!
 //! Credentials are read from the header `Authorization: Bearer` only. A token in the URL is never read: URLs end up in logs.
 
-use crate::identity::jwt::{JwtOptions, JwtRefusal, JwtVerifier, expiry};
+use super::jwt::{JwtOptions, JwtRefusal, JwtVerifier, expiry};
 use crate::session::random;
-use base64::Engine;
-use base64::prelude::BASE64_URL_SAFE_NO_PAD;
+use base64::prelude::*;
 use http::HeaderMap;
 use http::header::AUTHORIZATION;
 use ring::hmac;

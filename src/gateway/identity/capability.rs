@@ -1,6 +1,6 @@
 //! What a client can be asked.
 
-use crate::identity::caller::Caller;
+use crate::identity::Caller;
 use crate::rpc::{METHOD_NOT_FOUND, RpcError};
 use serde_json::{Value, json};
 use std::sync::{Arc, OnceLock};

@@ -8,8 +8,8 @@
 
 use crate::inspector::{ServedPage, served_page};
 use crate::session::random;
-use base64::Engine;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
+use base64::prelude::*;
 use http::HeaderMap;
 use ring::digest::{SHA256, digest};
 use std::net::IpAddr;

@@ -3,9 +3,8 @@
 //! An address in a token (`jku`, `x5u`) is never followed. A key is only used for the algorithms of its own type, so a public
 //! RSA key can never serve as the secret of an HMAC.
 
-use crate::identity::authenticator::invalid;
-use base64::Engine;
-use base64::prelude::BASE64_URL_SAFE_NO_PAD;
+use crate::identity::invalid;
+use base64::prelude::*;
 use ring::signature::{self, RsaParameters, RsaPublicKeyComponents, UnparsedPublicKey};
 use serde_json::Value;
 use std::path::PathBuf;

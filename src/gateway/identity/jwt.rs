@@ -4,10 +4,9 @@
 //! gateway as its audience, a subject, and a time in which it holds. Everything else is refused; `alg: none` and HMAC are not
 //! even read.
 
-use crate::identity::authenticator::invalid;
-use crate::identity::jwks::{Jwks, JwksSource, JwtAlgorithm};
-use base64::Engine;
-use base64::prelude::BASE64_URL_SAFE_NO_PAD;
+use super::invalid;
+use super::jwks::{Jwks, JwksSource, JwtAlgorithm};
+use base64::prelude::*;
 use ring::digest::{SHA256, digest};
 use serde_json::{Map, Value};
 use std::collections::HashMap;

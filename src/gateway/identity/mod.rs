@@ -1,17 +1,28 @@
 //! Who calls the gateway, and what they see.
 
-pub mod authenticator;
-pub mod caller;
-pub mod capability;
-pub mod inspector_access;
-pub mod jwks;
-pub mod jwt;
-pub mod revoked;
-pub mod view_indexes;
+mod authenticator;
+mod caller;
+mod capability;
+mod inspector_access;
+mod jwks;
+mod jwt;
+mod revoked;
+mod view_indexes;
 
-use crate::options::GatewayOptions;
+pub use authenticator::{
+    AuthenticationOptions, AuthenticationRefusal, Authenticator, PrincipalFunction, RequestCredentials,
+    StaticToken,
+};
+pub use caller::Caller;
+pub use capability::{MissingCapability, audience, can_be_asked, needs_tasks, takes_tasks};
+pub use jwks::{JwksSource, JwtAlgorithm};
+pub use jwt::JwtOptions;
+pub use revoked::revoked;
+pub use view_indexes::ViewIndexes;
+
+use crate::GatewayOptions;
 use arc_swap::ArcSwap;
-use authenticator::{Authenticator, invalid};
+pub(crate) use authenticator::invalid;
 use inspector_access::InspectorAccess;
 use std::sync::Arc;
 use tokio::sync::watch;
@@ -19,7 +30,6 @@ use toolhub_engine::served::{View, Views};
 use toolhub_text::message;
 use toolhub_types::error::{HubError, clip};
 use toolhub_types::principal::Principal;
-use view_indexes::ViewIndexes;
 
 /// Who may call, and what they see.
 pub struct Identity {

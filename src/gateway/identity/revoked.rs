@@ -3,7 +3,7 @@
 //! Both are looked at when the configuration was reloaded, and a signed token when its time is over. A stream that is idle
 //! wakes up for nothing else.
 
-use crate::state::Gateway;
+use crate::Gateway;
 use std::time::{Duration, SystemTime};
 use toolhub_engine::served::View;
 use toolhub_types::principal::Principal;

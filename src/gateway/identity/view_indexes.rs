@@ -1,10 +1,9 @@
 //! The search indexes of views that show some of the tools only. The results of such a view must not depend on tools that it
 //! hides, so the index of the hub, with the words of all tools, is not for it.
 
-use std::sync::Arc;
 use toolhub_context::search::Search;
 use toolhub_engine::served::View;
-use toolhub_types::sync::Mutex;
+use toolhub_types::sync::{Arc, Mutex};
 
 /// Views whose index is kept. Another one is built again when it is searched: some ten milliseconds for 1,000 tools.
 const MOST_INDEXES: usize = 32;

@@ -12,11 +12,10 @@ use super::events::{RUNNING, RunFile, SpanEvent};
 use super::timeline::Timeline;
 use serde::Serialize;
 use std::collections::VecDeque;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Instant, SystemTime, UNIX_EPOCH};
 use toolhub_types::error::clip;
-use toolhub_types::sync::Mutex;
+use toolhub_types::sync::{Arc, Mutex};
 use toolhub_types::tool::AttemptWatch;
 
 /// Older ones are forgotten.

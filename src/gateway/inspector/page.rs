@@ -3,8 +3,8 @@
 use super::compare::SpanPair;
 use super::events::RunFile;
 use super::timeline::Timeline;
-use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
+use base64::prelude::*;
 use serde::Serialize;
 use serde_json::json;
 use std::collections::BTreeMap;

@@ -1,23 +1,20 @@
 //! One call that may outlive its request: what it asks, what it came to, and how each era writes it as a task.
 
-use crate::exchange::Exchange;
-use crate::identity::caller::Caller;
-use crate::identity::capability::MissingCapability;
+use crate::Exchange;
+use crate::identity::{Caller, MissingCapability};
 use crate::operate::timestamp;
-use crate::rpc::outlet::Outlet;
-use crate::rpc::{INTERNAL_ERROR, RpcError};
+use crate::rpc::{INTERNAL_ERROR, Outlet, RpcError};
 use futures_util::FutureExt;
 use parking_lot::MutexGuard;
 use serde_json::{Map, Value, json};
 use std::collections::VecDeque;
 use std::panic::AssertUnwindSafe;
-use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 use tokio::sync::{broadcast, oneshot, watch};
 use tokio_util::sync::{CancellationToken, DropGuard};
 use toolhub_protocol::Era;
 use toolhub_types::aside::heavy;
-use toolhub_types::sync::Mutex;
+use toolhub_types::sync::{Arc, Mutex};
 use toolhub_types::tool::{AskRound, OnTask, QuestionAnswer, RoundQuestion, ServerRound};
 
 /// A call that takes longer becomes a task, if its client takes tasks.

@@ -5,9 +5,11 @@
 //! limited size, of each caller and of all. When there are too many, those that ended first are dropped.
 
 mod call;
-pub mod questions;
-pub mod request_state;
+mod questions;
+mod request_state;
 mod table;
 
 pub use call::{CallEnd, CallStep, FinishedCall, KeptCall, TaskQuestion, TaskSignal};
+pub use questions::{by_request, caller_key, random_id};
+pub use request_state::{RequestState, RequestSubject};
 pub use table::KeptCalls;

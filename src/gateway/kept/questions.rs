@@ -1,13 +1,10 @@
 //! Questions to legacy clients: a request of the server on the stream of a call, answered by a message of its own.
 
-use crate::exchange::Exchange;
-use crate::identity::caller::Caller;
-use crate::rpc::outlet::Outlet;
-use crate::rpc::{INTERNAL_ERROR, RpcId};
-use crate::session::guarded::GuardedTable;
-use crate::session::random;
-use base64::Engine;
-use base64::prelude::BASE64_URL_SAFE_NO_PAD;
+use crate::Exchange;
+use crate::identity::Caller;
+use crate::rpc::{INTERNAL_ERROR, Outlet, RpcId};
+use crate::session::{GuardedTable, random};
+use base64::prelude::*;
 use futures_util::future::join_all;
 use serde_json::value::RawValue;
 use serde_json::{Value, json};

@@ -4,7 +4,7 @@
 //! waits in the memory of one replica. If the questions are those of a server that keeps nothing about the request itself, the
 //! state carries all that the server needs to go on: any replica that shares the keys sends it the answers.
 
-use crate::identity::caller::Caller;
+use crate::identity::Caller;
 use crate::session::{SessionKeys, SessionRefusal, end_of, seconds};
 use serde::{Deserialize, Serialize};
 use std::sync::Arc;

@@ -2,13 +2,12 @@
 
 use super::call::KeptCall;
 use super::questions::{OpenQuestions, random_id};
-use crate::identity::caller::Caller;
-use crate::session::by_principal::PrincipalTable;
-use std::sync::Arc;
+use crate::identity::Caller;
+use crate::session::PrincipalTable;
 use std::time::Duration;
 use tokio::sync::broadcast;
 use tokio_util::sync::{CancellationToken, DropGuard};
-use toolhub_types::sync::Mutex;
+use toolhub_types::sync::{Arc, Mutex};
 
 /// The calls of all clients, and of one principal, that are kept at once.
 const MOST_CALLS: usize = 2_000;

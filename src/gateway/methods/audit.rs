@@ -1,7 +1,7 @@
 //! The lines of one request in the audit log. The last one is written in any case: a request that is dropped was cancelled.
 
-use crate::exchange::Exchange;
-use crate::identity::caller::Caller;
+use crate::Exchange;
+use crate::identity::Caller;
 use crate::operate::{AuditEvent, AuditRecord, BEGUN, OK};
 use serde_json::{Map, Value};
 use std::sync::Arc;

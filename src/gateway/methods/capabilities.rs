@@ -1,6 +1,6 @@
 //! What the gateway says that it can do: tools always, the rest if a server behind the view has it.
 
-use crate::exchange::Exchange;
+use crate::Exchange;
 use crate::methods::search_mode;
 use serde_json::{Value, json};
 use toolhub_types::error::clip;

@@ -1,7 +1,6 @@
 //! A tool as `tools/list` shows it.
 
-use crate::identity::caller::Caller;
-use crate::identity::capability::takes_tasks;
+use crate::identity::{Caller, takes_tasks};
 use serde::ser::{Serialize, SerializeMap, Serializer};
 use serde_json::{Map, Value, json};
 use toolhub_engine::served::ShownTool;

@@ -3,14 +3,13 @@
 
 use super::logging;
 use super::results::cancelled;
-use crate::exchange::Exchange;
-use crate::identity::capability::{MissingCapability, can_be_asked, takes_tasks};
-use crate::kept::questions::{by_request, caller_key};
-use crate::kept::request_state::{RequestState, RequestSubject};
-use crate::kept::{CallStep, FinishedCall, KeptCall, TaskQuestion, TaskSignal};
-use crate::rpc::outlet::Outlet;
-use crate::rpc::params::RpcParams;
-use crate::rpc::{INTERNAL_ERROR, RpcError, TRY_LATER};
+use crate::Exchange;
+use crate::identity::{MissingCapability, can_be_asked, takes_tasks};
+use crate::kept::{
+    CallStep, FinishedCall, KeptCall, RequestState, RequestSubject, TaskQuestion, TaskSignal, by_request,
+    caller_key,
+};
+use crate::rpc::{INTERNAL_ERROR, Outlet, RpcError, RpcParams, TRY_LATER};
 use crate::session::SessionRefusal;
 use serde_json::{Map, Value, json};
 use std::pin::pin;

@@ -1,7 +1,7 @@
 //! One call of a tool for a caller: what the view and the budget allow, through the plan, into the audit log and the metrics.
 
 use super::audit::{AuditedRequest, before_acting};
-use crate::exchange::Exchange;
+use crate::Exchange;
 use crate::operate::{AuditEvent, OperationLabels};
 use std::sync::Arc;
 use std::time::{Duration, Instant};

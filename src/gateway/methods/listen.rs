@@ -1,13 +1,10 @@
 //! `subscriptions/listen`: the answer is a stream of changes, until one side ends it.
 
+use crate::Exchange;
 use crate::era::{ResultKind, modern_result};
-use crate::exchange::Exchange;
-use crate::identity::capability::{needs_tasks, takes_tasks};
-use crate::identity::revoked::revoked;
-use crate::rpc::params::{RpcParams, must_be};
-use crate::rpc::{RpcError, RpcId, notification_message};
-use crate::session::client_changes::{ClientChanges, WantedLists, WantedTasks};
-use crate::session::subscribers::{ClientSubscriptions, MOST_RESOURCES};
+use crate::identity::{needs_tasks, revoked, takes_tasks};
+use crate::rpc::{RpcError, RpcId, RpcParams, must_be, notification_message};
+use crate::session::{ClientChanges, ClientSubscriptions, MOST_RESOURCES, WantedLists, WantedTasks};
 use serde_json::{Map, Value, json};
 use std::sync::Arc;
 

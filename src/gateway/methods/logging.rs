@@ -1,8 +1,7 @@
 //! `logging/setLevel`, and the log messages of calls.
 
-use crate::exchange::Exchange;
-use crate::rpc::RpcError;
-use crate::rpc::params::RpcParams;
+use crate::Exchange;
+use crate::rpc::{RpcError, RpcParams};
 use serde_json::{Map, Value};
 use std::sync::Arc;
 use toolhub_protocol::{Era, LOG_LEVEL_KEY, LogLevel};

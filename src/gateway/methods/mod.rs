@@ -17,8 +17,8 @@ mod subscribe;
 mod tasks;
 mod tools;
 
+use crate::Exchange;
 use crate::era::{ResultKind, legacy, modern, own_result};
-use crate::exchange::Exchange;
 use crate::rpc::{INTERNAL_ERROR, RpcError, RpcRequest};
 use capabilities::{capabilities, instructions};
 use execute::SHORT_PATIENCE;

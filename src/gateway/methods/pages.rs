@@ -1,10 +1,8 @@
 //! Pages of lists. A list has the order of its names, and the cursor of a page is the last name that it shows: a caller learns
 //! nothing from it that is not on the page, any replica continues it, and a name that is gone since still has its place.
 
-use crate::rpc::RpcError;
-use crate::rpc::params::{RpcParams, must_be};
-use base64::Engine;
-use base64::prelude::BASE64_URL_SAFE_NO_PAD;
+use crate::rpc::{RpcError, RpcParams, must_be};
+use base64::prelude::*;
 use serde_json::{Map, Value};
 use std::borrow::Cow;
 

@@ -1,8 +1,8 @@
 //! What a call came to, as a result of `tools/call`.
 
 use super::tools::{unknown_tool, written};
+use crate::Exchange;
 use crate::era::{ResultKind, foreign_result};
-use crate::exchange::Exchange;
 use crate::rpc::RpcError;
 use serde::Deserialize;
 use serde_json::{Map, Value, json};

@@ -4,12 +4,11 @@
 //! the view are listed beside them. In this mode the three names are those of the gateway, also when the hub has a tool of such
 //! a name; `call_tool` reaches that one.
 
-use crate::identity::view_indexes::ViewIndexes;
+use crate::identity::ViewIndexes;
 use serde_json::{Value, json};
 use std::sync::Arc;
 use toolhub_engine::hub::{Hub, SearchQuery};
-use toolhub_engine::served::{AUTO_SEARCH_ABOVE, SearchMode, View};
-use toolhub_engine::served::{Audience, ShownTool};
+use toolhub_engine::served::{AUTO_SEARCH_ABOVE, Audience, SearchMode, ShownTool, View};
 use toolhub_registry::Snapshot;
 
 pub const SEARCH_TOOLS: &str = "search_tools";

@@ -4,17 +4,16 @@
 use super::audit::AuditedRequest;
 use super::execute::{SHORT_PATIENCE, find};
 use super::tools::{described, written};
+use crate::Exchange;
 use crate::era::ResultKind;
-use crate::exchange::Exchange;
-use crate::identity::caller::Caller;
+use crate::identity::Caller;
 use crate::methods::search_mode::{self, GatewayTool};
 use crate::operate::AuditEvent;
 use crate::rpc::RpcError;
 use serde_json::{Map, Value, json};
 use std::sync::Arc;
 use toolhub_engine::hub::SearchQuery;
-use toolhub_engine::served::Audience;
-use toolhub_engine::served::SearchMode;
+use toolhub_engine::served::{Audience, SearchMode};
 use toolhub_types::error::{ErrorKind, clip};
 
 /// What a call in search mode means.

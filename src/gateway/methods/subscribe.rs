@@ -1,9 +1,8 @@
 //! `resources/subscribe` and `resources/unsubscribe` of legacy clients.
 
 use super::offers::subscription_refused;
-use crate::exchange::Exchange;
-use crate::rpc::RpcError;
-use crate::rpc::params::RpcParams;
+use crate::Exchange;
+use crate::rpc::{RpcError, RpcParams};
 
 /// Tells the client of changes of a resource from now on, on its long-lived stream.
 pub async fn subscribe(exchange: &Exchange, params: &RpcParams) -> Result<String, RpcError> {

@@ -6,14 +6,13 @@
 use std::fs::{File, OpenOptions};
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Duration;
 use tokio::runtime::Handle;
 use tokio::sync::{oneshot, watch};
 use toolhub_text::message;
 use toolhub_types::error::{ErrorKind, HubError, clip};
-use toolhub_types::sync::Mutex;
+use toolhub_types::sync::{Arc, Mutex};
 
 /// The lines that wait to be written.
 const MOST_WAITING: usize = 10_000;

@@ -2,8 +2,7 @@
 //!
 //! A limit refuses at once; nothing queues here. What a principal may do does not depend on what others do.
 
-use crate::operate::connections::{ConnectionPermit, Connections, descriptors, room};
-use crate::operate::held_bytes::{HeldBytes, HeldTotal, NoRoom, SMALL};
+use crate::operate::{ConnectionPermit, Connections, HeldBytes, HeldTotal, NoRoom, SMALL, descriptors, room};
 use arc_swap::ArcSwap;
 use std::collections::HashMap;
 use std::time::{Duration, Instant};

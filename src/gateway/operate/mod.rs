@@ -3,21 +3,23 @@
 mod audit;
 mod audit_line;
 mod audit_writer;
-pub mod connections;
+mod connections;
 mod drain;
-pub mod held_bytes;
-pub mod limits;
+mod held_bytes;
+mod limits;
 mod metrics;
 mod refusals;
 
 pub use audit::AuditLog;
 pub use audit_line::{AuditEvent, AuditRecord, BEGUN, OK, timestamp};
+pub use connections::{ConnectionPermit, Connections, descriptors, room};
 pub use drain::{Drain, DrainPermit, DrainReport};
+pub use held_bytes::{HeldBytes, HeldMessage, HeldTotal, NoRoom, SMALL};
+pub use limits::{Admission, AdmissionPermit, GatewayLimits, PermitKind, SHORT_PAUSE, TooMany};
 pub use metrics::{Metrics, MetricsGauges, OperationLabels};
 
+use crate::GatewayOptions;
 use crate::inspector::LiveTimeline;
-use crate::options::GatewayOptions;
-use limits::Admission;
 use std::sync::Arc;
 use tokio_util::sync::CancellationToken;
 

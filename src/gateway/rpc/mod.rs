@@ -4,19 +4,22 @@
 //! disagree about which one counts.
 
 mod error;
-pub mod outlet;
-pub mod params;
-pub mod payload;
+mod outlet;
+mod params;
+mod payload;
 pub mod span;
-pub mod trace;
+mod trace;
 
 pub use error::{
     INTERNAL_ERROR, INVALID_PARAMS, INVALID_REQUEST, METHOD_NOT_FOUND, PARSE_ERROR, RpcError, TRY_LATER,
 };
-use params::RpcParams;
+pub use outlet::Outlet;
+pub use params::{RpcParams, must_be};
+pub use payload::{BATCH_VERSION, BatchEntry, ClientPayload, read_payload, takes_batches};
 use serde_json::Value;
 use serde_json::value::RawValue;
 use toolhub_protocol::{RpcEnvelope, VERSION_KEY};
+pub use trace::RequestTrace;
 
 /// The id of a request: a text or a number, written back as it came.
 #[derive(Clone, Debug)]

@@ -1,6 +1,6 @@
 //! Messages for the client of one request, other than its answer.
 
-use crate::operate::held_bytes::HeldMessage;
+use crate::operate::HeldMessage;
 use crate::rpc::notification_message;
 use serde_json::Value;
 use tokio::sync::mpsc;

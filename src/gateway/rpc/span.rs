@@ -1,8 +1,7 @@
 //! The span of a request of a client, from its arrival to its answer.
 
-use crate::exchange::Exchange;
-use crate::rpc::params::RpcParams;
-use crate::rpc::{RpcError, RpcRequest};
+use crate::Exchange;
+use crate::rpc::{RpcError, RpcParams, RpcRequest};
 use serde_json::Value;
 use toolhub_types::aside::heavy;
 use toolhub_types::telemetry::{

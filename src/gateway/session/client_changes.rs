@@ -1,16 +1,14 @@
 //! The changes that one client hears of: of its lists, and of the resources that it subscribed to.
 
 use crate::kept::{KeptCall, KeptCalls};
-use crate::session::list_changes::ListChanges;
-use crate::session::subscribers::ClientSubscriptions;
+use crate::session::{ClientSubscriptions, ListChanges};
 use serde_json::{Value, json};
 use std::collections::{HashSet, VecDeque};
 use std::sync::Arc;
 use tokio::sync::broadcast::Receiver;
 use tokio::sync::broadcast::error::RecvError;
 use toolhub_engine::hub::Hub;
-use toolhub_engine::served::Upstreams;
-use toolhub_engine::served::View;
+use toolhub_engine::served::{Upstreams, View};
 use toolhub_protocol::Era;
 use toolhub_types::model::{ChangedOffer, OfferChange, OfferKind};
 use toolhub_types::principal::Principal;

@@ -1,7 +1,7 @@
 //! The requests that are running, so that a later message can cancel one.
 
-use crate::rpc::params::RpcParams;
-use crate::session::guarded::{GuardedTable, TableEntry};
+use crate::rpc::RpcParams;
+use crate::session::{GuardedTable, TableEntry};
 use serde_json::Value;
 use std::sync::Arc;
 use tokio_util::sync::CancellationToken;

@@ -5,8 +5,7 @@ use std::time::Duration;
 use tokio::sync::watch;
 use tokio::time::Instant;
 use toolhub_engine::hub::Hub;
-use toolhub_engine::served::Upstreams;
-use toolhub_engine::served::View;
+use toolhub_engine::served::{Upstreams, View};
 
 /// Changes come in groups, such as the tools of a server; clients hear of a group once.
 const SETTLING: Duration = Duration::from_millis(50);

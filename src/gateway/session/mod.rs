@@ -11,18 +11,25 @@
 //!
 //! `DELETE` ends a session on the replica that receives it, which remembers the id until it expires.
 
-pub mod by_principal;
+mod by_principal;
 mod claims;
-pub mod client_changes;
-pub mod guarded;
-pub mod in_flight;
-pub mod list_changes;
-pub mod sealing;
-pub mod streams;
-pub mod subscribers;
+mod client_changes;
+mod guarded;
+mod in_flight;
+mod list_changes;
+mod sealing;
+mod streams;
+mod subscribers;
 mod verified;
 
+pub use by_principal::PrincipalTable;
 pub use claims::SessionClaims;
+pub use client_changes::{ChangeNotice, ClientChanges, WantedLists, WantedTasks};
+pub use guarded::{GuardedTable, TableEntry};
+pub use in_flight::RunningRequest;
+pub use list_changes::ListChanges;
+pub use streams::SessionStream;
+pub use subscribers::{ClientSubscriptions, MOST_RESOURCES};
 pub use verified::OpenSession;
 
 /// The sessions whose log level, and whose subscriptions, are kept at once.
@@ -30,27 +37,22 @@ const MOST_SESSIONS: usize = 10_000;
 /// The sessions that were ended before they expired, at most about 4 MB of them.
 const MOST_ENDED: usize = 50_000;
 
+use crate::GatewayOptions;
 use crate::http::ConnectedClient;
-use crate::identity::authenticator::invalid;
-use crate::options::GatewayOptions;
-use crate::session::by_principal::PrincipalTable;
-use crate::session::guarded::GuardedTable;
-use crate::session::sealing::SealingKey;
-use base64::Engine;
-use base64::prelude::BASE64_URL_SAFE_NO_PAD;
+use crate::identity::invalid;
+use base64::prelude::*;
 use in_flight::RequestsInFlight;
 use parking_lot::RwLock;
 use ring::hmac;
 use ring::rand::{SecureRandom, SystemRandom};
-use std::sync::Arc;
+use sealing::SealingKey;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 use streams::SessionStreams;
-use subscribers::ClientSubscriptions;
 use toolhub_protocol::LogLevel;
 use toolhub_text::message;
 use toolhub_types::error::{ErrorKind, HubError};
-use toolhub_types::sync::Mutex;
+use toolhub_types::sync::{Arc, Mutex};
 use verified::{SessionMark, VerifiedSessions};
 
 /// How long a session lives unless the options say otherwise. A client whose session has expired gets 404 and starts another.

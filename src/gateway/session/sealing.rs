@@ -8,8 +8,7 @@
 //! A place says for whom and for what a text is: the request and the caller of a [state](crate::request_state). The nonce comes of what is encrypted, so the same content has the same text each
 //! time, and no nonce is used for two contents.
 
-use base64::Engine;
-use base64::prelude::BASE64_URL_SAFE_NO_PAD;
+use base64::prelude::*;
 use ring::aead::{AES_128_GCM, Aad, LessSafeKey, NONCE_LEN, Nonce, UnboundKey};
 use ring::hmac;
 

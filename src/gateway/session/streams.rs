@@ -4,17 +4,15 @@
 //! A session may have several streams, and each notification goes to one of them: the newest, because a client opens another one
 //! when it has lost the one before. They share one [`ClientChanges`], so that none is lost when another stream takes over.
 
-use crate::session::OpenSession;
-use crate::session::client_changes::{ChangeNotice, ClientChanges};
+use crate::session::{ChangeNotice, ClientChanges, OpenSession};
 use std::collections::HashMap;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
 use toolhub_engine::hub::Hub;
 use toolhub_engine::served::View;
-use toolhub_types::sync::Mutex;
+use toolhub_types::sync::{Arc, Mutex};
 
 struct OpenStreams {
     ended: CancellationToken,

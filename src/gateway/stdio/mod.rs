@@ -1,27 +1,19 @@
 //! The stdio endpoint: one message a line, one client. Its client also serves other transports on which a client has one stream.
 
-use crate::http::identify::RequestOrigin;
-use lines::LineDecoder;
-mod lines;
-mod process;
-
-pub use process::serve_process_stdio;
-
 use crate::answer::{answer, refusal_status, stopping};
 use crate::batch::BatchAnswers;
 use crate::era::{ClientInfo, legacy, modern};
-use crate::exchange::Exchange;
-use crate::identity::caller::Caller;
-use crate::operate::held_bytes::HeldMessage;
-use crate::rpc::outlet::Outlet;
-use crate::rpc::payload::{BatchEntry, ClientPayload, read_payload, takes_batches};
-use crate::rpc::trace::RequestTrace;
+use crate::http::RequestOrigin;
+use crate::identity::Caller;
+use crate::operate::HeldMessage;
 use crate::rpc::{
-    ClientMessage, RpcError, RpcId, RpcRequest, UnreadableMessage, error_message, notification_message,
+    BatchEntry, ClientMessage, ClientPayload, Outlet, RequestTrace, RpcError, RpcId, RpcRequest,
+    UnreadableMessage, error_message, notification_message, read_payload, takes_batches,
 };
-use crate::session::client_changes::{WantedLists, WantedTasks};
-use crate::state::Gateway;
+use crate::session::{WantedLists, WantedTasks};
+use crate::{Exchange, Gateway};
 use futures_util::StreamExt;
+use lines::LineDecoder;
 use serde_json::Value;
 use std::any::Any;
 use std::sync::Arc;
@@ -35,6 +27,10 @@ use tokio_util::sync::CancellationToken;
 use toolhub_protocol::Era;
 use toolhub_types::aside::heavy;
 use toolhub_types::tool::{AskCaller, AskFunction};
+mod lines;
+mod process;
+
+pub use process::serve_process_stdio;
 
 /// How many answers may wait for a slow client.
 const MOST_WAITING: usize = 256;

@@ -1,7 +1,7 @@
 //! The endpoint on stdin and stdout of this process. Its client is gone when it has closed its end of either: what runs may end
 //! within a moment, and serving ends.
 
-use crate::state::Gateway;
+use crate::Gateway;
 use crate::stdio::serve_until_gone;
 use std::io::{self, Read, Write};
 use std::sync::Arc;
