@@ -10,7 +10,7 @@
 use crate::Gateway;
 use crate::answer::stopping;
 use crate::http::inspect;
-use crate::http::{HttpReply, InspectRoute, RequestOrigin, cors, origin, resource_metadata};
+use crate::http::{HttpReply, InspectRoute, RequestOrigin, origin, resource_metadata};
 use crate::identity::{AuthenticationRefusal, Authenticator};
 use crate::operate::{AdmissionPermit, DrainPermit, HeldBytes, PermitKind, TooMany};
 use crate::rpc::{RpcError, RpcRequest};
@@ -133,7 +133,7 @@ async fn admission(
     if let Err(refusal) = origin::check(parts, &options.allowed_hosts, &options.allowed_origins) {
         return Err(HttpReply::invalid(StatusCode::FORBIDDEN, refusal));
     }
-    if let Some(reply) = cors::preflight(gateway, parts) {
+    if let Some(reply) = origin::preflight(gateway, parts) {
         return Err(reply);
     }
     let path = parts.uri.path();

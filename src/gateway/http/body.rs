@@ -1,12 +1,14 @@
 //! The body of a request while it arrives: how long, how much, how fast.
 
 use crate::Gateway;
-use crate::http::HttpReply;
+use crate::http::{Admitted, HttpReply, admit, origin, refuse, serve};
 use crate::operate::{HeldBytes, SMALL};
 use bytes::{Bytes, BytesMut};
 use http::StatusCode;
+use http::request::Parts;
 use http_body_util::BodyExt;
 use hyper::body::{Body, Incoming};
+use std::sync::Arc;
 use std::time::Duration;
 use tokio::time::Instant;
 use toolhub_types::principal::Principal;
@@ -100,5 +102,51 @@ pub async fn read(
                 arriving.take(&part)?;
             }
         }
+    }
+}
+
+/// A request that was admitted before anything of its body was read.
+pub struct ArrivingRequest {
+    gateway: Arc<Gateway>,
+    parts: Parts,
+    admitted: Admitted,
+    body: ArrivingBody,
+}
+
+impl ArrivingRequest {
+    pub async fn admit(gateway: Arc<Gateway>, parts: Parts) -> Result<Self, HttpReply> {
+        match admit(&gateway, &parts).await {
+            Ok(admitted) => {
+                let body = ArrivingBody::new(&gateway, &admitted.origin.principal);
+                Ok(ArrivingRequest { gateway, parts, admitted, body })
+            }
+            Err(refusal) => Err(origin::readable(&gateway, &parts, refusal)),
+        }
+    }
+
+    pub fn take(&mut self, part: &[u8]) -> Result<(), HttpReply> {
+        self.body.take(part).map_err(|refusal| self.refused(refusal))
+    }
+
+    /// How long the next part may take.
+    pub fn time_left(&self) -> Duration {
+        self.body.deadline().saturating_duration_since(Instant::now())
+    }
+
+    /// The next part has not come in time.
+    pub fn expire(self) -> HttpReply {
+        self.refused(ArrivingBody::too_slow())
+    }
+
+    /// Answers the request. Dropping the future, or the body of the reply, cancels the call.
+    pub async fn answer(self) -> HttpReply {
+        let ArrivingRequest { gateway, parts, admitted, body } = self;
+        let reply = serve(&gateway, admitted, &parts, body.finish()).await;
+        origin::readable(&gateway, &parts, reply)
+    }
+
+    fn refused(&self, refusal: HttpReply) -> HttpReply {
+        let refusal = refuse(&self.gateway, &self.admitted.origin.principal, refusal);
+        origin::readable(&self.gateway, &self.parts, refusal)
     }
 }

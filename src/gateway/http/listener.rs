@@ -2,7 +2,7 @@
 
 use crate::Gateway;
 use crate::http::{
-    ClientSocket, HttpReply, ReplyBody, StreamExecutor, TimedBody, admit, body, cors, refuse, serve,
+    ClientSocket, HttpReply, ReplyBody, StreamExecutor, TimedBody, admit, body, origin, refuse, serve,
 };
 use crate::operate::{ConnectionPermit, Drain};
 use bytes::Bytes;
@@ -210,7 +210,7 @@ async fn reply(
     // follows on the connection must not be taken for a request.
     let is_chunked = parts.headers.contains_key(header::TRANSFER_ENCODING);
     let reply = answered(gateway, &parts, body, place).await.unwrap_or_else(|refusal| refusal);
-    let reply = cors::readable(gateway, &parts, reply);
+    let reply = origin::readable(gateway, &parts, reply);
     if reply.status.is_client_error() || reply.status.is_server_error() {
         // A refusal has a line too.
         gateway.log_written().await;

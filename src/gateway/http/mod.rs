@@ -2,10 +2,8 @@
 
 mod accept;
 mod admit;
-mod arriving;
 mod body;
 mod client_socket;
-mod cors;
 mod identify;
 mod inspect;
 mod legacy_sse;
@@ -15,15 +13,13 @@ mod origin;
 mod post;
 mod reply;
 mod resource_metadata;
-mod running_answer;
 mod serve;
 mod sse_stream;
 mod stream_timeout;
 
 pub use accept::{Accepted, expect_events, expect_json, not_acceptable, once};
 pub use admit::{Admitted, RequestPermit, admit, too_many};
-pub use arriving::ArrivingRequest;
-pub use body::ArrivingBody;
+pub use body::ArrivingRequest;
 pub use client_socket::ClientSocket;
 pub use identify::{RequestOrigin, SESSION_HEADER, bad_request, is_modern_header, version_header};
 pub use inspect::InspectRoute;
@@ -32,7 +28,6 @@ pub use listener::serve_http;
 pub use origin::{host_of, is_from_this_machine};
 pub use post::post;
 pub use reply::{EVENTS, HttpReply, JSON, ReplyBody};
-pub use running_answer::RunningAnswer;
 pub use serve::{refuse, serve};
-pub use sse_stream::{AnswerStream, comment, event};
+pub use sse_stream::{AnswerStream, RunningAnswer, comment, event};
 pub use stream_timeout::{StreamExecutor, TimedBody};

@@ -1,11 +1,18 @@
 //! An answer as server-sent events: messages for the client as they come, then the answer itself.
 
+use crate::answer::AnsweredRequest;
 use crate::operate::HeldMessage;
 use bytes::Bytes;
+use futures_util::FutureExt;
+use futures_util::future::BoxFuture;
 use futures_util::stream::{Stream, StreamExt, unfold};
 use std::collections::VecDeque;
+use std::future::Future;
+use std::panic::AssertUnwindSafe;
+use std::pin::Pin;
+use std::task::{Context, Poll};
 use std::time::Duration;
-use tokio::sync::mpsc;
+use tokio::sync::{mpsc, oneshot};
 use tokio_util::sync::DropGuard;
 use toolhub_types::aside::heavy;
 
@@ -49,5 +56,49 @@ impl<A: Stream<Item = HeldMessage> + Send + Unpin> AnswerStream<A> {
                 () = tokio::time::sleep(stream.keep_alive) => Some((comment(), stream)),
             }
         })
+    }
+}
+
+/// Gives the answer, or `None` if the request panicked.
+pub struct RunningAnswer(Option<BoxFuture<'static, Option<AnsweredRequest>>>);
+
+impl RunningAnswer {
+    pub fn new(request: impl Future<Output = AnsweredRequest> + Send + 'static) -> Self {
+        Self(Some(AssertUnwindSafe(request).catch_unwind().map(Result::ok).boxed()))
+    }
+
+    /// Goes on in a task of its own, which gives the answer.
+    pub fn detach(mut self) -> oneshot::Receiver<AnsweredRequest> {
+        let (done, answered) = oneshot::channel();
+        if let Some(request) = self.0.take() {
+            tokio::spawn(async move {
+                if let Some(answer) = request.await {
+                    // The client may have gone.
+                    let _ = done.send(answer);
+                }
+            });
+        }
+        answered
+    }
+}
+
+impl Future for RunningAnswer {
+    type Output = Option<AnsweredRequest>;
+
+    fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Self::Output> {
+        let Some(request) = &mut self.0 else { return Poll::Ready(None) };
+        let answer = std::task::ready!(request.poll_unpin(context));
+        self.0 = None;
+        Poll::Ready(answer)
+    }
+}
+
+impl Drop for RunningAnswer {
+    fn drop(&mut self) {
+        let Some(request) = self.0.take() else { return };
+        // Without a runtime nothing can go on, and the tools have ended with it.
+        if let Ok(runtime) = tokio::runtime::Handle::try_current() {
+            runtime.spawn(request);
+        }
     }
 }

@@ -2,7 +2,6 @@
 
 mod authenticator;
 mod caller;
-mod capability;
 mod inspector_access;
 mod jwks;
 mod jwt;
@@ -13,8 +12,7 @@ pub use authenticator::{
     AuthenticationOptions, AuthenticationRefusal, Authenticator, PrincipalFunction, RequestCredentials,
     StaticToken,
 };
-pub use caller::Caller;
-pub use capability::{MissingCapability, audience, can_be_asked, needs_tasks, takes_tasks};
+pub use caller::{Caller, MissingCapability, audience, can_be_asked, needs_tasks, takes_tasks};
 pub use jwks::{JwksSource, JwtAlgorithm};
 pub use jwt::JwtOptions;
 pub use revoked::revoked;

@@ -81,25 +81,16 @@ pub fn compare(first: &RunFile, second: &RunFile) -> Vec<SpanPair> {
         |at| (what(second, at), theirs[at].digest),
     );
     match_up(&mut partner, &mut is_taken, |at| what(first, at), |at| what(second, at));
-    let mut pairs: Vec<SpanPair> = Vec::with_capacity(ours.len());
-    for (at, partner) in partner.iter().enumerate() {
-        pairs.push(match partner {
-            None => SpanPair { a: Some(at), b: None, change: SpanChange::Removed, note: None },
-            Some(other) => {
-                let lines = (&ours[at], &theirs[*other]);
-                let (change, note) = changed((first, at), (second, *other), lines);
-                SpanPair { a: Some(at), b: Some(*other), change, note }
-            }
-        });
-    }
-    let added = is_taken.iter().enumerate().filter(|(_, is_taken)| !**is_taken);
-    pairs.extend(added.map(|(at, _)| SpanPair {
-        a: None,
-        b: Some(at),
-        change: SpanChange::Added,
-        note: None,
-    }));
-    pairs
+    let pairs = partner.into_iter().enumerate().map(|(at, partner)| {
+        let (change, note) = match partner {
+            None => (SpanChange::Removed, None),
+            Some(other) => changed((first, at), (second, other), (&ours[at], &theirs[other])),
+        };
+        SpanPair { a: Some(at), b: partner, change, note }
+    });
+    let added = (0..theirs.len()).filter(|at| !is_taken[*at]);
+    let added = added.map(|at| SpanPair { a: None, b: Some(at), change: SpanChange::Added, note: None });
+    pairs.chain(added).collect()
 }
 
 /// Gives each span that has no partner the next free one with the same key.

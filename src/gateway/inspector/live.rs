@@ -33,7 +33,6 @@ struct LiveState {
     spans: VecDeque<SpanEvent>,
     /// The number of the first span that is kept.
     first: u64,
-    running: usize,
     calls: u64,
     changes: u64,
 }
@@ -53,10 +52,8 @@ impl LiveState {
         self.changes += 1;
         if self.spans.len() == MOST_SPANS {
             self.first += 1;
-            let forgotten = self.spans.pop_front();
-            self.running -= usize::from(forgotten.is_some_and(|span| span.outcome == RUNNING));
+            self.spans.pop_front();
         }
-        self.running += usize::from(span.outcome == RUNNING);
         self.spans.push_back(span);
         self.first + self.spans.len() as u64 - 1
     }
@@ -103,7 +100,8 @@ impl LiveTimeline {
         let now = self.now();
         let (change, first, spans) = {
             let state = self.state.lock();
-            let is_same = after == Some(state.changes) && state.running == 0;
+            let is_running = || state.spans.iter().any(|span| span.outcome == RUNNING);
+            let is_same = after == Some(state.changes) && !is_running();
             (state.changes, state.first, (!is_same).then(|| state.spans.iter().cloned().collect::<Vec<_>>()))
         };
         let file = spans.map(|spans| self.as_file(spans, now));
@@ -188,7 +186,6 @@ impl AttemptWatch for LiveCall {
         span.ms = now - span.at;
         outcome.clone_into(&mut span.outcome);
         span.is_late = is_late;
-        state.running -= 1;
         state.changes += 1;
     }
 }

@@ -3,7 +3,6 @@
 mod audit;
 mod call;
 mod capabilities;
-mod definition;
 mod elicitation;
 mod execute;
 mod listen;
@@ -13,7 +12,6 @@ mod pages;
 mod results;
 pub mod search_mode;
 mod search_tools;
-mod subscribe;
 mod tasks;
 mod tools;
 
@@ -78,8 +76,8 @@ async fn answered(exchange: &Arc<Exchange>, request: RpcRequest) -> Result<Strin
         ("resources/read" | "prompts/get" | "completion/complete", _) => {
             Box::pin(until_given_up(exchange, offers::ask(exchange, &method, params))).await
         }
-        ("resources/subscribe", Era::Legacy) => Box::pin(subscribe::subscribe(exchange, &params)).await,
-        ("resources/unsubscribe", Era::Legacy) => subscribe::unsubscribe(exchange, &params),
+        ("resources/subscribe", Era::Legacy) => Box::pin(offers::subscribe(exchange, &params)).await,
+        ("resources/unsubscribe", Era::Legacy) => offers::unsubscribe(exchange, &params),
         ("prompts/list", _) => Box::pin(offers::list(exchange, OfferKind::Prompts, &params)).await,
         ("tasks/get", _) => tasks::get(exchange, &params),
         ("tasks/cancel", _) => tasks::cancel(exchange, &params),

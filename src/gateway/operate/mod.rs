@@ -8,7 +8,6 @@ mod drain;
 mod held_bytes;
 mod limits;
 mod metrics;
-mod refusals;
 
 pub use audit::AuditLog;
 pub use audit_line::{AuditEvent, AuditRecord, BEGUN, OK, timestamp};

@@ -3,23 +3,21 @@
 //! A message is taken apart once, with its parameters. Members that occur twice are refused, because two readers could
 //! disagree about which one counts.
 
-mod error;
 mod outlet;
 mod params;
 mod payload;
 pub mod span;
-mod trace;
 
-pub use error::{
-    INTERNAL_ERROR, INVALID_PARAMS, INVALID_REQUEST, METHOD_NOT_FOUND, PARSE_ERROR, RpcError, TRY_LATER,
-};
 pub use outlet::Outlet;
 pub use params::{RpcParams, must_be};
 pub use payload::{BATCH_VERSION, BatchEntry, ClientPayload, read_payload, takes_batches};
-use serde_json::Value;
+use serde::Serialize;
 use serde_json::value::RawValue;
+use serde_json::{Map, Value, json};
+pub use span::RequestTrace;
+use std::borrow::Cow;
 use toolhub_protocol::{RpcEnvelope, VERSION_KEY};
-pub use trace::RequestTrace;
+use toolhub_types::error::{OUTCOME_KEY, Outcome};
 
 /// The id of a request: a text or a number, written back as it came.
 #[derive(Clone, Debug)]
@@ -186,6 +184,57 @@ fn on_one_line(mut text: String) -> String {
         text = text.replace(['\n', '\r'], " ");
     }
     text
+}
+
+pub const PARSE_ERROR: i64 = -32700;
+pub const INVALID_REQUEST: i64 = -32600;
+pub use toolhub_protocol::{INTERNAL_ERROR, INVALID_PARAMS, METHOD_NOT_FOUND, TRY_LATER};
+
+/// An error object of JSON-RPC.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct RpcError {
+    pub code: i64,
+    pub message: Cow<'static, str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub data: Option<Value>,
+}
+
+impl RpcError {
+    pub fn new(code: i64, message: impl Into<Cow<'static, str>>) -> Self {
+        RpcError { code, message: message.into(), data: None }
+    }
+
+    /// The error of a call that may have run, for a hub in front of this one.
+    pub fn in_doubt(self) -> Self {
+        RpcError { data: Some(Self::with_doubt(self.data)), ..self }
+    }
+
+    /// What a failure says beside its text, and that the call may have run.
+    pub fn with_doubt(said: Option<Value>) -> Value {
+        let mut members = match said {
+            None | Some(Value::Null) => Map::new(),
+            Some(Value::Object(members)) => members,
+            Some(other) => Map::from_iter([("data".to_owned(), other)]),
+        };
+        members.insert(OUTCOME_KEY.to_owned(), json!(Outcome::Unknown));
+        Value::Object(members)
+    }
+
+    pub fn with_data(self, data: Value) -> Self {
+        RpcError { data: Some(data), ..self }
+    }
+
+    pub fn invalid_params(message: impl Into<Cow<'static, str>>) -> Self {
+        RpcError::new(INVALID_PARAMS, message)
+    }
+
+    pub fn invalid_request(message: impl Into<Cow<'static, str>>) -> Self {
+        RpcError::new(INVALID_REQUEST, message)
+    }
+
+    pub fn no_such_method(method: &str) -> Self {
+        RpcError::new(METHOD_NOT_FOUND, format!("Method not found: {}", toolhub_types::error::clip(method)))
+    }
 }
 
 #[cfg(test)]

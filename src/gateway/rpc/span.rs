@@ -2,10 +2,13 @@
 
 use crate::Exchange;
 use crate::rpc::{RpcError, RpcParams, RpcRequest};
+use http::HeaderMap;
 use serde_json::Value;
+use std::sync::OnceLock;
 use toolhub_types::aside::heavy;
 use toolhub_types::telemetry::{
-    OpenSpan, SpanAttribute, SpanSide, TRACE_PARENT, TRACE_STATE, TraceParent, is_tool_error, session_name,
+    OpenSpan, SpanAttribute, SpanSide, TRACE_PARENT, TRACE_STATE, TraceContext, TraceParent, is_tool_error,
+    session_name,
 };
 
 /// The span that the request names as its parent, in `_meta` or in a header.
@@ -58,4 +61,36 @@ pub fn end(mut span: Box<OpenSpan>, method: &str, answer: &Result<String, RpcErr
         Ok(_) => {}
     }
     span.end();
+}
+
+/// How a request came, and the span that it got.
+#[derive(Clone, Debug, Default)]
+pub struct RequestTrace {
+    /// The `traceparent` of the HTTP request. The one in `_meta` counts more: it belongs to this message alone.
+    pub header: Option<String>,
+    pub is_http: bool,
+    span: OnceLock<TraceContext>,
+}
+
+impl RequestTrace {
+    pub fn of_http(headers: &HeaderMap, is_on: bool) -> Self {
+        let header = headers.get(toolhub_types::telemetry::TRACE_PARENT).filter(|_| is_on);
+        let header = header.and_then(|value| value.to_str().ok()).map(str::to_owned);
+        RequestTrace { header, is_http: true, span: OnceLock::new() }
+    }
+
+    /// A part of an HTTP request that carries several messages.
+    pub fn of_batch() -> Self {
+        RequestTrace { is_http: true, ..RequestTrace::default() }
+    }
+
+    /// The request has got a span; all that is done for it is inside.
+    pub fn enter(&self, span: TraceContext) {
+        // A request is answered once.
+        let _ = self.span.set(span);
+    }
+
+    pub fn span(&self) -> Option<TraceContext> {
+        self.span.get().copied()
+    }
 }

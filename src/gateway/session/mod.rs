@@ -5,7 +5,7 @@
 //! ```
 //!
 //! Any replica that has the key serves any request, and sessions take no memory beyond the few that were
-//! [verified](verified) lately. The first key signs, all of them are accepted, so that keys can be rotated. The key of each
+//! [verified](VerifiedSessions) lately. The first key signs, all of them are accepted, so that keys can be rotated. The key of each
 //! purpose (session ids, the state of a question to the caller) is derived from the secret, so that a text of one
 //! purpose never opens as one of another.
 //!
@@ -16,21 +16,17 @@ mod claims;
 mod client_changes;
 mod guarded;
 mod in_flight;
-mod list_changes;
 mod sealing;
 mod streams;
 mod subscribers;
-mod verified;
 
 pub use by_principal::PrincipalTable;
-pub use claims::SessionClaims;
+pub use claims::{OpenSession, SessionClaims};
 pub use client_changes::{ChangeNotice, ClientChanges, WantedLists, WantedTasks};
 pub use guarded::{GuardedTable, TableEntry};
 pub use in_flight::RunningRequest;
-pub use list_changes::ListChanges;
 pub use streams::SessionStream;
 pub use subscribers::{ClientSubscriptions, MOST_RESOURCES};
-pub use verified::OpenSession;
 
 /// The sessions whose log level, and whose subscriptions, are kept at once.
 const MOST_SESSIONS: usize = 10_000;
@@ -41,6 +37,7 @@ use crate::GatewayOptions;
 use crate::http::ConnectedClient;
 use crate::identity::invalid;
 use base64::prelude::*;
+use claims::{SessionMark, VerifiedSessions};
 use in_flight::RequestsInFlight;
 use parking_lot::RwLock;
 use ring::hmac;
@@ -53,7 +50,6 @@ use toolhub_protocol::LogLevel;
 use toolhub_text::message;
 use toolhub_types::error::{ErrorKind, HubError};
 use toolhub_types::sync::{Arc, Mutex};
-use verified::{SessionMark, VerifiedSessions};
 
 /// How long a session lives unless the options say otherwise. A client whose session has expired gets 404 and starts another.
 pub const SESSION_LIFETIME: Duration = Duration::from_secs(7 * 24 * 3600);

@@ -3,7 +3,11 @@
 
 use crate::Gateway;
 use crate::stdio::serve_until_gone;
+#[cfg(unix)]
+use std::fs::File;
 use std::io::{self, Read, Write};
+#[cfg(unix)]
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd};
 use std::sync::Arc;
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
 use tokio_util::sync::CancellationToken;
@@ -14,7 +18,13 @@ const PIPE: usize = 64 * 1024;
 /// is no message would break the protocol; and other code, child processes too, finds an empty stdin, because it would
 /// take the client's messages.
 pub async fn serve_process_stdio(gateway: Arc<Gateway>) -> io::Result<()> {
-    let (input, output) = (taken_stdin()?, taken_stdout()?);
+    #[cfg(unix)]
+    let (input, output) = {
+        let nothing = File::open("/dev/null")?;
+        (taken(io::stdin().as_fd(), nothing.as_fd())?, taken(io::stdout().as_fd(), io::stderr().as_fd())?)
+    };
+    #[cfg(not(unix))]
+    let (input, output) = (io::stdin(), io::stdout());
     #[cfg(unix)]
     let watched = output.try_clone()?;
     // Dropping one end ends the other, so neither thread waits for a stream that is over.
@@ -45,7 +55,7 @@ pub async fn serve_process_stdio(gateway: Arc<Gateway>) -> io::Result<()> {
 /// Fires `done` when the other end of a pipe is closed, and ends when it has fired. Where the system does not tell, the next
 /// write does.
 #[cfg(unix)]
-async fn watch(output: std::fs::File, done: &CancellationToken) {
+async fn watch(output: File, done: &CancellationToken) {
     use tokio::io::Interest;
     use tokio::io::unix::AsyncFd;
     // SAFETY: the descriptor is the file's own, and stays open for as long as it is watched.
@@ -82,37 +92,13 @@ fn pump_out(runtime: &tokio::runtime::Handle, mut from: impl AsyncRead + Unpin, 
     }
 }
 
-/// The stdin of this process under another descriptor; the usual one is empty.
+/// A stream of this process under another descriptor; the usual one leads to `instead`.
 #[cfg(unix)]
-fn taken_stdin() -> io::Result<std::fs::File> {
-    use std::os::fd::{AsFd, AsRawFd};
-    let own = io::stdin().as_fd().try_clone_to_owned()?;
-    let empty = std::fs::File::open("/dev/null")?;
+fn taken(stream: BorrowedFd<'_>, instead: BorrowedFd<'_>) -> io::Result<File> {
+    let own = stream.try_clone_to_owned()?;
     // SAFETY: both descriptors are those of the process, and dup2 touches no memory.
-    match unsafe { libc::dup2(empty.as_raw_fd(), libc::STDIN_FILENO) } {
+    match unsafe { libc::dup2(instead.as_raw_fd(), stream.as_raw_fd()) } {
         -1 => Err(io::Error::last_os_error()),
-        _ => Ok(std::fs::File::from(own)),
+        _ => Ok(File::from(own)),
     }
-}
-
-#[cfg(not(unix))]
-fn taken_stdin() -> io::Result<io::Stdin> {
-    Ok(io::stdin())
-}
-
-/// The stdout of this process under another descriptor; the usual one leads to stderr.
-#[cfg(unix)]
-fn taken_stdout() -> io::Result<std::fs::File> {
-    use std::os::fd::AsFd;
-    let own = io::stdout().as_fd().try_clone_to_owned()?;
-    // SAFETY: both descriptors are those of the process, and dup2 touches no memory.
-    match unsafe { libc::dup2(libc::STDERR_FILENO, libc::STDOUT_FILENO) } {
-        -1 => Err(io::Error::last_os_error()),
-        _ => Ok(std::fs::File::from(own)),
-    }
-}
-
-#[cfg(not(unix))]
-fn taken_stdout() -> io::Result<io::Stdout> {
-    Ok(io::stdout())
 }
