@@ -43,19 +43,12 @@ impl AnsweredRequest {
 }
 
 fn no_room_for_answer(no_room: NoRoom) -> RpcError {
-    RpcError::new(
-        TRY_LATER,
-        match no_room {
-            NoRoom::OfCaller => {
-                "The request was carried out, but its answer is dropped: too much of your requests and unread \
-                 answers is held at once; read the other answers first"
-            }
-            NoRoom::OfAll => {
-                "The request was carried out, but its answer is dropped: too much of the requests and unread \
-                 answers of all callers is held at once"
-            }
-        },
-    )
+    let advice = if no_room == NoRoom::OfCaller { "; read the other answers first" } else { "" };
+    let what = no_room.what();
+    let text = format!(
+        "The request was carried out, but its answer is dropped: too much of {what} held at once{advice}"
+    );
+    RpcError::new(TRY_LATER, text)
 }
 
 /// Runs a request to its end.

@@ -5,13 +5,13 @@ use crate::identity::{Caller, Identity};
 use crate::kept::KeptCalls;
 use crate::operate::{DrainPermit, DrainReport, MetricsGauges, Operation};
 use crate::rpc::{ClientMessage, RpcRequest};
-use crate::session::{ClientChanges, ClientSubscriptions, Sessions, WantedLists, no_random};
+use crate::session::{Sessions, no_random};
 use http::StatusCode;
 use serde_json::{Value, json};
 use std::sync::Arc;
 use std::time::Duration;
 use toolhub_engine::hub::Hub;
-use toolhub_engine::served::{Upstreams, View};
+use toolhub_engine::served::Upstreams;
 use toolhub_types::error::HubError;
 use toolhub_types::principal::Principal;
 
@@ -110,17 +110,6 @@ impl Gateway {
     /// The calls of one principal that may be kept while they run: as many as may run at once.
     pub fn most_kept(&self) -> usize {
         self.operation.admission.limits().max_in_flight
-    }
-
-    /// The changes that a client of this view hears of, from now on.
-    pub fn changes(
-        &self,
-        view: &View,
-        principal: &Principal,
-        wanted: WantedLists,
-        subscribed: ClientSubscriptions,
-    ) -> ClientChanges {
-        ClientChanges::new(&self.hub, &*self.upstreams, view, principal, wanted, subscribed)
     }
 
     /// Takes a message that gets no answer: one that cancels a request, or answers a question. Without a session, one client

@@ -49,6 +49,16 @@ pub struct RequestPermit {
 }
 
 impl RequestPermit {
+    fn new(
+        gateway: &Gateway,
+        principal: &Principal,
+        kind: PermitKind,
+        running: Option<Arc<DrainPermit>>,
+    ) -> Result<Self, TooMany> {
+        let occupied = gateway.operation.admission.enter(&principal.id, kind)?;
+        Ok(RequestPermit { _occupied: occupied, _running: running, _held: None })
+    }
+
     /// The body is held until the request has ended: what was read of it is as large.
     pub fn hold(&mut self, body: HeldBytes) {
         self._held = Some(body);
@@ -56,8 +66,7 @@ impl RequestPermit {
 
     /// The place of a request whose answer is a long-lived stream.
     pub fn into_stream(self, gateway: &Gateway, principal: &Principal) -> Result<RequestPermit, TooMany> {
-        let occupied = gateway.operation.admission.enter(&principal.id, PermitKind::Stream)?;
-        Ok(RequestPermit { _occupied: occupied, _running: None, _held: None })
+        RequestPermit::new(gateway, principal, PermitKind::Stream, None)
     }
 
     /// A place for each request of a batch; all of them or none. A batch for which there never is room gets 413, because a client
@@ -78,17 +87,22 @@ impl RequestPermit {
             ));
         }
         let running = self._running.clone();
-        let others = (1..requests).map(|_| {
-            let occupied = gateway.operation.admission.enter(&principal.id, PermitKind::Request)?;
-            Ok(RequestPermit { _occupied: occupied, _running: running.clone(), _held: None })
-        });
-        let mut places = others.collect::<Result<Vec<_>, _>>().map_err(|refused| too_many(&refused))?;
+        let other = |_| RequestPermit::new(gateway, principal, PermitKind::Request, running.clone());
+        let mut places = (1..requests).map(other).collect::<Result<Vec<_>, _>>()?;
         places.push(self);
         Ok(places)
     }
 }
 
 impl Admitted {
+    fn new(gateway: &Gateway, origin: RequestOrigin, kind: PermitKind) -> Result<Self, TooMany> {
+        let running = gateway.operation.drain.enter();
+        let is_late = running.is_none();
+        let running = running.filter(|_| kind == PermitKind::Request).map(Arc::new);
+        let place = RequestPermit::new(gateway, &origin.principal, kind, running)?;
+        Ok(Admitted { origin, place, is_sse: false, inspects: None, is_late })
+    }
+
     /// Refuses a request that came while the gateway drains, unless it belongs to a call or task that runs.
     pub fn for_request(mut self, gateway: &Gateway, request: &RpcRequest) -> Result<Admitted, HttpReply> {
         if self.is_late
@@ -178,33 +192,25 @@ async fn admission(
     let is_sse = usual.is_none();
     let view = usual.or_else(|| below(options.sse_path.as_deref()?));
     let view = view.ok_or_else(|| HttpReply::empty(StatusCode::NOT_FOUND))?;
-    let running = gateway.operation.drain.enter();
-    let is_late = running.is_none();
-    let what = if is_get { PermitKind::Stream } else { PermitKind::Request };
-    let occupied =
-        gateway.operation.admission.enter(&principal.id, what).map_err(|refused| too_many(&refused))?;
-    if let Some(no_room) = gateway.operation.admission.is_full(&principal.id).filter(|_| !is_get) {
-        return Err(HttpReply::no_room(no_room));
+    let kind = if is_get { PermitKind::Stream } else { PermitKind::Request };
+    let origin = RequestOrigin { principal, view };
+    let admitted = Admitted::new(gateway, origin, kind)?;
+    let full = gateway.operation.admission.is_full(&admitted.origin.principal.id);
+    if let Some(no_room) = full.filter(|_| !is_get) {
+        return Err(no_room.into());
     }
     // Said before a client that waits for `100 Continue` sends its body.
     if declared_length(parts).is_some_and(|length| length > options.max_body as u64) {
         return Err(HttpReply::too_large());
     }
-    let running = running.filter(|_| !is_get).map(Arc::new);
-    let place = RequestPermit { _occupied: occupied, _running: running, _held: None };
-    Ok(Admitted { origin: RequestOrigin { principal, view }, place, is_sse, inspects: None, is_late })
+    Ok(Admitted { is_sse, ..admitted })
 }
 
 /// The operator is no caller: it has the limits of callers without credentials, and no view.
 fn admit_inspector(gateway: &Gateway, route: InspectRoute) -> Result<Admitted, HttpReply> {
     let origin =
         RequestOrigin { principal: gateway.identity.anonymous.clone(), view: Arc::new(View::everything()) };
-    let occupied = gateway.operation.admission.enter(&origin.principal.id, PermitKind::Request);
-    let occupied = occupied.map_err(|refused| too_many(&refused))?;
-    let running = gateway.operation.drain.enter();
-    let is_late = running.is_none();
-    let place = RequestPermit { _occupied: occupied, _running: running.map(Arc::new), _held: None };
-    Ok(Admitted { origin, place, is_sse: false, inspects: Some(route), is_late })
+    Ok(Admitted { inspects: Some(route), ..Admitted::new(gateway, origin, PermitKind::Request)? })
 }
 
 /// In bytes. hyper has a limit of its own, ASGI servers have others.
@@ -236,9 +242,7 @@ fn metrics_for(gateway: &Gateway, principal: &Principal, operator: Option<bool>)
 }
 
 fn metrics(text: String) -> HttpReply {
-    let mut reply = HttpReply::text(StatusCode::OK, text);
-    reply.headers.clear();
-    reply.with(header::CONTENT_TYPE, HeaderValue::from_static(METRICS_TYPE))
+    HttpReply::of(StatusCode::OK, METRICS_TYPE, text)
 }
 
 fn unauthenticated(
@@ -255,10 +259,4 @@ fn unauthenticated(
         Some(challenge) => reply.with(header::WWW_AUTHENTICATE, challenge),
         None => reply,
     }
-}
-
-/// The reply to a caller who has too much running.
-pub fn too_many(refused: &TooMany) -> HttpReply {
-    HttpReply::invalid(StatusCode::TOO_MANY_REQUESTS, "Too many requests at once; try again later")
-        .with(header::RETRY_AFTER, HeaderValue::from(refused.seconds))
 }

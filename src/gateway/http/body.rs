@@ -71,7 +71,7 @@ impl ArrivingBody {
             return Ok(());
         }
         let uncounted = if before <= SMALL { before } else { 0 };
-        self.held.grow(uncounted + more, self.most_held).map_err(HttpReply::no_room)
+        self.held.grow(uncounted + more, self.most_held).map_err(HttpReply::from)
     }
 }
 

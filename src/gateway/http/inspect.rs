@@ -2,7 +2,7 @@
 //! endpoint, as those of any client.
 
 use crate::Gateway;
-use crate::http::{HttpReply, ReplyBody, is_from_this_machine};
+use crate::http::{HttpReply, is_from_this_machine};
 use crate::operate::{AuditEvent, AuditRecord, OK};
 use crate::rpc::RpcError;
 use crate::state::INSPECTOR;
@@ -88,12 +88,9 @@ fn page(gateway: &Gateway) -> HttpReply {
         &gateway.options.path,
         gateway.hub.options.lang,
     );
-    let body = ReplyBody::Whole(Bytes::from(page.html.clone()));
-    let reply = HttpReply { status: StatusCode::OK, headers: Vec::new(), body };
     let policy = HeaderValue::try_from(&page.policy)
         .unwrap_or_else(|_| HeaderValue::from_static("default-src 'none'"));
-    private(reply)
-        .with(header::CONTENT_TYPE, HeaderValue::from_static("text/html; charset=utf-8"))
+    private(HttpReply::of(StatusCode::OK, "text/html; charset=utf-8", page.html.clone()))
         .with(header::CONTENT_SECURITY_POLICY, policy)
         .with(header::X_FRAME_OPTIONS, HeaderValue::from_static("DENY"))
         .with(header::REFERRER_POLICY, HeaderValue::from_static("no-referrer"))
@@ -118,13 +115,19 @@ fn private(reply: HttpReply) -> HttpReply {
         .with(NO_SNIFF, HeaderValue::from_static("nosniff"))
 }
 
-async fn pending(gateway: &Gateway) -> HttpReply {
+type Answered<T> = Box<dyn FnOnce(Result<T, String>) + Send>;
+
+/// What the ledger answers, or why it cannot be used.
+async fn of_ledger<T: Send + 'static>(ask: impl FnOnce(Answered<T>)) -> Result<T, String> {
     let (sender, receiver) = oneshot::channel();
-    gateway.hub.ledger().pending(None, Box::new(move |rows| drop(sender.send(rows))));
-    match receiver.await {
-        Ok(Ok(rows)) => data(&json!({"pending": rows})),
-        Ok(Err(why)) => unusable(gateway, &why),
-        Err(_) => unusable(gateway, "it is closed"),
+    ask(Box::new(move |answer| drop(sender.send(answer))));
+    receiver.await.unwrap_or_else(|_| Err("it is closed".to_owned()))
+}
+
+async fn pending(gateway: &Gateway) -> HttpReply {
+    match of_ledger(|done| gateway.hub.ledger().pending(None, done)).await {
+        Ok(rows) => data(&json!({"pending": rows})),
+        Err(why) => unusable(gateway, &why),
     }
 }
 
@@ -133,27 +136,22 @@ async fn decide(gateway: &Gateway, body: &Bytes) -> HttpReply {
         let text = message!("Expected a JSON object with `id` (text) and `approve` (true or false)");
         return refused(gateway, StatusCode::BAD_REQUEST, &text);
     };
-    let (sender, receiver) = oneshot::channel();
-    let done = Box::new(move |decided| drop(sender.send(decided)));
     let begun = (Instant::now(), SystemTime::now());
-    gateway.hub.ledger().decide(decision.id.clone(), None, (decision.approve, decision.reason.clone()), done);
-    let decided = receiver.await;
+    let (id, verdict) = (decision.id.clone(), (decision.approve, decision.reason.clone()));
+    let decided = of_ledger(|done| gateway.hub.ledger().decide(id, None, verdict, done)).await;
     let failure = match &decided {
-        Ok(Ok(Ok(()))) => None,
-        Ok(Ok(Err(_))) => Some(ErrorKind::NotFound),
-        Ok(Err(_)) | Err(_) => Some(ErrorKind::Limit),
+        Ok(Ok(())) => None,
+        Ok(Err(_)) => Some(ErrorKind::NotFound),
+        Err(_) => Some(ErrorKind::Limit),
     };
     // What is not in the log must not look as if it were.
     if let Err(error) = write_down(gateway, &decision, begun, failure).await {
         return refused(gateway, StatusCode::SERVICE_UNAVAILABLE, &error.message);
     }
     match decided {
-        Ok(Ok(Ok(()))) => data(&json!({"decided": true})),
-        Ok(Ok(Err(refusal))) => {
-            refused(gateway, StatusCode::NOT_FOUND, &answer_refused(&decision.id, refusal))
-        }
-        Ok(Err(why)) => unusable(gateway, &why),
-        Err(_) => unusable(gateway, "it is closed"),
+        Ok(Ok(())) => data(&json!({"decided": true})),
+        Ok(Err(refusal)) => refused(gateway, StatusCode::NOT_FOUND, &answer_refused(&decision.id, refusal)),
+        Err(why) => unusable(gateway, &why),
     }
 }
 

@@ -4,7 +4,7 @@
 use crate::Gateway;
 use crate::http::{
     Admitted, HttpReply, RequestOrigin, RequestPermit, bad_request, comment, event, expect_events,
-    expect_json, too_many,
+    expect_json,
 };
 use crate::identity::revoked;
 use crate::kept::random_id;
@@ -132,7 +132,7 @@ fn post(gateway: &Gateway, admitted: Admitted, parts: &Parts, body: &[u8]) -> Re
     let places = place.for_requests(gateway, &origin.principal, payload.requests())?;
     match messages.try_send(PostedMessage { payload, place: Box::new(places) }) {
         Ok(()) => Ok(HttpReply::text(StatusCode::ACCEPTED, "Accepted")),
-        Err(TrySendError::Full(_)) => Err(too_many(&TooMany { seconds: SHORT_PAUSE })),
+        Err(TrySendError::Full(_)) => Err(TooMany { seconds: SHORT_PAUSE }.into()),
         Err(TrySendError::Closed(_)) => Err(HttpReply::empty(StatusCode::NOT_FOUND)),
     }
 }

@@ -18,7 +18,7 @@ mod sse_stream;
 mod stream_timeout;
 
 pub use accept::{Accepted, expect_events, expect_json, not_acceptable, once};
-pub use admit::{Admitted, RequestPermit, admit, too_many};
+pub use admit::{Admitted, RequestPermit, admit};
 pub use body::ArrivingRequest;
 pub use client_socket::ClientSocket;
 pub use identify::{RequestOrigin, SESSION_HEADER, bad_request, is_modern_header, version_header};

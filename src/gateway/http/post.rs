@@ -5,7 +5,7 @@ use crate::batch::BatchAnswers;
 use crate::era::modern;
 use crate::http::{
     Accepted, Admitted, AnswerStream, HttpReply, RequestPermit, RunningAnswer, SESSION_HEADER, bad_request,
-    event, expect_json, is_modern_header, not_acceptable, too_many, version_header,
+    event, expect_json, is_modern_header, not_acceptable, version_header,
 };
 use crate::identity::Caller;
 use crate::rpc::{
@@ -63,9 +63,7 @@ pub async fn post(
     let caller = origin.of_request(gateway, &parts.headers, &request)?;
     let session = session_for(gateway, &request, &caller);
     let place = match &*request.method {
-        "subscriptions/listen" => {
-            place.into_stream(gateway, &caller.principal).map_err(|refused| too_many(&refused))?
-        }
+        "subscriptions/listen" => place.into_stream(gateway, &caller.principal)?,
         _ => place,
     };
     let trace = RequestTrace::of_http(&parts.headers, gateway.hub.telemetry.is_on());

@@ -1,7 +1,7 @@
 //! The reply to an HTTP request.
 
 use crate::answer::AnsweredRequest;
-use crate::operate::{HeldMessage, NoRoom};
+use crate::operate::{HeldMessage, NoRoom, TooMany};
 use crate::rpc::{RpcError, TRY_LATER, error_message};
 use bytes::Bytes;
 use futures_util::stream::Stream;
@@ -41,16 +41,18 @@ impl HttpReply {
         self
     }
 
+    /// A whole body of this type.
+    pub fn of(status: StatusCode, kind: &'static str, body: impl Into<Bytes>) -> Self {
+        HttpReply { body: ReplyBody::Whole(body.into()), ..HttpReply::empty(status) }
+            .with(header::CONTENT_TYPE, HeaderValue::from_static(kind))
+    }
+
     pub fn json(status: StatusCode, message: impl Into<HeldMessage>) -> Self {
-        let body = ReplyBody::Whole(message.into().into_bytes());
-        HttpReply { status, headers: Vec::new(), body }
-            .with(header::CONTENT_TYPE, HeaderValue::from_static(JSON))
+        HttpReply::of(status, JSON, message.into().into_bytes())
     }
 
     pub fn text(status: StatusCode, text: impl Into<Bytes>) -> Self {
-        let body = ReplyBody::Whole(text.into());
-        HttpReply { status, headers: Vec::new(), body }
-            .with(header::CONTENT_TYPE, HeaderValue::from_static("text/plain; charset=utf-8"))
+        HttpReply::of(status, "text/plain; charset=utf-8", text)
     }
 
     /// A JSON-RPC error that belongs to no request.
@@ -69,8 +71,7 @@ impl HttpReply {
     }
 
     pub fn events(stream: impl Stream<Item = Bytes> + Send + 'static) -> Self {
-        let body = ReplyBody::Events(Box::pin(stream));
-        HttpReply { status: StatusCode::OK, headers: Vec::new(), body }
+        HttpReply { body: ReplyBody::Events(Box::pin(stream)), ..HttpReply::empty(StatusCode::OK) }
             .with(header::CONTENT_TYPE, HeaderValue::from_static(EVENTS))
             .with(header::CACHE_CONTROL, HeaderValue::from_static("no-cache, no-transform"))
             .with(HeaderName::from_static("x-accel-buffering"), HeaderValue::from_static("no"))
@@ -84,19 +85,6 @@ impl HttpReply {
         }
     }
 
-    /// The reply to a request whose body, or whose answer, there is no room for.
-    pub fn no_room(no_room: NoRoom) -> Self {
-        let text = match no_room {
-            NoRoom::OfCaller => {
-                "Too much of your requests and unread answers is held at once; read the answers, or try again later"
-            }
-            NoRoom::OfAll => {
-                "Too much of the requests and unread answers of all callers is held at once; try again later"
-            }
-        };
-        HttpReply::refused(no_room_status(no_room), &RpcError::new(TRY_LATER, text)).later()
-    }
-
     fn later(self) -> Self {
         self.with(header::RETRY_AFTER, HeaderValue::from_static("1"))
     }
@@ -104,5 +92,26 @@ impl HttpReply {
     /// The reply to a body that is too large.
     pub fn too_large() -> Self {
         HttpReply::invalid(StatusCode::PAYLOAD_TOO_LARGE, "Message exceeds the size limit")
+    }
+}
+
+/// The reply to a request whose body there is no room for.
+impl From<NoRoom> for HttpReply {
+    fn from(no_room: NoRoom) -> Self {
+        let advice = match no_room {
+            NoRoom::OfCaller => "read the answers, or try again later",
+            NoRoom::OfAll => "try again later",
+        };
+        let error =
+            RpcError::new(TRY_LATER, format!("Too much of {} held at once; {advice}", no_room.what()));
+        HttpReply::refused(no_room_status(no_room), &error).later()
+    }
+}
+
+/// The reply to a caller who has too much running.
+impl From<TooMany> for HttpReply {
+    fn from(refused: TooMany) -> Self {
+        HttpReply::invalid(StatusCode::TOO_MANY_REQUESTS, "Too many requests at once; try again later")
+            .with(header::RETRY_AFTER, HeaderValue::from(refused.seconds))
     }
 }

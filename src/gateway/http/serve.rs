@@ -7,7 +7,7 @@ use crate::http::{
 use crate::identity::{Caller, revoked};
 use crate::operate::HeldBytes;
 use crate::rpc::notification_message;
-use crate::session::{SessionStream, WantedLists, WantedTasks};
+use crate::session::{ClientChanges, SessionStream, WantedLists, WantedTasks};
 use bytes::Bytes;
 use futures_util::stream::{Stream, unfold};
 use http::Method;
@@ -70,9 +70,8 @@ fn listen(gateway: &Arc<Gateway>, admitted: Admitted, parts: &Parts) -> Result<H
     let subscribed =
         subscribed.map(|session| gateway.sessions.subscriptions_of(&caller.principal.id, session));
     let subscribed = subscribed.unwrap_or_default();
-    let changes = gateway
-        .changes(&caller.view, &caller.principal, WantedLists::ALL, subscribed)
-        .with_tasks(&gateway.kept, WantedTasks::of_session(caller.session.as_ref()));
+    let wanted = (WantedLists::ALL, WantedTasks::of_session(caller.session.as_ref()));
+    let changes = ClientChanges::new(gateway, (&caller.view, &caller.principal), wanted, subscribed);
     let session = caller.session.as_deref().and_then(|session| {
         let (principal, view) = (&caller.principal.id, &caller.view.name);
         gateway.sessions.ids.open(session, principal, view, SystemTime::now()).ok()

@@ -56,29 +56,17 @@ pub trait PrincipalFunction: Send + Sync {
 
 /// What callers have to show. All ways that are configured are tried, in this order; without any, everyone is the anonymous
 /// principal.
+#[derive(Default)]
 pub struct AuthenticationOptions {
     pub tokens: Vec<StaticToken>,
     pub jwt: Option<JwtOptions>,
     pub function: Option<Arc<dyn PrincipalFunction>>,
-    /// How long the function may take.
-    pub function_timeout: Duration,
+    /// How long the function may take, if not [`FUNCTION_TIMEOUT`].
+    pub function_timeout: Option<Duration>,
     /// Where clients find the metadata of this resource (RFC 9728), if the gateway is not to serve it itself.
     pub resource_metadata: Option<String>,
     /// The token of the operator for the metrics of all callers. It is the token of no caller.
     pub metrics_token: Option<Secret>,
-}
-
-impl Default for AuthenticationOptions {
-    fn default() -> Self {
-        AuthenticationOptions {
-            tokens: Vec::new(),
-            jwt: None,
-            function: None,
-            function_timeout: FUNCTION_TIMEOUT,
-            resource_metadata: None,
-            metrics_token: None,
-        }
-    }
 }
 
 /// Why a request is refused before it is read.
@@ -185,7 +173,7 @@ impl Authenticator {
             key,
             jwt: options.jwt.map(JwtVerifier::new).transpose()?.map(Arc::new),
             function: options.function,
-            function_timeout: options.function_timeout,
+            function_timeout: options.function_timeout.unwrap_or(FUNCTION_TIMEOUT),
             resource_metadata: options.resource_metadata,
             anonymous: Arc::new(Principal::anonymous()),
         })

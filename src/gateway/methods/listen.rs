@@ -59,8 +59,8 @@ async fn begin(
     let tasks = wanted_tasks(exchange, wanted)?;
     let subscribed = ClientSubscriptions::default();
     // From before the confirmation, so that no change is lost in between.
-    let changes =
-        gateway.changes(view, principal, lists, subscribed.clone()).with_tasks(&gateway.kept, tasks.clone());
+    let wants = (lists, tasks.clone());
+    let changes = ClientChanges::new(gateway, (view, principal), wants, subscribed.clone());
     let resources = subscribe(exchange, wanted, &subscribed).await;
     let honoured = honoured(lists, resources, &tasks);
     let confirmed = json!({"notifications": honoured, "_meta": meta_of(id)});

@@ -32,60 +32,47 @@ impl GatewayTool {
     pub const ALL: [GatewayTool; 3] = [GatewayTool::Search, GatewayTool::Describe, GatewayTool::Call];
 
     pub fn name(self) -> &'static str {
-        match self {
-            GatewayTool::Search => SEARCH_TOOLS,
-            GatewayTool::Describe => DESCRIBE_TOOL,
-            GatewayTool::Call => CALL_TOOL,
-        }
+        [SEARCH_TOOLS, DESCRIBE_TOOL, CALL_TOOL][self as usize]
     }
 
     /// As `tools/list` shows it.
     pub fn definition(self) -> Value {
         let name = json!({"type": "string", "description": "The exact name of the tool."});
-        match self {
-            GatewayTool::Search => json!({
-                "name": SEARCH_TOOLS,
-                "description": "Finds tools that fit a task. Many more tools exist than are listed here: search before you \
-                    say that there is none. Returns names and short descriptions, best first.",
-                "inputSchema": {
-                    "type": "object",
-                    "properties": {
-                        "query": {"type": "string", "description": "What the tool should do, in a few words."},
-                        "limit": {
-                            "type": "integer", "minimum": 1, "maximum": MOST_HITS, "default": DEFAULT_HITS,
-                            "description": "How many tools to return at most.",
-                        },
+        let (description, required, properties) = match self {
+            GatewayTool::Search => (
+                "Finds tools that fit a task. Many more tools exist than are listed here: search before you \
+                 say that there is none. Returns names and short descriptions, best first.",
+                "query",
+                json!({
+                    "query": {"type": "string", "description": "What the tool should do, in a few words."},
+                    "limit": {
+                        "type": "integer", "minimum": 1, "maximum": MOST_HITS, "default": DEFAULT_HITS,
+                        "description": "How many tools to return at most.",
                     },
-                    "required": ["query"],
-                    "additionalProperties": false,
-                },
-                "annotations": {"readOnlyHint": true},
-            }),
-            GatewayTool::Describe => json!({
-                "name": DESCRIBE_TOOL,
-                "description": "Returns the full definition of one tool: its description and the JSON Schema of its arguments.",
-                "inputSchema": {
-                    "type": "object",
-                    "properties": {"name": name},
-                    "required": ["name"],
-                    "additionalProperties": false,
-                },
-                "annotations": {"readOnlyHint": true},
-            }),
-            GatewayTool::Call => json!({
-                "name": CALL_TOOL,
-                "description": "Calls a tool that search_tools has found. Read its definition with describe_tool first.",
-                "inputSchema": {
-                    "type": "object",
-                    "properties": {
-                        "name": name,
-                        "arguments": {"type": "object", "description": "The arguments of the tool, as its schema asks."},
-                    },
-                    "required": ["name"],
-                    "additionalProperties": false,
-                },
-            }),
+                }),
+            ),
+            GatewayTool::Describe => (
+                "Returns the full definition of one tool: its description and the JSON Schema of its arguments.",
+                "name",
+                json!({"name": name}),
+            ),
+            GatewayTool::Call => (
+                "Calls a tool that search_tools has found. Read its definition with describe_tool first.",
+                "name",
+                json!({
+                    "name": name,
+                    "arguments": {"type": "object", "description": "The arguments of the tool, as its schema asks."},
+                }),
+            ),
+        };
+        let schema = json!({
+            "type": "object", "properties": properties, "required": [required], "additionalProperties": false,
+        });
+        let mut definition = json!({"name": self.name(), "description": description, "inputSchema": schema});
+        if self != GatewayTool::Call {
+            definition["annotations"] = json!({"readOnlyHint": true});
         }
+        definition
     }
 }
 

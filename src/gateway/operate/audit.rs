@@ -6,14 +6,14 @@
 
 use super::audit_line::{AuditEvent, AuditRecord};
 use super::audit_writer::{AuditSink, AuditWriter};
+use crate::session::random;
 use ring::hmac;
-use ring::rand::{SecureRandom, SystemRandom};
 use std::collections::HashMap;
 use std::io::Write;
 use std::path::Path;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant, SystemTime};
-use toolhub_types::error::{ErrorKind, HubError};
+use toolhub_types::error::HubError;
 use toolhub_types::sync::{Arc, Mutex};
 
 /// Where the lines go.
@@ -32,18 +32,15 @@ impl AuditLog {
     }
 
     pub fn writer(writer: impl Write + Send + 'static) -> Result<Self, HubError> {
-        AuditLog::of(AuditSink::Other(Box::new(writer)))
+        AuditLog::of(AuditSink::new(None, Box::new(writer)))
     }
 
     /// With a key of this process alone: digests of two processes cannot be compared.
     fn of(sink: AuditSink) -> Result<Self, HubError> {
-        let no_random = |_| HubError::new(ErrorKind::Limit, "Could not read random bytes from the OS.");
-        let random = SystemRandom::new();
-        let key = hmac::Key::generate(hmac::HMAC_SHA256, &random).map_err(no_random)?;
-        let mut first = [0; 8];
-        random.fill(&mut first[..3]).map_err(no_random)?;
+        let key = hmac::Key::new(hmac::HMAC_SHA256, &random::<32>()?);
+        let [a, b, c] = random()?;
         // Numbers of several replicas differ, and readers that have floats only read them exactly.
-        let next_call = AtomicU64::new(u64::from_le_bytes(first) << 28);
+        let next_call = AtomicU64::new(u64::from_le_bytes([a, b, c, 0, 0, 0, 0, 0]) << 28);
         Ok(AuditLog { writer: AuditWriter::new(sink), refusals: RefusalCounts::default(), key, next_call })
     }
 

@@ -3,7 +3,7 @@
 //! Lines that come while others are written go out together, with one `write` to a file that is opened for appending, so lines of
 //! several replicas do not mix.
 
-use std::fs::{File, OpenOptions};
+use std::fs::OpenOptions;
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -21,12 +21,19 @@ const PATIENCE: Duration = Duration::from_millis(200);
 
 type Written = Result<(), HubError>;
 
-pub enum AuditSink {
-    File { path: PathBuf, file: File },
-    Other(Box<dyn Write + Send>),
+pub struct AuditSink {
+    /// By which it can be opened again.
+    path: Option<PathBuf>,
+    writer: Box<dyn Write + Send>,
+    /// The last write broke off inside a line.
+    is_torn: bool,
 }
 
 impl AuditSink {
+    pub fn new(path: Option<PathBuf>, writer: Box<dyn Write + Send>) -> Self {
+        AuditSink { path, writer, is_torn: false }
+    }
+
     /// A file that only its owner can read when it is made here.
     pub fn file(path: &Path) -> Result<Self, HubError> {
         let mut options = OpenOptions::new();
@@ -37,19 +44,15 @@ impl AuditSink {
             options.mode(0o600);
         }
         let file = options.open(path).map_err(|error| unwritable(path, &error))?;
-        Ok(AuditSink::File { path: path.to_owned(), file })
+        Ok(AuditSink::new(Some(path.to_owned()), Box::new(file)))
     }
 
-    /// `is_torn`: the last write broke off inside a line.
-    fn write(&mut self, text: &[u8], is_torn: &mut bool) -> Written {
-        let (path, writer): (&Path, &mut dyn Write) = match self {
-            AuditSink::File { path, file } => (path, file),
-            AuditSink::Other(writer) => (Path::new("stderr"), writer),
-        };
-        let mut counted = Counted { writer, count: 0 };
-        let mut written = if *is_torn { counted.write_all(b"\n") } else { Ok(()) };
+    fn write(&mut self, text: &[u8]) -> Written {
+        let mut counted = Counted { writer: &mut *self.writer, count: 0 };
+        let mut written = if self.is_torn { counted.write_all(b"\n") } else { Ok(()) };
         written = written.and_then(|()| counted.write_all(text)).and_then(|()| counted.flush());
-        *is_torn = written.is_err() && (*is_torn || counted.count > 0);
+        self.is_torn = written.is_err() && (self.is_torn || counted.count > 0);
+        let path = self.path.as_deref().unwrap_or(Path::new("stderr"));
         written.map_err(|error| unwritable(path, &error))
     }
 }
@@ -89,17 +92,12 @@ struct LineQueue {
     has_writer: bool,
 }
 
-struct OpenSink {
-    sink: AuditSink,
-    is_torn: bool,
-}
-
 #[derive(Clone)]
 pub struct AuditWriter(Arc<WriterState>);
 
 struct WriterState {
     queue: Mutex<LineQueue>,
-    sink: Mutex<OpenSink>,
+    sink: Mutex<AuditSink>,
     /// How many lines have left the queue for good.
     done: watch::Sender<u64>,
     lost: AtomicU64,
@@ -110,7 +108,7 @@ impl AuditWriter {
     pub fn new(sink: AuditSink) -> Self {
         AuditWriter(Arc::new(WriterState {
             queue: Mutex::default(),
-            sink: Mutex::new(OpenSink { sink, is_torn: false }),
+            sink: Mutex::new(sink),
             done: watch::Sender::new(0),
             lost: AtomicU64::new(0),
             is_late: AtomicBool::new(false),
@@ -119,9 +117,9 @@ impl AuditWriter {
 
     /// Opens a file again by its name. Blocks while a line is written.
     pub fn reopen(&self) -> Result<(), HubError> {
-        let mut open = self.0.sink.lock();
-        if let AuditSink::File { path, .. } = &open.sink {
-            *open = OpenSink { sink: AuditSink::file(path)?, is_torn: false };
+        let mut sink = self.0.sink.lock();
+        if let Some(path) = &sink.path {
+            *sink = AuditSink::file(path)?;
         }
         Ok(())
     }
@@ -198,10 +196,7 @@ impl WriterState {
                 return;
             }
             let text: Vec<u8> = lines.iter().flat_map(|line| &line.text).copied().collect();
-            let written = {
-                let OpenSink { sink, is_torn } = &mut *self.sink.lock();
-                sink.write(&text, is_torn)
-            };
+            let written = self.sink.lock().write(&text);
             let count = lines.len() as u64;
             if written.is_err() {
                 self.lost.fetch_add(count, Ordering::Relaxed);
@@ -255,7 +250,7 @@ mod tests {
         let (tell, told) = mpsc::channel();
         let kept = Arc::<Mutex<Vec<u8>>>::default();
         let writer = ToldWriter { told, kept: kept.clone() };
-        (AuditWriter::new(AuditSink::Other(Box::new(writer))), tell, kept)
+        (AuditWriter::new(AuditSink::new(None, Box::new(writer))), tell, kept)
     }
 
     #[tokio::test]

@@ -21,6 +21,16 @@ pub enum NoRoom {
     OfAll,
 }
 
+impl NoRoom {
+    /// What there is too much of.
+    pub fn what(self) -> &'static str {
+        match self {
+            NoRoom::OfCaller => "your requests and unread answers is",
+            NoRoom::OfAll => "the requests and unread answers of all callers is",
+        }
+    }
+}
+
 #[derive(Default)]
 struct HeldTable {
     all: usize,

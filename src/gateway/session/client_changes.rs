@@ -1,6 +1,7 @@
 //! The changes that one client hears of: of its lists, and of the resources that it subscribed to.
 
-use crate::kept::{KeptCall, KeptCalls};
+use crate::Gateway;
+use crate::kept::KeptCall;
 use crate::session::ClientSubscriptions;
 use serde_json::{Value, json};
 use std::collections::{HashSet, VecDeque};
@@ -84,27 +85,21 @@ pub struct ClientChanges {
 }
 
 impl ClientChanges {
-    /// From now on.
+    /// The changes that a client hears of, from now on.
     pub fn new(
-        hub: &Hub,
-        upstreams: &dyn Upstreams,
-        view: &View,
-        principal: &Principal,
-        wanted: WantedLists,
+        gateway: &Gateway,
+        (view, principal): (&View, &Principal),
+        (wanted, tasks): (WantedLists, WantedTasks),
         subscribed: ClientSubscriptions,
     ) -> Self {
-        let (tools, offers) = (ListChanges::new(hub, upstreams, view), Some(upstreams.offer_changes()));
-        let caller = principal.id.clone();
-        ClientChanges { caller, wanted, tools, offers, subscribed, tasks: None, due: VecDeque::new() }
-    }
-
-    /// Reports these tasks too.
-    pub fn with_tasks(self, kept: &KeptCalls, wanted: WantedTasks) -> Self {
-        let tasks = match wanted {
+        let upstreams = &*gateway.upstreams;
+        let tools = ListChanges::new(&gateway.hub, upstreams, view);
+        let tasks = match tasks {
             WantedTasks::None => None,
-            wanted => Some((wanted, kept.task_changes().subscribe())),
+            tasks => Some((tasks, gateway.kept.task_changes().subscribe())),
         };
-        ClientChanges { tasks, ..self }
+        let (caller, offers) = (principal.id.clone(), Some(upstreams.offer_changes()));
+        ClientChanges { caller, wanted, tools, offers, subscribed, tasks, due: VecDeque::new() }
     }
 
     /// Returns after the next change that the client may know of. Dropping the future loses no change.

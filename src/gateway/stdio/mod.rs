@@ -10,7 +10,7 @@ use crate::rpc::{
     BatchEntry, ClientMessage, ClientPayload, Outlet, RequestTrace, RpcError, RpcId, RpcRequest,
     UnreadableMessage, error_message, notification_message, read_payload, takes_batches,
 };
-use crate::session::{WantedLists, WantedTasks};
+use crate::session::{ClientChanges, WantedLists, WantedTasks};
 use crate::{Exchange, Gateway};
 use futures_util::StreamExt;
 use lines::LineDecoder;
@@ -121,9 +121,8 @@ pub async fn serve_client(
     };
     let (gateway, mut view) = (client.gateway.clone(), client.origin.view.clone());
     let subscribed = gateway.sessions.subscriptions_of(&client.origin.principal.id, &client.pipe);
-    let mut changes = gateway
-        .changes(&view, &client.origin.principal, WantedLists::ALL, subscribed)
-        .with_tasks(&gateway.kept, WantedTasks::of_session(Some(&client.pipe)));
+    let wanted = (WantedLists::ALL, WantedTasks::of_session(Some(&client.pipe)));
+    let mut changes = ClientChanges::new(&gateway, (&view, &client.origin.principal), wanted, subscribed);
     loop {
         let input = tokio::select! {
             () = gateway.operation.closing.cancelled() => break,

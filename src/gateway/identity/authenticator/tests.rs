@@ -147,7 +147,7 @@ async fn a_function_names_the_caller_or_refuses() {
     let options = AuthenticationOptions {
         tokens: vec![token("ann", "s3cret", None)],
         function: Some(Arc::new(ByHeader)),
-        function_timeout: Duration::from_millis(20),
+        function_timeout: Some(Duration::from_millis(20)),
         ..Default::default()
     };
     let closed = authenticator(options);

@@ -164,17 +164,14 @@ impl PythonGatewayOptions {
             let keys = SessionKeys::new(self.session_keys.iter().map(String::as_str)).map_err(failed)?;
             options.session_keys = Some(Arc::new(keys));
         }
-        let mut authentication = AuthenticationOptions {
+        let authentication = AuthenticationOptions {
             tokens: self.tokens.into_iter().map(static_token).collect(),
             jwt: self.jwt.map(jwt).transpose()?,
             function,
             resource_metadata: self.resource_metadata,
             metrics_token: self.metrics_token.map(Secret::new),
-            ..AuthenticationOptions::default()
+            function_timeout: seconds("authenticate_timeout", self.authenticate_timeout)?,
         };
-        if let Some(limit) = seconds("authenticate_timeout", self.authenticate_timeout)? {
-            authentication.function_timeout = limit;
-        }
         options.authenticator = Some(Arc::new(Authenticator::new(authentication).map_err(failed)?));
         if let Some(path) = self.audit {
             let log = AuditLog::file(&path).map_err(failed)?;
