@@ -46,22 +46,18 @@ mod state;
 mod stdio;
 
 pub use crate::http::{ArrivingRequest, HttpReply, ReplyBody, serve_http};
-pub use exchange::Exchange;
+use exchange::Exchange;
 pub use identity::{
-    AuthenticationOptions, AuthenticationRefusal, Authenticator, Caller, JwksSource, JwtAlgorithm,
-    JwtOptions, PrincipalFunction, RequestCredentials, StaticToken,
+    AuthenticationOptions, Authenticator, JwksSource, JwtAlgorithm, JwtOptions, PrincipalFunction,
+    RequestCredentials, StaticToken,
 };
 pub use methods::search_mode;
-pub use operate::{
-    Admission, AuditEvent, AuditLog, AuditRecord, Drain, DrainReport, GatewayLimits, Metrics, MetricsGauges,
-    OperationLabels, PermitKind, TooMany,
-};
+pub use operate::{AuditLog, GatewayLimits};
 pub use options::GatewayOptions;
-pub use session::{KEY_GRACE, SESSION_LIFETIME, SHORTEST_SECRET, SessionClaims, SessionKeys, SessionRefusal};
+pub use session::SessionKeys;
 pub use state::{Gateway, connections_end};
 pub use stdio::{serve_process_stdio, serve_stdio};
 pub use toolhub_engine::served::{
-    AUTO_SEARCH_ABOVE, DEFAULT_VIEW, EffectsAllowed, SearchMode, SubscribedResource, Upstreams, View, Views,
-    core_names,
+    EffectsAllowed, SearchMode, SubscribedResource, Upstreams, View, Views, core_names,
 };
 pub use toolhub_types::principal::{Principal, UpstreamTokens};

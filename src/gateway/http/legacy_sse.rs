@@ -9,11 +9,11 @@ use crate::http::{
 use crate::identity::revoked;
 use crate::kept::random_id;
 use crate::operate::{HeldMessage, SHORT_PAUSE, TooMany};
-use crate::rpc::{ClientPayload, INTERNAL_ERROR, RpcError, read_payload};
+use crate::rpc::{INTERNAL_ERROR, RpcError, read_payload};
 use crate::session::TableEntry;
-use crate::stdio::{BoxedPermit, ClientInput, ClientMessages, serve_client};
+use crate::stdio::{ClientInput, serve_client};
 use bytes::Bytes;
-use futures_util::stream::{Stream, unfold};
+use futures_util::stream::{Stream, poll_fn, unfold};
 use http::request::Parts;
 use http::{Method, StatusCode};
 use std::sync::Arc;
@@ -40,35 +40,18 @@ pub fn serve(
     }
 }
 
-/// What a client has sent.
-struct PostedMessage {
-    payload: ClientPayload,
-    place: BoxedPermit,
-}
-
 /// A client that is connected. It has one stream, and sends its messages by other requests, which must reach the same process.
 pub struct ConnectedClient {
     /// The only caller whose messages count: its principal and its view.
     principal: Arc<str>,
     view: Arc<str>,
-    messages: mpsc::Sender<PostedMessage>,
-}
-
-struct PostedMessages(mpsc::Receiver<PostedMessage>);
-
-impl ClientMessages for PostedMessages {
-    async fn next(&mut self) -> ClientInput {
-        match self.0.recv().await {
-            Some(PostedMessage { payload, place }) => ClientInput::Payload(Ok(payload), Some(place)),
-            None => ClientInput::End,
-        }
-    }
+    messages: mpsc::Sender<ClientInput>,
 }
 
 fn open(gateway: &Arc<Gateway>, admitted: Admitted, parts: &Parts) -> Result<HttpReply, HttpReply> {
     expect_events(&parts.headers)?;
     let Admitted { origin, place, .. } = admitted;
-    let (messages, posted) = mpsc::channel(MOST_WAITING);
+    let (messages, mut posted) = mpsc::channel(MOST_WAITING);
     let (output, sent) = mpsc::channel(MOST_WAITING);
     let (principal, view) = (origin.principal.id.clone(), origin.view.name.clone());
     let client = ConnectedClient { principal, view, messages };
@@ -78,7 +61,8 @@ fn open(gateway: &Arc<Gateway>, admitted: Admitted, parts: &Parts) -> Result<Htt
         let error = RpcError::new(INTERNAL_ERROR, "Internal error: could not read random bytes from the OS");
         HttpReply::refused(StatusCode::INTERNAL_SERVER_ERROR, &error)
     })?;
-    tokio::spawn(serve_client(gateway.clone(), origin.clone(), PostedMessages(posted), output, false));
+    let posted = poll_fn(move |cx| posted.poll_recv(cx));
+    tokio::spawn(serve_client(gateway.clone(), origin.clone(), posted, output, false));
     let gateway = gateway.clone();
     let stream = SseStream { is_open: false, sent, gateway, origin, connection, _place: place };
     Ok(HttpReply::events(stream.events()))
@@ -130,7 +114,7 @@ fn post(gateway: &Gateway, admitted: Admitted, parts: &Parts, body: &[u8]) -> Re
     let payload = payload.map_err(|refused| bad_request(refused.id.as_ref(), &refused.error))?;
     // Held until the answers are sent: a client that does not read gets no further places.
     let places = place.for_requests(gateway, &origin.principal, payload.requests())?;
-    match messages.try_send(PostedMessage { payload, place: Box::new(places) }) {
+    match messages.try_send((Ok(payload), Some(Box::new(places)))) {
         Ok(()) => Ok(HttpReply::text(StatusCode::ACCEPTED, "Accepted")),
         Err(TrySendError::Full(_)) => Err(TooMany { seconds: SHORT_PAUSE }.into()),
         Err(TrySendError::Closed(_)) => Err(HttpReply::empty(StatusCode::NOT_FOUND)),

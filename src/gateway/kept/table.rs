@@ -154,11 +154,6 @@ impl KeptCalls {
         drop(calls);
         drop(dropped);
     }
-
-    #[cfg(test)]
-    pub fn len(&self) -> usize {
-        self.table.calls.lock().len()
-    }
 }
 
 #[cfg(test)]

@@ -117,16 +117,14 @@ fn sorted(envelope: RpcEnvelope<'_>) -> Result<ClientMessage, UnreadableMessage>
         return refuse("Invalid Request: 'id' must be a string or an integer");
     }
     let Some(method) = envelope.method else {
-        return match (id, envelope.result, envelope.error) {
-            (Some(id), Some(result), None) => {
-                Ok(ClientMessage::Response { id, outcome: Ok(result.to_owned()) })
-            }
-            (Some(id), None, Some(error)) => {
-                Ok(ClientMessage::Response { id, outcome: Err(error.to_owned()) })
-            }
-            (id, ..) => {
-                Err(UnreadableMessage::new(id, INVALID_REQUEST, "Invalid Request: 'method' is missing"))
-            }
+        let outcome = match (envelope.result, envelope.error) {
+            (Some(result), None) => Some(Ok(result.to_owned())),
+            (None, Some(error)) => Some(Err(error.to_owned())),
+            _ => None,
+        };
+        return match (id.clone(), outcome) {
+            (Some(id), Some(outcome)) => Ok(ClientMessage::Response { id, outcome }),
+            _ => refuse("Invalid Request: 'method' is missing"),
         };
     };
     let Ok(method) = serde_json::from_str::<String>(method.get()) else {
@@ -138,11 +136,8 @@ fn sorted(envelope: RpcEnvelope<'_>) -> Result<ClientMessage, UnreadableMessage>
     match envelope.params.map(|params| params.get().as_bytes().first().copied()) {
         None | Some(Some(b'{')) => {}
         Some(Some(b'[')) if id.is_some() => {
-            return Err(UnreadableMessage::new(
-                id,
-                INVALID_PARAMS,
-                "Invalid params: 'params' must be an object",
-            ));
+            let error = must_be("params", "an object");
+            return Err(UnreadableMessage { id, error });
         }
         Some(_) => return refuse("Invalid Request: 'params' must be an object"),
     }

@@ -44,11 +44,6 @@ impl<K: Eq + Hash + Clone, V> GuardedTable<K, V> {
     pub fn each(&self, mut look: impl FnMut(&K, &V)) {
         self.0.lock().iter().for_each(|(key, value)| look(key, value));
     }
-
-    #[cfg(test)]
-    pub fn len(&self) -> usize {
-        self.0.lock().len()
-    }
 }
 
 /// Dropping it removes the entry.
@@ -61,5 +56,28 @@ impl<K: Eq + Hash, V> Drop for TableEntry<K, V> {
     fn drop(&mut self) {
         let removed = self.all.0.lock().remove(&self.key);
         drop(removed);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_entry_lives_as_long_as_its_guard() {
+        let table = GuardedTable::default();
+        let entry = table.enter("one", 1).unwrap();
+        assert!(table.enter("one", 2).is_none());
+        assert_eq!(
+            (table.find(&"one", |value| Some(*value)), table.find(&"two", |_| Some(0))),
+            (Some(1), None)
+        );
+        assert_eq!((table.take(&"one", |value| *value == 2), table.take(&"one", |_| true)), (None, Some(1)));
+        drop(entry);
+        let _again = table.enter("one", 3).unwrap();
+        drop(table.enter("two", 4));
+        let mut left = Vec::new();
+        table.each(|key, value| left.push((*key, *value)));
+        assert_eq!(left, [("one", 3)]);
     }
 }

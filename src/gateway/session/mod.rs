@@ -53,8 +53,6 @@ use toolhub_types::sync::{Arc, Mutex};
 
 /// How long a session lives unless the options say otherwise. A client whose session has expired gets 404 and starts another.
 pub const SESSION_LIFETIME: Duration = Duration::from_secs(7 * 24 * 3600);
-/// How long the ids of a replaced key are accepted unless the options say otherwise.
-pub const KEY_GRACE: Duration = SESSION_LIFETIME;
 /// Shorter secrets can be guessed.
 pub const SHORTEST_SECRET: usize = 32;
 
@@ -156,31 +154,23 @@ impl SessionKeys {
         accepted.find_map(|key| key.state.as_ref()?.open(place, state))
     }
 
-    /// What one of the keys has signed.
-    fn unseal(&self, text: &str, now: u64) -> Result<Unsealed, SessionRefusal> {
-        let mut payload = BASE64_URL_SAFE_NO_PAD.decode(text).map_err(|_| SessionRefusal::Forged)?;
-        let at = payload.len().checked_sub(TAG_LENGTH).ok_or(SessionRefusal::Forged)?;
-        let tag: [u8; TAG_LENGTH] = payload[at..].try_into().map_err(|_| SessionRefusal::Forged)?;
-        payload.truncate(at);
+    /// The session of an id that one of the keys has signed.
+    fn open(&self, id: &str, now: u64) -> Result<OpenSession, SessionRefusal> {
+        let payload = BASE64_URL_SAFE_NO_PAD.decode(id).map_err(|_| SessionRefusal::Forged)?;
+        let (payload, tag) = payload.split_last_chunk::<TAG_LENGTH>().ok_or(SessionRefusal::Forged)?;
         let keys = self.keys.read();
         let mut accepted = keys.iter().filter(|key| key.accepted_until.is_none_or(|until| until > now));
         // `verify` compares in constant time.
-        let key = accepted.find(|key| hmac::verify(&key.session, &payload, &tag).is_ok());
-        let key = key.ok_or(SessionRefusal::Forged)?;
+        let key = accepted.find(|key| hmac::verify(&key.session, payload, tag).is_ok());
+        let accepted_until = key.ok_or(SessionRefusal::Forged)?.accepted_until;
         // Rotating holds the lock, so this is the generation of these keys.
         let generation = self.generation.load(Ordering::Acquire);
-        Ok(Unsealed { payload, tag, accepted_until: key.accepted_until, generation })
+        drop(keys);
+        let claims: SessionClaims = serde_json::from_slice(payload).map_err(|_| SessionRefusal::Forged)?;
+        let mut mark = SessionMark::default();
+        mark.copy_from_slice(&tag[..16]);
+        Ok(OpenSession { id: Arc::from(id), claims, mark, accepted_until, generation })
     }
-}
-
-/// A text whose signature is ours.
-struct Unsealed {
-    payload: Vec<u8>,
-    tag: [u8; TAG_LENGTH],
-    /// Until when its key is accepted.
-    accepted_until: Option<u64>,
-    /// The keys with which it was verified.
-    generation: u64,
 }
 
 fn checked(secret: &str) -> Result<SigningKey, HubError> {
@@ -294,11 +284,7 @@ impl SessionIds {
         if let Some(session) = self.verified.get(id, generation, now) {
             return Ok(session);
         }
-        let Unsealed { payload, tag, accepted_until, generation } = self.keys.unseal(id, now)?;
-        let claims: SessionClaims = serde_json::from_slice(&payload).map_err(|_| SessionRefusal::Forged)?;
-        let mut mark = [0u8; 16];
-        mark.copy_from_slice(&tag[..16]);
-        let session = Arc::new(OpenSession { id: Arc::from(id), claims, mark, accepted_until, generation });
+        let session = Arc::new(self.keys.open(id, now)?);
         self.verified.keep(session.clone());
         Ok(session)
     }

@@ -98,7 +98,9 @@ fn few_of_many_sessions_are_remembered() {
         assert!(sessions.open(id, "ann", "ops", at(1)).is_ok());
         assert!(sessions.open(&ids[0], "ann", "ops", at(1)).is_ok());
     }
-    assert!(sessions.verified.len() <= 1_000, "{}", sessions.verified.len());
+    let verified = sessions.verified.0.lock();
+    assert!(verified.0.len() + verified.1.len() <= 1_000);
+    drop(verified);
     let forged = format!("{}x", ids[0]);
     assert_eq!(sessions.open(&forged, "ann", "ops", at(1)).map(drop), Err(SessionRefusal::Forged));
 }
@@ -171,4 +173,42 @@ proptest! {
         let id = sessions.seal(claims, at(0)).unwrap();
         prop_assert!(sessions.open(&id, &principal, &view, at(0)).is_ok());
     }
+}
+
+fn level(name: &str) -> LogLevel {
+    LogLevel::parse(name).unwrap()
+}
+
+#[test]
+fn levels_are_kept_for_a_limited_number_of_sessions_and_none_is_taken_from_others() {
+    let sessions = Sessions::new(&GatewayOptions::default()).unwrap();
+    let set = |principal: &str, session: String, name: &str| {
+        sessions.levels.lock().insert(principal, Arc::from(session), level(name));
+    };
+    set("bob", "0".to_owned(), "debug");
+    for number in 0..MOST_SESSIONS + 10 {
+        set("ann", format!("{number:09}"), "error");
+    }
+    assert_eq!(sessions.levels.lock().values().count(), MOST_SESSIONS);
+    let last = format!("{:09}", MOST_SESSIONS + 9);
+    let of = |principal: &str, session: &str| sessions.levels.lock().get(principal, session).copied();
+    assert_eq!((of("ann", &last), of("bob", "0")), (Some(level("error")), Some(level("debug"))));
+    assert_eq!(of("ann", "0"), None, "a session belongs to its caller");
+}
+
+#[test]
+fn the_lowest_level_is_the_one_that_any_session_wants() {
+    let sessions = Sessions::new(&GatewayOptions::default()).unwrap();
+    assert_eq!(sessions.lowest_level(), None);
+    for (session, name, lowest) in [
+        ("a", "error", "error"),
+        ("b", "debug", "debug"),
+        ("b", "debug", "debug"),
+        ("b", "warning", "warning"),
+    ] {
+        sessions.levels.lock().insert("ann", Arc::from(session), level(name));
+        assert_eq!(sessions.lowest_level(), Some(lowest));
+    }
+    sessions.levels.lock().remove("ann", "b").unwrap();
+    assert_eq!(sessions.lowest_level(), Some("error"));
 }

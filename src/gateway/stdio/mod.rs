@@ -12,10 +12,12 @@ use crate::rpc::{
 };
 use crate::session::{ClientChanges, WantedLists, WantedTasks};
 use crate::{Exchange, Gateway};
-use futures_util::StreamExt;
+use bytes::Bytes;
+use futures_util::{Stream, StreamExt};
 use lines::LineDecoder;
 use serde_json::Value;
 use std::any::Any;
+use std::future::ready;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
@@ -42,30 +44,20 @@ static NEXT_PIPE: AtomicU64 = AtomicU64::new(0);
 /// What a request holds while it is worked on.
 pub type BoxedPermit = Box<dyn Any + Send>;
 
-/// What comes from a client that has one stream.
-pub enum ClientInput {
-    /// A message or batch, and the place that it holds while it is worked on.
-    Payload(Result<ClientPayload, UnreadableMessage>, Option<BoxedPermit>),
-    TooLong,
-    End,
-}
+/// A message or batch of a client that has one stream, and the place that it holds while it is worked on.
+pub type ClientInput = (Result<ClientPayload, UnreadableMessage>, Option<BoxedPermit>);
 
-/// The messages of one client. `next` may be dropped and called again without loss.
-pub trait ClientMessages {
-    fn next(&mut self) -> impl Future<Output = ClientInput> + Send;
-}
-
-impl<R: AsyncRead + Unpin + Send> ClientMessages for FramedRead<R, LineDecoder> {
-    async fn next(&mut self) -> ClientInput {
-        loop {
-            return match StreamExt::next(self).await {
-                Some(Ok(Some(line))) if line.trim_ascii().is_empty() => continue,
-                Some(Ok(Some(line))) => ClientInput::Payload(heavy(line.len(), || read_payload(&line)), None),
-                Some(Ok(None)) => ClientInput::TooLong,
-                Some(Err(_)) | None => ClientInput::End,
-            };
+/// A line as a message; an empty one is none.
+fn read_line(line: Option<Bytes>) -> Option<ClientInput> {
+    let payload = match line {
+        Some(line) if line.trim_ascii().is_empty() => return None,
+        Some(line) => heavy(line.len(), || read_payload(&line)),
+        None => {
+            let error = RpcError::invalid_request("Message exceeds the size limit");
+            Err(UnreadableMessage { id: None, error })
         }
-    }
+    };
+    Some((payload, None))
 }
 
 /// Serves one client on a pair of streams, until it closes its end or the gateway stops.
@@ -93,7 +85,9 @@ pub async fn serve_until_gone(
         view: gateway.identity.views.load().standard(),
     };
     let lines = FramedRead::with_capacity(reader, LineDecoder::new(gateway.options.max_body), LINE_BUFFER);
-    serve_client(gateway, origin, lines, output, true).await;
+    let whole = lines.take_while(|line| ready(line.is_ok()));
+    let messages = whole.filter_map(|line| ready(line.ok().and_then(read_line)));
+    serve_client(gateway, origin, messages, output, true).await;
     // A tool may keep its call, and thereby a way to the client, for longer than the call runs.
     over.cancel();
     let _ = writing.await;
@@ -104,7 +98,7 @@ pub async fn serve_until_gone(
 pub async fn serve_client(
     gateway: Arc<Gateway>,
     origin: RequestOrigin,
-    mut messages: impl ClientMessages,
+    mut messages: impl Stream<Item = ClientInput> + Unpin + Send,
     output: mpsc::Sender<HeldMessage>,
     is_alone: bool,
 ) {
@@ -124,7 +118,7 @@ pub async fn serve_client(
     let wanted = (WantedLists::ALL, WantedTasks::of_session(Some(&client.pipe)));
     let mut changes = ClientChanges::new(&gateway, (&view, &client.origin.principal), wanted, subscribed);
     loop {
-        let input = tokio::select! {
+        let (payload, place) = tokio::select! {
             () = gateway.operation.closing.cancelled() => break,
             // The client does not read any more.
             () = client.output.closed() => break,
@@ -133,21 +127,15 @@ pub async fn serve_client(
                 client.send(notification_message(method, &params)).await;
                 continue;
             }
-            input = messages.next() => input,
+            input = messages.next() => match input {
+                Some(input) => input,
+                None => break,
+            },
         };
-        match input {
-            ClientInput::Payload(payload, place) => {
-                if let Some(now) = gateway.identity.views.load().renewed(&view) {
-                    (view, client.origin.view) = (now.clone(), now);
-                }
-                client.receive(payload, place).await;
-            }
-            ClientInput::TooLong => {
-                let error = RpcError::invalid_request("Message exceeds the size limit");
-                client.refuse(None, &error).await;
-            }
-            ClientInput::End => break,
+        if let Some(now) = gateway.identity.views.load().renewed(&view) {
+            (view, client.origin.view) = (now.clone(), now);
         }
+        client.receive(payload, place).await;
     }
     client.close().await;
 }
