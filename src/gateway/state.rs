@@ -142,7 +142,7 @@ impl Gateway {
     /// Returns when the audit log has what was done until now, unless that takes long.
     pub async fn log_written(&self) {
         if let Some(audit) = &self.options.audit {
-            audit.caught_up().await;
+            audit.writer.caught_up().await;
         }
     }
 
@@ -184,7 +184,7 @@ impl Gateway {
             streams,
             tools: self.hub.registry.load().len(),
             is_draining: self.operation.drain.is_draining(),
-            lost_lines: self.options.audit.as_ref().map_or(0, |audit| audit.lost() as usize),
+            lost_lines: self.options.audit.as_ref().map_or(0, |audit| audit.writer.lost() as usize),
         }
     }
 

@@ -166,7 +166,10 @@ async fn admission(
     }
     if let Some(route) = inspect::route(gateway, path) {
         inspect::check(gateway, route, parts)?;
-        return admit_inspector(gateway, route);
+        // The operator is no caller: it has the limits of callers without credentials, and no view.
+        let (principal, view) = (gateway.identity.anonymous.clone(), Arc::new(View::everything()));
+        let admitted = Admitted::new(gateway, RequestOrigin { principal, view }, PermitKind::Request)?;
+        return Ok(Admitted { inspects: Some(route), ..admitted });
     }
     let is_metrics = path == METRICS && is_get;
     let operator = authenticator.shows_metrics_token(&parts.headers).filter(|_| is_metrics);
@@ -200,17 +203,14 @@ async fn admission(
         return Err(no_room.into());
     }
     // Said before a client that waits for `100 Continue` sends its body.
-    if declared_length(parts).is_some_and(|length| length > options.max_body as u64) {
+    let declared = parts.headers.get(header::CONTENT_LENGTH).and_then(|length| length.to_str().ok());
+    if declared
+        .and_then(|length| length.parse().ok())
+        .is_some_and(|length: u64| length > options.max_body as u64)
+    {
         return Err(HttpReply::too_large());
     }
     Ok(Admitted { is_sse, ..admitted })
-}
-
-/// The operator is no caller: it has the limits of callers without credentials, and no view.
-fn admit_inspector(gateway: &Gateway, route: InspectRoute) -> Result<Admitted, HttpReply> {
-    let origin =
-        RequestOrigin { principal: gateway.identity.anonymous.clone(), view: Arc::new(View::everything()) };
-    Ok(Admitted { inspects: Some(route), ..Admitted::new(gateway, origin, PermitKind::Request)? })
 }
 
 /// In bytes. hyper has a limit of its own, ASGI servers have others.
@@ -218,10 +218,6 @@ fn head_size(parts: &Parts) -> usize {
     let headers =
         parts.headers.iter().map(|(name, value)| name.as_str().len() + value.len() + ": \r\n".len());
     headers.sum::<usize>() + parts.uri.path().len() + parts.uri.query().map_or(0, str::len)
-}
-
-fn declared_length(parts: &Parts) -> Option<u64> {
-    parts.headers.get(header::CONTENT_LENGTH)?.to_str().ok()?.parse().ok()
 }
 
 fn readiness(gateway: &Gateway) -> HttpReply {

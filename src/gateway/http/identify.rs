@@ -11,7 +11,7 @@ use std::time::SystemTime;
 use toolhub_engine::served::View;
 use toolhub_protocol::Era;
 use toolhub_types::principal::Principal;
-use toolhub_types::telemetry::{SpanAttribute, SpanAttributes, SpanSide};
+use toolhub_types::telemetry::{SpanAttribute, SpanSide};
 
 const VERSION_HEADER: HeaderName = HeaderName::from_static("mcp-protocol-version");
 pub const SESSION_HEADER: HeaderName = HeaderName::from_static("mcp-session-id");
@@ -91,6 +91,12 @@ impl RequestOrigin {
         let ended = gateway.sessions.ids.end(session, &self.principal.id, &self.view.name, SystemTime::now());
         match ended {
             Ok(lived) => {
+                let over_http = || {
+                    vec![
+                        (SpanAttribute::Network, "tcp".into()),
+                        (SpanAttribute::NetworkProtocol, "http".into()),
+                    ]
+                };
                 gateway.operation.metrics.session_ended(lived);
                 gateway.hub.telemetry.session_ended(SpanSide::Server, lived, over_http);
                 gateway.forget_session(&self.principal.id, session);
@@ -99,10 +105,6 @@ impl RequestOrigin {
             Err(_) => Err(no_session(None)),
         }
     }
-}
-
-fn over_http() -> SpanAttributes {
-    vec![(SpanAttribute::Network, "tcp".into()), (SpanAttribute::NetworkProtocol, "http".into())]
 }
 
 pub fn version_header(headers: &HeaderMap) -> Option<&str> {

@@ -206,7 +206,7 @@ impl Authenticator {
     /// Reads what can be read before the first request, so that mistakes show when the gateway starts.
     pub async fn prepare(&self) -> Result<(), HubError> {
         match &self.jwt {
-            Some(jwt) => jwt.read_keys().await,
+            Some(jwt) => jwt.keys.keys(|_| false).await.map(drop),
             None => Ok(()),
         }
     }
@@ -216,7 +216,7 @@ impl Authenticator {
     pub async fn prepare_after(&mut self, before: &Authenticator) -> Result<(), HubError> {
         let prepared = self.prepare().await;
         match (&self.jwt, &before.jwt) {
-            (Some(new), Some(old)) if prepared.is_err() && new.has_settings_of(old) => {
+            (Some(new), Some(old)) if prepared.is_err() && new.options == old.options => {
                 self.jwt = Some(old.clone());
                 Ok(())
             }
@@ -320,7 +320,7 @@ impl Authenticator {
 
     /// The issuer whose tokens are accepted, unless the operator has the metadata of this resource elsewhere.
     pub fn described_issuer(&self) -> Option<&JwtOptions> {
-        self.jwt.as_ref().filter(|_| self.resource_metadata.is_none()).map(|jwt| jwt.options())
+        self.jwt.as_ref().filter(|_| self.resource_metadata.is_none()).map(|jwt| &jwt.options)
     }
 
     /// The header `WWW-Authenticate` of a refusal. `metadata` is where this gateway has the metadata of the resource.

@@ -66,8 +66,8 @@ struct JwtHeader {
 type VerifiedToken = (Arc<Principal>, u64);
 
 pub(super) struct JwtVerifier {
-    options: JwtOptions,
-    keys: Arc<Jwks>,
+    pub options: JwtOptions,
+    pub keys: Arc<Jwks>,
     /// By the digest of the token.
     remembered: Mutex<HashMap<[u8; 32], VerifiedToken>>,
 }
@@ -84,19 +84,6 @@ impl JwtVerifier {
         }
         let keys = Arc::new(Jwks::new(options.keys.clone()));
         Ok(JwtVerifier { options, keys, remembered: Mutex::default() })
-    }
-
-    pub(super) fn options(&self) -> &JwtOptions {
-        &self.options
-    }
-
-    pub(super) fn has_settings_of(&self, other: &JwtVerifier) -> bool {
-        self.options == other.options
-    }
-
-    /// Reads the keys, so that a wrong file or address is reported when the gateway starts.
-    pub(super) async fn read_keys(&self) -> Result<(), HubError> {
-        self.keys.keys(|_| false).await.map(|_| ())
     }
 
     pub(super) async fn verify(&self, token: &str, now: SystemTime) -> Result<Arc<Principal>, JwtRefusal> {

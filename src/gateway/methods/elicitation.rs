@@ -187,7 +187,10 @@ async fn converse(
             match input_required(exchange, subject, call, &questions, server)? {
                 Some(asked) => return Ok(asked),
                 // Too many are waiting. The tool has begun, so its call is not refused: it is told that nobody answers.
-                None => call.refuse_questions(&too_many_wait()),
+                None => {
+                    let text = "this caller has too many calls waiting for input; try again later";
+                    call.refuse_questions(&(TRY_LATER, text.to_owned()));
+                }
             }
             continue;
         }
@@ -203,11 +206,6 @@ async fn converse(
             () = exchange.cancel.cancelled() => return Err(cancelled().in_doubt()),
         }
     }
-}
-
-/// What a tool is told instead of an answer.
-fn too_many_wait() -> (i64, String) {
-    (TRY_LATER, "this caller has too many calls waiting for input; try again later".to_owned())
 }
 
 /// Makes a task of a request, whose client gets the id instead of the result. `None` when there are too many.

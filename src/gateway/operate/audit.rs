@@ -18,7 +18,7 @@ use toolhub_types::sync::{Arc, Mutex};
 
 /// Where the lines go.
 pub struct AuditLog {
-    writer: AuditWriter,
+    pub writer: AuditWriter,
     refusals: RefusalCounts,
     /// For the digests of arguments.
     key: hmac::Key,
@@ -52,11 +52,6 @@ impl AuditLog {
         AuditLog { key: hmac::Key::new(hmac::HMAC_SHA256, derived.as_ref()), ..self }
     }
 
-    /// Opens the file again by its name, after it was moved away.
-    pub fn reopen(&self) -> Result<(), HubError> {
-        self.writer.reopen()
-    }
-
     /// The number of a call, which its lines share.
     pub fn next_call(&self) -> u64 {
         self.next_call.fetch_add(1, Ordering::Relaxed)
@@ -67,19 +62,9 @@ impl AuditLog {
         self.writer.write(record.line(&self.key)).await
     }
 
-    /// The line of something that was done. Its answer waits for [`AuditLog::caught_up`].
+    /// The line of something that was done. Its answer waits for [`AuditWriter::caught_up`].
     pub fn write(&self, record: &AuditRecord<'_>) {
         self.writer.queue(record.line(&self.key));
-    }
-
-    /// Returns when what was written before is in the log, or at once while that takes long.
-    pub async fn caught_up(&self) {
-        self.writer.caught_up().await;
-    }
-
-    /// The lines that could not be written.
-    pub fn lost(&self) -> u64 {
-        self.writer.lost()
     }
 
     /// A request was refused before a method has read it. A client that tries again and again gets one line a second, with the number of tries.
@@ -200,7 +185,7 @@ mod tests {
         };
         log.write(&record);
         std::fs::rename(&path, folder.join("old")).unwrap();
-        log.reopen().unwrap();
+        log.writer.reopen().unwrap();
         log.write(&record);
         let lines = |name: &str| std::fs::read_to_string(folder.join(name)).unwrap().lines().count();
         assert_eq!((lines("old"), lines("audit.ndjson")), (1, 1));

@@ -166,7 +166,7 @@ impl PyGateway {
     /// Opens the audit log again by its name, after it was moved away.
     fn reopen_audit(&self, py: Python<'_>) -> PyResult<()> {
         let Some(audit) = &self.core.options.audit else { return Ok(()) };
-        py.detach(|| audit.reopen()).map_err(|error| tool_error(py, &error))
+        py.detach(|| audit.writer.reopen()).map_err(|error| tool_error(py, &error))
     }
 
     /// Applies the credentials, views and limits of these options to requests from now on. The other options stay.
