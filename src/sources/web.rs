@@ -1,5 +1,6 @@
 //! What all clients over HTTP share here: reading a body within a limit, and addresses as errors and logs may show them.
 
+use reqwest::header::{HeaderName, HeaderValue};
 use reqwest::{Response, Url};
 use tokio::task::coop::consume_budget;
 use toolhub_text::secret::shown_path;
@@ -26,4 +27,18 @@ pub(crate) async fn read_body(
 /// A URL without user, password, query, fragment and keys in its path.
 pub(crate) fn shown_url(url: &Url) -> String {
     format!("{}{}", url.origin().ascii_serialization(), shown_path(url.path()))
+}
+
+/// What of a header cannot be sent.
+pub(crate) enum WrongHeader {
+    Name,
+    Value,
+}
+
+/// A header whose value is shown nowhere, not even in the debug output of the HTTP library.
+pub(crate) fn checked_header(name: &str, value: &str) -> Result<(HeaderName, HeaderValue), WrongHeader> {
+    let name = HeaderName::try_from(name).map_err(|_| WrongHeader::Name)?;
+    let mut value = HeaderValue::try_from(value).map_err(|_| WrongHeader::Value)?;
+    value.set_sensitive(true);
+    Ok((name, value))
 }

@@ -13,6 +13,8 @@ use rusqlite::Connection;
 use std::fs::{File, OpenOptions};
 use std::io::{self, ErrorKind, Read, Seek, Write};
 use std::path::{Path, PathBuf};
+use toolhub_text::message;
+use toolhub_text::message::Message;
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct StoreIdentity {
@@ -81,7 +83,7 @@ pub fn count(store: &Path, connection: &Connection) -> rusqlite::Result<Option<S
 }
 
 /// Notes a change after its commit, which the disk has to have: a line must not survive a power cut that its change does not.
-pub fn note(store: &Path, own: &StoreIdentity) -> Result<(), String> {
+pub fn note(store: &Path, own: &StoreIdentity) -> Result<(), Message> {
     let write = || {
         let mut file =
             OpenOptions::new().read(true).write(true).create(true).truncate(false).open(place(store))?;
@@ -96,7 +98,7 @@ pub fn note(store: &Path, own: &StoreIdentity) -> Result<(), String> {
         // A power cut that leaves zeros in the place of the first line would put the store in doubt.
         if noted.is_none() { file.sync_data() } else { Ok(()) }
     };
-    write().map_err(|error: io::Error| format!("'{}' cannot be written: {error}", place(store).display()))
+    write().map_err(|error: io::Error| message!("'{}' cannot be written: {}", place(store).display(), error))
 }
 
 /// Why runs, approvals and new pins are refused, as the rest of a sentence about the store.

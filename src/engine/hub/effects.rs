@@ -164,7 +164,7 @@ impl EffectRecorder {
         };
         let may_go_on = self.mode == LedgerMode::Optional && self.run.is_none();
         let name = candidate.spec().name.clone();
-        let done = move |result: Result<(), String>| {
+        let done = move |result: Result<(), Message>| {
             written(match result {
                 Err(why) if !may_go_on => Err(not_recorded(&name, &why)),
                 _ => Ok(()),
@@ -221,7 +221,7 @@ impl Drop for EffectRecorder {
 }
 
 /// The error of an attempt whose row cannot be written.
-pub(super) fn not_recorded(tool: &str, why: &str) -> HubError {
+pub(super) fn not_recorded(tool: &str, why: &Message) -> HubError {
     let text = message!(
         "Tool '{}' was not called: it may have effects, and the ledger in the store cannot be written ({}). Make the \
          store writable, or allow calls without a row with ToolHub(ledger=\"optional\").",
@@ -347,7 +347,7 @@ pub fn not_settled(id: &str) -> Message {
 }
 
 /// The error of a call of a run whose ledger cannot be asked.
-pub fn not_recalled(tool: &str, run: &str, why: &str) -> HubError {
+pub fn not_recalled(tool: &str, run: &str, why: &Message) -> HubError {
     let (tool, run) = (clip(tool), clip(run));
     let text =
         message!("Tool '{}' was not called: what run '{}' has done cannot be read ({}).", tool, run, why);

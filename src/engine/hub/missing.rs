@@ -62,7 +62,7 @@ pub fn no_provider(name: &str, entry: &NameEntry, filter: Filter<'_>) -> HubErro
 }
 
 /// Why a tool is refused, by its name.
-pub type RefusalReasons = HashMap<Arc<str>, String>;
+pub type RefusalReasons = HashMap<Arc<str>, Message>;
 
 /// By server.
 #[derive(Default)]
@@ -85,7 +85,7 @@ impl PinRefusals {
     pub fn reasons(&self, server: &str) -> Vec<String> {
         let all = self.0.read();
         let mut reasons: Vec<String> =
-            all.get(server).into_iter().flat_map(HashMap::values).cloned().collect();
+            all.get(server).into_iter().flat_map(HashMap::values).map(ToString::to_string).collect();
         reasons.sort_unstable();
         reasons
     }

@@ -124,9 +124,9 @@ impl Hub {
             let notify = Box::new(move |result| drop(written.send(result)));
             recorder.write((slot, &candidate), &definition.digest, content, notify);
             let name = candidate.spec().name.clone();
-            Box::pin(
-                async move { is_written.await.unwrap_or_else(|_| Err(not_recorded(&name, "it is closed"))) },
-            )
+            Box::pin(async move {
+                is_written.await.unwrap_or_else(|_| Err(not_recorded(&name, &"it is closed".into())))
+            })
         }))
     }
 }

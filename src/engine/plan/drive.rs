@@ -173,7 +173,7 @@ async fn carry_out<S: CallServices>(plan: &mut CallPlan, services: &S) -> Result
                 let (answer, answered) = oneshot::channel();
                 request.ask(move |memory| drop(answer.send(memory)));
                 let memory = services.wait(answered).await;
-                plan.recalled(memory.unwrap_or_else(|_| Err("it is closed".to_owned())));
+                plan.recalled(memory.unwrap_or_else(|_| Err("it is closed".into())));
             }
             PlanStep::Replay(kept) => return Err(WithoutRun::replayed(&kept)),
             PlanStep::Approve(request) => approvals = Some(approve(plan, services, request).await?),
@@ -272,10 +272,10 @@ async fn ask_store<S: CallServices>(
             true => aside::on_thread_until(end, move || question.run()).await,
             false => Some(question.run()),
         };
-        let Some(question) = question else { return Err("the time is over".to_owned()) };
+        let Some(question) = question else { return Err("the time is over".into()) };
         let (answer, answered) = oneshot::channel();
         asked.ask_approval(question, end, Box::new(move |known| drop(answer.send(known))));
-        answered.await.unwrap_or_else(|_| Err("it is closed".to_owned()))
+        answered.await.unwrap_or_else(|_| Err("it is closed".into()))
     });
     plan.stored_answer(answer.await, &ledger, now())
 }

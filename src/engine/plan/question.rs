@@ -10,7 +10,7 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::Instant;
 use toolhub_registry::identity::{CallIdentity, NotJson};
-use toolhub_store::ledger::{ApprovalAnswer, ApprovalQuestion, Ledger};
+use toolhub_store::ledger::{ApprovalAnswer, ApprovalQuestion, Ledger, LedgerFailure};
 use toolhub_store::real_place;
 use toolhub_text::canonical::{digest_of, json_digest};
 use toolhub_text::invisible::{error_line, visible_json};
@@ -88,7 +88,7 @@ impl CallPlan {
     /// What the answer of the store means; the error ends the call.
     pub(super) fn stored_answer(
         &self,
-        answer: Result<ApprovalAnswer, String>,
+        answer: Result<ApprovalAnswer, LedgerFailure>,
         ledger: &Arc<Ledger>,
         now: Instant,
     ) -> Result<Result<(), Message>, Box<WithoutRun>> {

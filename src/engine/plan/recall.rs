@@ -10,7 +10,7 @@ use serde_json::Value;
 use std::sync::Arc;
 use std::time::Instant;
 use toolhub_registry::identity::NotJson;
-use toolhub_store::ledger::{CallsBefore, Ledger, OccurrenceTicket, RunCall, RunMemory};
+use toolhub_store::ledger::{CallsBefore, Ledger, LedgerFailure, OccurrenceTicket, RunCall, RunMemory};
 use toolhub_text::message;
 use toolhub_types::error::{ErrorKind, HubError, clip};
 
@@ -27,11 +27,11 @@ pub struct RecallRequest {
 
 impl RecallRequest {
     /// Asks; `done` is called on another thread.
-    pub fn ask(&self, done: impl FnOnce(Result<RunMemory, String>) + Send + 'static) {
+    pub fn ask(&self, done: impl FnOnce(Result<RunMemory, LedgerFailure>) + Send + 'static) {
         let (ticket, open) = (self.ticket.clone(), self.ticket.open_before());
         let answered = {
             let open = open.clone();
-            move |memory: Result<RunMemory, String>| {
+            move |memory: Result<RunMemory, LedgerFailure>| {
                 match &memory {
                     Ok(RunMemory::New(_)) => ticket.close(&open),
                     Ok(RunMemory::Answered(number, _)) => ticket.skip_to(*number),
@@ -104,7 +104,7 @@ impl CallPlan {
     }
 
     /// The ledger has answered.
-    pub fn recalled(&mut self, memory: Result<RunMemory, String>) {
+    pub fn recalled(&mut self, memory: Result<RunMemory, LedgerFailure>) {
         let (tool, run) = (self.request.target.name().clone(), self.options.run.clone().unwrap_or_default());
         let Some(NumberedCall { ticket, .. }) = &self.number else { return };
         self.recall = match memory {

@@ -194,17 +194,20 @@ fn with_name(id: &str, error: HubError) -> HubError {
     if error.message.contains(&format!("'{id}'")) {
         return error;
     }
-    let message = format!("Server '{id}' could not list its tools: {}", error.message);
-    HubError { message: message.into(), ..error }
+    let message = message!("Server '{}' could not list its tools: {}", id, error.message);
+    HubError { message, ..error }
 }
 
 pub(super) fn too_slow(server: &Server, patience: Duration) -> HubError {
     let (id, seconds) = (server.id(), patience.as_secs_f64());
     let text = match server.startup_output() {
-        Some(reason) => format!(
-            "Server '{id}' did not list its tools within {seconds} s; its error stream says '{reason}'."
+        Some(reason) => message!(
+            "Server '{}' did not list its tools within {} s; its error stream says '{}'.",
+            id,
+            seconds,
+            reason
         ),
-        None => format!("Server '{id}' did not list its tools within {seconds} s."),
+        None => message!("Server '{}' did not list its tools within {} s.", id, seconds),
     };
     HubError::new(ErrorKind::Timeout, text).with_outcome(Outcome::NotSent)
 }

@@ -10,6 +10,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use toolhub_store::tape;
 use toolhub_store::{Definition, PinChange, Store, StoredPin};
 use toolhub_text::canonical::{canonical, text_digest};
+use toolhub_text::message;
+use toolhub_text::message::Message;
 use toolhub_types::error::clip;
 
 /// Server and tool.
@@ -53,7 +55,7 @@ impl Pins {
     }
 
     /// Why this tool is refused; nothing when its definition is the accepted one.
-    pub fn refusal(&self, server: &Arc<str>, listed: &Listed) -> Option<String> {
+    pub fn refusal(&self, server: &Arc<str>, listed: &Listed) -> Option<Message> {
         let (now, id) = (definition(listed), (server.clone(), listed.name.clone()));
         let report = |change| {
             if let Some(store) = &self.store {
@@ -117,16 +119,20 @@ impl Pins {
 }
 
 /// Why a tool with this pin is refused.
-fn refusal(pin: &StoredPin) -> Option<String> {
+fn refusal(pin: &StoredPin) -> Option<Message> {
     pin.changed.as_ref()?;
     let (tool, server) = (clip(&pin.tool), clip(&pin.server));
     let why = match pin.accepted.hash.is_empty() {
         true => "has not been accepted since the store's pins were lost",
         false => "has changed since its definition was accepted",
     };
-    Some(format!(
-        "Tool '{tool}' of server '{server}' {why}, and is refused. Look at it with hub.pins.list(), and accept it with \
-         hub.pins.accept('{server}', '{tool}')."
+    let accepting = format!("hub.pins.accept('{server}', '{tool}')");
+    Some(message!(
+        "Tool '{}' of server '{}' {}, and is refused. Look at it with hub.pins.list(), and accept it with {}.",
+        tool,
+        server,
+        Message::from(why),
+        accepting
     ))
 }
 
@@ -166,7 +172,7 @@ mod tests {
     fn after_a_loss_nothing_is_accepted_by_itself() {
         let (pins, server): (_, Arc<str>) = (Pins::new(None, true), Arc::from("mail"));
         let first = tool(json!({"type": "object", "title": "a"}));
-        let why = pins.refusal(&server, &first).unwrap_or_default();
+        let why = pins.refusal(&server, &first).unwrap();
         assert!(why.contains("not been accepted since the store's pins were lost"), "{why}");
         assert!(pins.refusal(&server, &first).is_some());
         assert_eq!(pins.accept("mail", Some("send")), 1);

@@ -19,6 +19,8 @@ use std::sync::{Arc, Weak};
 use toolhub_engine::hub::Hub;
 use toolhub_registry::select::effects::{self, Declaration, EffectsInput};
 use toolhub_registry::{Candidate, Filter, Snapshot};
+use toolhub_text::message;
+use toolhub_text::message::Message;
 use toolhub_text::pattern::BETWEEN;
 use toolhub_types::error::clip;
 use toolhub_types::limit::Gate;
@@ -222,11 +224,14 @@ impl ListingSink for ToolPublisher {
     }
 }
 
-fn in_space_of(tool: &str, server: &str, owner: &str) -> String {
+fn in_space_of(tool: &str, server: &str, owner: &str) -> Message {
     let (tool, server, owner) = (clip(tool), clip(server), clip(owner));
-    format!(
-        "Tool '{tool}' of server '{server}' has a name that belongs to server '{owner}', and is refused. Give server \
-         '{server}' the option `prefix`."
+    message!(
+        "Tool '{}' of server '{}' has a name that belongs to server '{}', and is refused. Give server '{}' the option `prefix`.",
+        tool,
+        server,
+        owner,
+        server
     )
 }
 

@@ -11,6 +11,7 @@ use std::sync::Arc;
 use std::time::Duration;
 use tokio::time::{Instant, timeout, timeout_at};
 use toolhub_engine::offers::{OfferQuery, check_required};
+use toolhub_text::message;
 use toolhub_types::error::{ErrorKind, HubError, Outcome, clip};
 use toolhub_types::principal::Principal;
 use toolhub_types::tool::CallContextExtras;
@@ -54,14 +55,17 @@ pub(super) fn noun(kinds: &[OfferKind]) -> &'static str {
 /// The server that may have it could not be asked.
 fn not_asked(what: &str, key: &str, (id, error): (Arc<str>, HubError)) -> HubError {
     let reason = match error.kind {
-        ErrorKind::Timeout => "it did not answer in time".to_owned(),
-        _ => error.message.trim_end_matches('.').to_owned(),
+        ErrorKind::Timeout => "it did not answer in time".into(),
+        _ => error.message.clause(),
     };
-    let text = format!(
-        "No server that answered lists the {what} '{}', and server '{id}' could not be asked: {reason}.",
-        clip(key)
+    let text = message!(
+        "No server that answered lists the {} '{}', and server '{}' could not be asked: {}.",
+        what,
+        clip(key),
+        id,
+        reason
     );
-    HubError { message: text.into(), ..error }.with_outcome(Outcome::NotSent)
+    HubError { message: text, ..error }.with_outcome(Outcome::NotSent)
 }
 
 impl Servers {
@@ -150,7 +154,7 @@ impl Servers {
             OfferOwner::One(server, key) => (server, key),
             OfferOwner::Several(several) => {
                 let ids: Vec<String> = several.iter().map(|one| format!("'{}'", one.id())).collect();
-                let text = format!(
+                let text = message!(
                     "Several servers have the {} '{}': {}; name one with `server`.",
                     noun(kinds),
                     clip(key),
@@ -159,7 +163,7 @@ impl Servers {
                 return refuse(ErrorKind::InvalidArguments, text);
             }
             OfferOwner::Hidden | OfferOwner::Unknown => {
-                let text = format!(
+                let text = message!(
                     "No server lists the {} '{}'; name its server with `server` to ask for it anyway.",
                     noun(kinds),
                     clip(key)
@@ -325,7 +329,7 @@ fn fits_template(template: &str, uri: &str) -> bool {
 }
 
 pub(super) fn too_late(server: &Server, what: &str, limit: Duration) -> HubError {
-    let text = format!(
+    let text = message!(
         "Server '{}' did not answer for '{}' within {} s.",
         server.id(),
         clip(what),

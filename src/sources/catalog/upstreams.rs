@@ -26,6 +26,7 @@ use toolhub_engine::plan::{CallSources, LookUpRequest, ServerSet, Unreachable};
 use toolhub_engine::served::{SubscribedResource, Upstreams, View};
 use toolhub_protocol::{APPS_SCHEME, TASKS_EXTENSION};
 use toolhub_registry::Candidate;
+use toolhub_text::message;
 use toolhub_text::pattern::NATIVE;
 use toolhub_types::error::{ErrorKind, HubError, Outcome, clip};
 use toolhub_types::model::{OfferChange, OfferKind};
@@ -89,7 +90,7 @@ impl HubUpstreams {
         let (shown, closed) = for_caller(self.shown(view, kind), caller);
         let what = noun(kinds);
         let refuse = |kind, text| Err(HubError::new(kind, text).with_outcome(Outcome::NotSent));
-        let missing = || format!("No server lists the {what} '{}'.", clip(asked));
+        let missing = || message!("No server lists the {} '{}'.", what, clip(asked));
         let among = (shown.clone(), closed);
         match self.set().find_owner(among, kinds, asked, SilentAre::LeftAlone, until).await? {
             OfferOwner::One(server, key) => Ok((server, key)),
@@ -99,8 +100,9 @@ impl HubUpstreams {
                     .iter()
                     .map(|one| format!("'{}'", clip(&own_key(kind, one.id(), asked))))
                     .collect();
-                let text = format!(
-                    "Several servers have the {what} '{}'; name it {}.",
+                let text = message!(
+                    "Several servers have the {} '{}'; name it {}.",
+                    what,
                     clip(asked),
                     names.join(" or ")
                 );

@@ -28,7 +28,7 @@ pub struct Usage {
 
 impl ChatAnswer {
     /// Reads a completion object. The error says what is missing, as the end of a sentence.
-    pub(super) fn from_raw(raw: Value) -> Result<Self, String> {
+    pub(super) fn from_raw(raw: Value) -> Result<Self, &'static str> {
         let choice = raw
             .get("choices")
             .and_then(Value::as_array)
@@ -89,7 +89,7 @@ mod tests {
     use super::*;
     use serde_json::json;
 
-    fn answer(content: Value) -> Result<ChatAnswer, String> {
+    fn answer(content: Value) -> Result<ChatAnswer, &'static str> {
         ChatAnswer::from_raw(json!({"choices": [{"message": {"content": content}}]}))
     }
 

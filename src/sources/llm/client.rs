@@ -15,6 +15,7 @@ use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::time::{Instant, timeout, timeout_at};
+use toolhub_text::message;
 use toolhub_types::error::{ErrorKind, HubError};
 use toolhub_types::model::FOREVER;
 
@@ -105,7 +106,7 @@ impl ChatEndpoint {
         let (status, limit) = (response.status().as_u16(), self.config.max_body);
         let mut body = Vec::new();
         let is_whole = read_body(&mut response, limit, &mut body).await.map_err(|error| {
-            let message = format!(
+            let message = message!(
                 "The model endpoint {} broke off in the middle of its answer: {}.",
                 self.origin,
                 self.cause(&error)
@@ -113,7 +114,7 @@ impl ChatEndpoint {
             HubError { status: Some(status), ..HubError::new(ErrorKind::Closed, message) }
         })?;
         if !is_whole {
-            return Err(self.too_large(&format!("the answer has more than {limit} bytes")));
+            return Err(self.too_large(message!("the answer has more than {} bytes", limit)));
         }
         let json = body.strip_prefix("\u{feff}".as_bytes()).unwrap_or(&body);
         let raw: Value = serde_json::from_slice(json).map_err(|error| {
@@ -121,12 +122,21 @@ impl ChatEndpoint {
                 quoted if quoted.is_empty() => "nothing".to_owned(),
                 quoted => quoted,
             };
-            self.invalid(&format!("did not answer with JSON ({error}): {quoted}"))
+            HubError::new(
+                ErrorKind::Protocol,
+                message!(
+                    "The model endpoint {} did not answer with JSON ({}): {}; check that base_url points to an OpenAI-compatible \
+                     chat API.",
+                    self.origin,
+                    error,
+                    quoted
+                ),
+            )
         })?;
         if let Some(error) = raw.get("error").filter(|error| !error.is_null()) {
             return Err(self.error_object(status, error));
         }
-        ChatAnswer::from_raw(raw).map_err(|wrong| self.wrong_shape(&wrong))
+        ChatAnswer::from_raw(raw).map_err(|wrong| self.wrong_shape(wrong))
     }
 
     /// No compression was asked for, so that no small body can become a large one.
@@ -135,8 +145,7 @@ impl ChatEndpoint {
             encoding if encoding.is_empty() || encoding == "identity" => Ok(()),
             encoding => {
                 let encoding = self.redactor.quote(&encoding);
-                Err(self
-                    .invalid(&format!("answered with the encoding {encoding:?}, which was not asked for")))
+                Err(self.invalid(format!("answered with the encoding {encoding:?}, which was not asked for")))
             }
         }
     }

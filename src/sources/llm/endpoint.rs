@@ -2,6 +2,7 @@
 //! never be shown. Every problem of the configuration is reported here, before anything is sent.
 
 use super::config::{OpenAiConfig, config_error};
+use crate::web::{WrongHeader, checked_header};
 use reqwest::header::{ACCEPT, AUTHORIZATION, CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue};
 use reqwest::{Client, Url};
 use serde::Serialize;
@@ -140,23 +141,24 @@ fn headers(config: &OpenAiConfig) -> Result<HeaderMap, HubError> {
                 "The API key must be printable ASCII without spaces; check OPENAI_API_KEY or api_key for stray characters.",
             ));
         }
-        headers.insert(AUTHORIZATION, hidden(&format!("Bearer {key}"), "the API key")?);
+        headers.insert(AUTHORIZATION, header("authorization", &format!("Bearer {key}"), "the API key")?.1);
     }
     for (name, value) in &config.headers {
-        let header = HeaderName::try_from(name.as_str())
-            .map_err(|_| config_error(format!("{name:?} is not a header name.")))?;
-        headers.insert(header, hidden(value.expose(), &format!("the header {name:?}"))?);
+        let (name, value) = header(name, value.expose(), &format!("the header {name:?}"))?;
+        headers.insert(name, value);
     }
     Ok(headers)
 }
 
-/// A header value that is shown nowhere, not even in the debug output of the HTTP library.
-fn hidden(value: &str, what: &str) -> Result<HeaderValue, HubError> {
-    let mut value = HeaderValue::try_from(value).map_err(|_| {
-        config_error(format!("The value of {what} contains characters that are not allowed in a header."))
-    })?;
-    value.set_sensitive(true);
-    Ok(value)
+fn header(name: &str, value: &str, what: &str) -> Result<(HeaderName, HeaderValue), HubError> {
+    checked_header(name, value).map_err(|wrong| {
+        config_error(match wrong {
+            WrongHeader::Name => format!("{name:?} is not a header name."),
+            WrongHeader::Value => {
+                format!("The value of {what} contains characters that are not allowed in a header.")
+            }
+        })
+    })
 }
 
 fn body(config: &OpenAiConfig) -> Result<Map<String, Value>, HubError> {

@@ -7,6 +7,8 @@ use reqwest::header::LOCATION;
 use serde_json::Value;
 use std::time::Duration;
 use toolhub_protocol::net::{self, retry_after};
+use toolhub_text::message;
+use toolhub_text::message::Message;
 use toolhub_types::error::{ErrorKind, HubError};
 
 impl ChatEndpoint {
@@ -35,7 +37,7 @@ impl ChatEndpoint {
             _ => ErrorKind::Http,
         };
         let detail = self.redactor.quote(&message_of(error).unwrap_or_else(|| error.to_string()));
-        let message = format!(
+        let message = message!(
             "The model endpoint {} reported an error instead of an answer{}.",
             self.origin,
             after_colon(&detail)
@@ -43,46 +45,54 @@ impl ChatEndpoint {
         HubError { status: Some(status), ..HubError::new(kind, message) }
     }
 
-    fn sentence(&self, status: u16, detail: &str, wait: Option<Duration>, location: Option<&str>) -> String {
-        let endpoint_name = format!("The model endpoint {}", self.origin);
-        let why = format!("(HTTP {status}){}", after_colon(detail));
+    fn sentence(&self, status: u16, detail: &str, wait: Option<Duration>, location: Option<&str>) -> Message {
+        let (origin, why) = (&self.origin, format!("(HTTP {status}){}", after_colon(detail)));
         match status {
-            401 | 403 if self.has_key() => {
-                format!("{endpoint_name} refused the API key {why}; set OPENAI_API_KEY or pass api_key.")
-            }
-            401 | 403 => {
-                format!("{endpoint_name} requires an API key {why}; set OPENAI_API_KEY or pass api_key.")
-            }
+            401 | 403 if self.has_key() => message!(
+                "The model endpoint {} refused the API key {}; set OPENAI_API_KEY or pass api_key.",
+                origin,
+                why
+            ),
+            401 | 403 => message!(
+                "The model endpoint {} requires an API key {}; set OPENAI_API_KEY or pass api_key.",
+                origin,
+                why
+            ),
             404 if detail.to_lowercase().contains("model") => {
-                format!(
-                    "{endpoint_name} does not know the model {:?} {why}; pass a model that it serves.",
-                    self.config.model
+                let model = format!("{:?} {why}", self.config.model);
+                message!(
+                    "The model endpoint {} does not know the model {}; pass a model that it serves.",
+                    origin,
+                    model
                 )
             }
-            404 => format!(
-                "{endpoint_name} has no chat API at {} {why}; check base_url, which usually ends in /v1.",
-                self.url.path()
+            404 => message!(
+                "The model endpoint {} has no chat API at {}; check base_url, which usually ends in /v1.",
+                origin,
+                format!("{} {why}", self.url.path())
             ),
-            429 => match wait.filter(|wait| !wait.is_zero()) {
-                Some(wait) => {
-                    format!(
-                        "{endpoint_name} is limiting requests and asks to wait {} s {why}.",
-                        wait.as_secs_f64()
-                    )
-                }
-                None => format!("{endpoint_name} is limiting requests {why}."),
+            429 => match wait.filter(|wait| !wait.is_zero()).map(|wait| wait.as_secs_f64()) {
+                Some(seconds) => message!(
+                    "The model endpoint {} is limiting requests and asks to wait {} s {}.",
+                    origin,
+                    seconds,
+                    why
+                ),
+                None => message!("The model endpoint {} is limiting requests {}.", origin, why),
             },
             300..=399 => {
-                let target = location.and_then(|to| self.url.join(to).ok()).map_or_else(
-                    || "elsewhere".to_owned(),
-                    |to| format!("to {}", self.redactor.quote(&shown_url(&to))),
-                );
-                format!(
-                    "{endpoint_name} redirects {target} (HTTP {status}), which is not followed so that the API key stays with its server; set base_url to the final address."
+                let target = location.and_then(|to| self.url.join(to).ok());
+                let target = target.map(|to| format!("to {}", self.redactor.quote(&shown_url(&to))));
+                message!(
+                    "The model endpoint {} redirects {} (HTTP {}), which is not followed so that the API key stays with its server; \
+                     set base_url to the final address.",
+                    origin,
+                    target.as_deref().unwrap_or("elsewhere"),
+                    status
                 )
             }
-            500..=599 => format!("{endpoint_name} failed {why}."),
-            _ => format!("{endpoint_name} rejected the request {why}."),
+            500..=599 => message!("The model endpoint {} failed {}.", origin, why),
+            _ => message!("The model endpoint {} rejected the request {}.", origin, why),
         }
     }
 
@@ -90,17 +100,19 @@ impl ChatEndpoint {
     pub(super) fn unreachable(&self, error: &reqwest::Error) -> HubError {
         let (origin, cause) = (&self.origin, self.cause(error));
         if !error.is_connect() {
-            let message = format!("The model endpoint {origin} broke off without an answer: {cause}.");
+            let message = message!("The model endpoint {} broke off without an answer: {}.", origin, cause);
             return HubError::new(ErrorKind::Closed, message);
         }
-        let message = format!(
-            "Could not connect to the model endpoint {origin}: {cause}; check base_url and whether the server is running."
+        let message = message!(
+            "Could not connect to the model endpoint {}: {}; check base_url and whether the server is running.",
+            origin,
+            cause
         );
         HubError::new(ErrorKind::Connect, message)
     }
 
     pub(super) fn expired(&self) -> HubError {
-        let message = format!(
+        let message = message!(
             "The model endpoint {} had not finished its answer after {} s; raise timeout or ask for less.",
             self.origin,
             self.config.timeout.as_secs_f64()
@@ -109,28 +121,32 @@ impl ChatEndpoint {
     }
 
     /// An answer that is not a chat completion; `what` continues "The model endpoint …".
-    pub(super) fn invalid(&self, what: &str) -> HubError {
-        HubError::new(
-            ErrorKind::Protocol,
-            format!(
-                "The model endpoint {} {what}; check that base_url points to an OpenAI-compatible chat API.",
-                self.origin
-            ),
-        )
+    pub(super) fn invalid(&self, what: String) -> HubError {
+        let text = message!(
+            "The model endpoint {} {}; check that base_url points to an OpenAI-compatible chat API.",
+            self.origin,
+            what
+        );
+        HubError::new(ErrorKind::Protocol, text)
     }
 
-    pub(super) fn wrong_shape(&self, wrong: &str) -> HubError {
-        self.invalid(&format!("answered with JSON that is not a chat completion: {wrong}"))
+    pub(super) fn wrong_shape(&self, wrong: &'static str) -> HubError {
+        let text = message!(
+            "The model endpoint {} answered with JSON that is not a chat completion: {}; check that base_url points to an \
+             OpenAI-compatible chat API.",
+            self.origin,
+            Message::from(wrong)
+        );
+        HubError::new(ErrorKind::Protocol, text)
     }
 
-    pub(super) fn too_large(&self, what: &str) -> HubError {
-        HubError::new(
-            ErrorKind::Limit,
-            format!(
-                "The model endpoint {} sent too much: {what}; lower max_tokens or raise max_body.",
-                self.origin
-            ),
-        )
+    pub(super) fn too_large(&self, what: Message) -> HubError {
+        let text = message!(
+            "The model endpoint {} sent too much: {}; lower max_tokens or raise max_body.",
+            self.origin,
+            what
+        );
+        HubError::new(ErrorKind::Limit, text)
     }
 
     pub(super) fn cause(&self, error: &reqwest::Error) -> String {

@@ -5,6 +5,7 @@
 use std::time::Duration;
 use tokio::time::Instant;
 use toolhub_protocol::net::Backoff;
+use toolhub_text::message;
 use toolhub_types::error::{ErrorKind, HubError};
 
 /// Runs `attempt` until it succeeds, fails for good, or the retries or the time are used up. A wait beyond the deadline is
@@ -42,8 +43,7 @@ fn may_pass(error: &HubError) -> bool {
 
 fn with_attempts(mut error: HubError, attempts: u32) -> HubError {
     if attempts > 1 {
-        let sentence = error.message.trim_end_matches('.');
-        error.message = format!("{sentence} (tried {attempts} times).").into();
+        error.message = message!("{} (tried {} times).", error.message.clause(), attempts);
     }
     error
 }

@@ -11,6 +11,8 @@ use std::sync::Arc;
 use tokio::task::coop::consume_budget;
 use tokio::time::{Instant, timeout_at};
 use toolhub_protocol::sse::{SseEvent, SseParser};
+use toolhub_text::message;
+use toolhub_text::message::Message;
 use toolhub_types::error::{ErrorKind, HubError};
 
 /// The largest single event. Chunks have some hundred bytes; log probabilities may make them larger.
@@ -70,7 +72,7 @@ struct AnswerReader {
     /// The model has begun to say why it refuses.
     is_refused: bool,
     /// Why the bytes ended.
-    ended: Option<String>,
+    ended: Option<Message>,
 }
 
 impl AnswerReader {
@@ -90,11 +92,12 @@ impl AnswerReader {
             };
             match timeout_at(self.deadline, chunk).await {
                 Err(_) => return Err(self.endpoint.expired()),
-                Ok(Ok(Some(bytes))) => {
-                    self.parser.feed(&bytes).map_err(|large| self.endpoint.too_large(&large.to_string()))?
-                }
-                Ok(Ok(None)) => self.ended = Some("the server closed it".to_owned()),
-                Ok(Err(error)) => self.ended = Some(self.endpoint.cause(&error)),
+                Ok(Ok(Some(bytes))) => self
+                    .parser
+                    .feed(&bytes)
+                    .map_err(|large| self.endpoint.too_large(large.to_string().into()))?,
+                Ok(Ok(None)) => self.ended = Some("the server closed it".into()),
+                Ok(Err(error)) => self.ended = Some(self.endpoint.cause(&error).into()),
             }
         }
     }
@@ -107,7 +110,7 @@ impl AnswerReader {
         let status = self.response.status().as_u16();
         let raw: Value = serde_json::from_str(&event.data).map_err(|_| {
             let quoted = self.endpoint.redactor.quote(&event.data);
-            self.endpoint.invalid(&format!("streamed an event that is not JSON: {quoted}"))
+            self.endpoint.invalid(format!("streamed an event that is not JSON: {quoted}"))
         })?;
         match raw.get("error") {
             Some(error) if !error.is_null() => {
@@ -125,14 +128,14 @@ impl AnswerReader {
         self.size = self.size.saturating_add(text.len());
         if self.size > self.endpoint.config.max_body {
             let limit = self.endpoint.config.max_body;
-            return Err(self.endpoint.too_large(&format!("the answer has more than {limit} bytes")));
+            return Err(self.endpoint.too_large(message!("the answer has more than {} bytes", limit)));
         }
         Ok(Some(text))
     }
 
     /// The bytes are over. That is fine after the model gave a reason for stopping; otherwise something is missing.
-    fn close(&mut self, why: String) -> Result<Option<String>, HubError> {
-        let last = self.parser.finish().map_err(|large| self.endpoint.too_large(&large.to_string()))?;
+    fn close(&mut self, why: Message) -> Result<Option<String>, HubError> {
+        let last = self.parser.finish().map_err(|large| self.endpoint.too_large(large.to_string().into()))?;
         if let Some(event) = last {
             match self.take(&event) {
                 Ok(Some(text)) => {
@@ -148,9 +151,10 @@ impl AnswerReader {
         if self.is_finished {
             return Ok(None);
         }
-        let message = format!(
-            "The stream from the model endpoint {} broke off before the answer was complete: {why}.",
-            self.endpoint.origin
+        let message = message!(
+            "The stream from the model endpoint {} broke off before the answer was complete: {}.",
+            self.endpoint.origin,
+            why
         );
         let status = Some(self.response.status().as_u16());
         Err(HubError { status, ..HubError::new(ErrorKind::Closed, message) })

@@ -4,6 +4,7 @@ use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use serde_json::{Value, json};
 use std::sync::Arc;
+use toolhub_text::message;
 use toolhub_types::error::{ErrorKind, HubError};
 use toolhub_types::model::{Arguments, ToolOutput};
 use toolhub_types::tool::CallContext;
@@ -57,7 +58,7 @@ pub async fn unless_cancelled(
     tokio::select! {
         biased;
         _ = ctx.cancel.cancelled() => {
-            let text = format!("Reading the skill '{name}' was cancelled.");
+            let text = message!("Reading the skill '{}' was cancelled.", name);
             Err(HubError::new(ErrorKind::Cancelled, text))
         }
         output = read => output,

@@ -2,13 +2,14 @@
 
 use std::collections::VecDeque;
 use std::ffi::{CString, OsStr};
-use std::fmt;
 use std::fs::{self, File};
 use std::io::{self, Read};
 use std::os::fd::{AsRawFd, FromRawFd};
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
 use std::path::{Component, Path, PathBuf};
+use toolhub_text::message;
+use toolhub_text::message::Message;
 
 /// The maximum size of one file.
 pub const MAX_FILE: u64 = 16 * 1024 * 1024;
@@ -29,17 +30,18 @@ pub enum Refused {
         size: u64,
         limit: u64,
     },
-    Unreadable(String),
+    Unreadable(Message),
 }
 
-impl fmt::Display for Refused {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+impl Refused {
+    /// The rest of a sentence about the file.
+    pub fn why(&self) -> Message {
         match self {
-            Refused::Outside => f.write_str("is not inside the skill's folder"),
-            Refused::Shared => f.write_str("is a hard link to a file outside the skill's folder"),
-            Refused::NoFile => f.write_str("is not a file"),
-            Refused::TooLong { size, limit } => write!(f, "has {size} bytes, the limit is {limit}"),
-            Refused::Unreadable(why) => write!(f, "cannot be read: {why}"),
+            Refused::Outside => "is not inside the skill's folder".into(),
+            Refused::Shared => "is a hard link to a file outside the skill's folder".into(),
+            Refused::NoFile => "is not a file".into(),
+            Refused::TooLong { size, limit } => message!("has {} bytes, the limit is {}", size, limit),
+            Refused::Unreadable(why) => message!("cannot be read: {}", why),
         }
     }
 }
@@ -50,7 +52,7 @@ impl From<io::Error> for Refused {
             io::ErrorKind::NotFound | io::ErrorKind::NotADirectory => Refused::NoFile,
             // A link cycle, or a link that was created after the path was resolved.
             _ if error.raw_os_error() == Some(libc::ELOOP) => Refused::Outside,
-            _ => Refused::Unreadable(error.to_string()),
+            _ => Refused::Unreadable(error.to_string().into()),
         }
     }
 }

@@ -6,6 +6,7 @@ use saphyr_parser::{Event, Parser, ScalarStyle, StrInput, Tag};
 use serde_json::{Map, Number, Value};
 use std::borrow::Cow;
 use std::io::{self, Read};
+use toolhub_text::message::Message;
 
 const MAX_BYTES: usize = 256 * 1024;
 const MAX_DEPTH: usize = 32;
@@ -16,14 +17,14 @@ const NO_YAML: &str = "its front matter is not YAML";
 const MISSING: &str = "it does not begin with front matter between two lines of '---'";
 
 /// The front matter, and the text after it.
-pub fn read(text: &str) -> Result<(Map<String, Value>, &str), String> {
+pub fn read(text: &str) -> Result<(Map<String, Value>, &str), Message> {
     let (yaml, body) = split(text)?;
     Ok((mapping(parse(yaml)?)?, body))
 }
 
 /// As [`read`], but accepts a common mistake: text with a colon that should be quoted is read as if it were. True if that was
 /// necessary.
-pub fn read_leniently(text: &str) -> Result<(Map<String, Value>, &str, bool), String> {
+pub fn read_leniently(text: &str) -> Result<(Map<String, Value>, &str, bool), Message> {
     let (yaml, body) = split(text)?;
     match parse(yaml) {
         Err(why) if why.starts_with(NO_YAML) => {
@@ -54,7 +55,7 @@ pub fn read_front(file: &mut impl Read) -> io::Result<Vec<u8>> {
 }
 
 /// The text of what [`read_front`] has read. After the front matter it may be cut inside a character.
-pub fn text_of(front: &[u8]) -> Result<&str, String> {
+pub fn text_of(front: &[u8]) -> Result<&str, Message> {
     let end = match extent(front, true) {
         FrontMatterExtent::Closed(_, _, end) => end,
         _ => front.utf8_chunks().next().map_or(0, |chunk| chunk.valid().len()),
@@ -62,7 +63,7 @@ pub fn text_of(front: &[u8]) -> Result<&str, String> {
     std::str::from_utf8(&front[..end]).map_err(|_| "it is not UTF-8 text".into())
 }
 
-fn mapping(value: Value) -> Result<Map<String, Value>, String> {
+fn mapping(value: Value) -> Result<Map<String, Value>, Message> {
     match value {
         Value::Object(fields) => Ok(fields),
         _ => Err("its front matter is not a mapping".into()),
@@ -98,7 +99,7 @@ fn extent(text: &[u8], complete: bool) -> FrontMatterExtent {
     if complete { FrontMatterExtent::Missing } else { FrontMatterExtent::Open }
 }
 
-fn split(text: &str) -> Result<(&str, &str), String> {
+fn split(text: &str) -> Result<(&str, &str), Message> {
     let FrontMatterExtent::Closed(begin, end, rest) = extent(text.as_bytes(), true) else {
         let long = text.len() > MAX_BYTES && extent(text.as_bytes(), false) == FrontMatterExtent::Open;
         return Err(if long { too_long() } else { MISSING.into() });
@@ -109,8 +110,8 @@ fn split(text: &str) -> Result<(&str, &str), String> {
     }
 }
 
-fn too_long() -> String {
-    format!("its front matter is longer than {MAX_BYTES} bytes")
+fn too_long() -> Message {
+    format!("its front matter is longer than {MAX_BYTES} bytes").into()
 }
 
 /// Puts the plain values of the top-level fields in quotes.
@@ -160,7 +161,7 @@ pub fn agree(listed: &Value, found: &Value) -> bool {
 
 struct YamlReader<'a>(Parser<'a, StrInput<'a>>);
 
-fn parse(yaml: &str) -> Result<Value, String> {
+fn parse(yaml: &str) -> Result<Value, Message> {
     let mut reader = YamlReader(Parser::new_from_str(yaml));
     loop {
         match reader.next()? {
@@ -179,17 +180,17 @@ fn parse(yaml: &str) -> Result<Value, String> {
 }
 
 impl<'a> YamlReader<'a> {
-    fn next(&mut self) -> Result<Event<'a>, String> {
+    fn next(&mut self) -> Result<Event<'a>, Message> {
         match self.0.next_event() {
             Some(Ok((event, _))) => Ok(event),
-            Some(Err(error)) => Err(format!("{NO_YAML}: {error}")),
+            Some(Err(error)) => Err(format!("{NO_YAML}: {error}").into()),
             None => Ok(Event::StreamEnd),
         }
     }
 
-    fn value(&mut self, event: Event<'a>, depth: usize) -> Result<Value, String> {
+    fn value(&mut self, event: Event<'a>, depth: usize) -> Result<Value, Message> {
         if depth > MAX_DEPTH {
-            return Err(format!("its front matter is nested deeper than {MAX_DEPTH}"));
+            return Err(format!("its front matter is nested deeper than {MAX_DEPTH}").into());
         }
         match event {
             Event::Scalar(text, style, _, tag) => scalar(&text, style, tag.as_ref()),
@@ -215,7 +216,7 @@ impl<'a> YamlReader<'a> {
                     let event = self.next()?;
                     let value = self.value(event, depth + 1)?;
                     if let Some(twice) = fields.insert(key.clone(), value).map(|_| key) {
-                        return Err(format!("its front matter has the key '{twice}' twice"));
+                        return Err(format!("its front matter has the key '{twice}' twice").into());
                     }
                 }
             }
@@ -226,17 +227,17 @@ impl<'a> YamlReader<'a> {
 }
 
 /// Types that JSON does not have are refused.
-fn plain_type(tag: Option<&Cow<'_, Tag>>) -> Result<(), String> {
+fn plain_type(tag: Option<&Cow<'_, Tag>>) -> Result<(), Message> {
     const KNOWN: [&str; 7] = ["str", "int", "float", "bool", "null", "map", "seq"];
     match tag {
         Some(tag) if !tag.is_yaml_core_schema() || !KNOWN.contains(&tag.suffix.as_str()) => {
-            Err(format!("its front matter has the tag '{tag}'"))
+            Err(format!("its front matter has the tag '{tag}'").into())
         }
         _ => Ok(()),
     }
 }
 
-fn scalar(text: &str, style: ScalarStyle, tag: Option<&Cow<'_, Tag>>) -> Result<Value, String> {
+fn scalar(text: &str, style: ScalarStyle, tag: Option<&Cow<'_, Tag>>) -> Result<Value, Message> {
     plain_type(tag)?;
     let is_text = style != ScalarStyle::Plain || tag.is_some_and(|tag| tag.suffix == "str");
     Ok(if is_text { Value::String(text.to_owned()) } else { resolved(text) })
@@ -268,7 +269,7 @@ mod tests {
     use proptest::prelude::*;
     use serde_json::json;
 
-    fn fields(yaml: &str) -> Result<Value, String> {
+    fn fields(yaml: &str) -> Result<Value, Message> {
         read(&format!("---\n{yaml}\n---\nbody")).map(|(fields, _)| Value::Object(fields))
     }
 

@@ -7,6 +7,7 @@ use serde_json::{Value, json};
 use std::fs::{self, Metadata};
 use std::path::{Path, PathBuf};
 use std::time::SystemTime;
+use toolhub_text::message::Message;
 
 /// A model cannot follow longer instructions.
 pub const MAX_INSTRUCTIONS: u64 = 1024 * 1024;
@@ -50,9 +51,10 @@ impl FolderSkill {
         if file != scan::NAMES[0] {
             notes.push(format!("its file should be called SKILL.md, not {file}"));
         }
-        let mut open = files::open(&folder, &file).map_err(|why| format!("its {file} {why}"))?;
+        let mut open = files::open(&folder, &file).map_err(|why| format!("its {file} {}", why.why()))?;
         let front = front_matter::read_front(&mut open).map_err(unreadable)?;
-        let (given, _, repaired) = front_matter::read_leniently(front_matter::text_of(&front)?)?;
+        let front = front_matter::text_of(&front).and_then(front_matter::read_leniently);
+        let (given, _, repaired) = front.map_err(Message::into_owned)?;
         if repaired {
             notes.push("its front matter is not YAML; values with a colon inside need quotes".into());
         }

@@ -6,6 +6,7 @@ use super::skill::FolderSkill;
 use serde_json::{Value, json};
 use std::sync::Arc;
 use toolhub_registry::schema::ArgumentSchema;
+use toolhub_text::message;
 use toolhub_types::error::{ErrorKind, HubError, clip};
 use toolhub_types::model::{
     Arguments, CheckOptions, Effects, Evidence, Fitting, ToolOutput, ToolSpec, Unchecked,
@@ -72,14 +73,18 @@ impl LocalSkill {
             _ => ErrorKind::ToolError,
         };
         let text = match (why, path.map(clip)) {
-            (Refused::Outside, Some(path)) => format!(
-                "The skill '{name}' may not read '{path}': give the path of a file inside its folder."
+            (Refused::Outside, Some(path)) => message!(
+                "The skill '{}' may not read '{}': give the path of a file inside its folder.",
+                name,
+                path
             ),
-            (Refused::NoFile, Some(path)) => format!(
-                "The skill '{name}' has no file '{path}'; call it without arguments to see which it has."
+            (Refused::NoFile, Some(path)) => message!(
+                "The skill '{}' has no file '{}'; call it without arguments to see which it has.",
+                name,
+                path
             ),
-            (_, Some(path)) => format!("The file '{path}' of the skill '{name}' {why}."),
-            (_, None) => format!("The SKILL.md of the skill '{name}' {why}."),
+            (_, Some(path)) => message!("The file '{}' of the skill '{}' {}.", path, name, why.why()),
+            (_, None) => message!("The SKILL.md of the skill '{}' {}.", name, why.why()),
         };
         HubError::new(kind, text)
     }

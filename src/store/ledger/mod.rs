@@ -219,11 +219,11 @@ impl Ledger {
             Ok(())
         };
         let done = move |written: Result<(), LedgerFailure>| {
-            let answer = answer.lock().take().ok_or_else(|| "it gave no answer".to_owned());
+            let answer = answer.lock().take().ok_or("it gave no answer".into());
             done(written.and(answer));
         };
         if self.process != std::process::id() {
-            return done(Err("it belongs to the parent of this process".to_owned()));
+            return done(Err("it belongs to the parent of this process".into()));
         }
         self.queue.put(LedgerTask { work: Box::new(work), done: Box::new(done), terms });
     }

@@ -22,6 +22,8 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Weak};
 use std::time::{Duration, Instant};
+use toolhub_text::message;
+use toolhub_text::message::Message;
 use toolhub_types::kill_point::kill_point;
 
 /// The most that share a commit.
@@ -36,7 +38,7 @@ const ATTEMPT: Duration = Duration::from_millis(50);
 const COMMITS_BETWEEN_SLICES: u32 = 16;
 
 /// Why the ledger could not be written, as the rest of a sentence.
-pub type LedgerFailure = String;
+pub type LedgerFailure = Message;
 
 /// The tables in one transaction.
 pub struct OpenLedger<'a> {
@@ -165,7 +167,7 @@ impl LedgerQueue {
         let mut state = self.state.lock();
         if state.stop || state.ended {
             drop(state);
-            return (task.done)(Err("it is closed".to_owned()));
+            return (task.done)(Err("it is closed".into()));
         }
         kill_point();
         state.tasks.push(task);
@@ -173,7 +175,7 @@ impl LedgerQueue {
             state.is_started = false;
             let tasks = std::mem::take(&mut state.tasks);
             drop(state);
-            tasks.into_iter().for_each(|task| (task.done)(Err("its thread cannot be started".to_owned())));
+            tasks.into_iter().for_each(|task| (task.done)(Err("its thread cannot be started".into())));
             return;
         }
         drop(state);
@@ -323,7 +325,7 @@ impl LedgerQueue {
                     // Others of the batch may do without what is in doubt.
                     None => {
                         return Ok(Err(CommitFailure {
-                            why: identity::doubt(path),
+                            why: identity::doubt(path).into(),
                             is_of_one: true,
                             is_locked: false,
                         }));
@@ -337,10 +339,12 @@ impl LedgerQueue {
         };
         let written = write().unwrap_or_else(|error| {
             Err(match FileProblem::of(&error) {
-                FileProblem::Bad(why) => CommitFailure { why, is_of_one: true, is_locked: false },
-                FileProblem::Locked(why) => CommitFailure { why, is_of_one: false, is_locked: true },
+                FileProblem::Bad(why) => CommitFailure { why: why.into(), is_of_one: true, is_locked: false },
+                FileProblem::Locked(why) => {
+                    CommitFailure { why: why.into(), is_of_one: false, is_locked: true }
+                }
                 FileProblem::Unusable(why) => {
-                    CommitFailure { is_of_one: !is_of_file(&error), why, is_locked: false }
+                    CommitFailure { is_of_one: !is_of_file(&error), why: why.into(), is_locked: false }
                 }
             })
         });
@@ -367,7 +371,7 @@ impl LedgerQueue {
     }
 
     fn connection(&self, file: &mut LedgerFile, patience: Duration) -> Result<Connection, CommitFailure> {
-        let failed = |why| CommitFailure { why, is_of_one: false, is_locked: false };
+        let failed = |why: LedgerFailure| CommitFailure { why, is_of_one: false, is_locked: false };
         let Some(path) = &self.path else {
             file.owner.get_or_insert_with(LedgerOwner::in_memory);
             return file.open.take().map_or_else(|| in_memory().map_err(failed), Ok);
@@ -375,12 +379,13 @@ impl LedgerQueue {
         let found = FileId::of(path);
         if file.known.is_some_and(|known| known != found) {
             file.open = None;
-            return Err(failed("it was removed or replaced while it was in use".to_owned()));
+            return Err(failed("it was removed or replaced while it was in use".into()));
         }
         if file.owner.is_none() {
             let owner = LedgerOwner::new(path).map_err(|error| {
-                failed(format!(
-                    "nothing can be written beside it: {error}; make the file and its folder writable"
+                failed(message!(
+                    "nothing can be written beside it: {}; make the file and its folder writable",
+                    error
                 ))
             })?;
             file.owner = Some(owner);
@@ -392,9 +397,9 @@ impl LedgerQueue {
                     file.syncs = false;
                     opened.connection
                 }
-                Err(FileProblem::Bad(why) | FileProblem::Unusable(why)) => return Err(failed(why)),
+                Err(FileProblem::Bad(why) | FileProblem::Unusable(why)) => return Err(failed(why.into())),
                 Err(FileProblem::Locked(why)) => {
-                    return Err(CommitFailure { is_locked: true, ..failed(why) });
+                    return Err(CommitFailure { is_locked: true, ..failed(why.into()) });
                 }
             },
         };
@@ -415,7 +420,7 @@ fn in_memory() -> Result<Connection, LedgerFailure> {
         schema::migrate(&mut connection, STEPS)?;
         rusqlite::Result::Ok(connection)
     };
-    make().map_err(|error: rusqlite::Error| error.to_string())
+    make().map_err(|error: rusqlite::Error| error.to_string().into())
 }
 
 impl OpenStore for LedgerQueue {

@@ -9,6 +9,8 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use toolhub_registry::identity::{CallIdentity, CallKey};
 use toolhub_text::canonical::{count_differences, first_difference_in};
+use toolhub_text::message;
+use toolhub_text::message::Message;
 use toolhub_text::secret::scrubbed;
 use toolhub_types::error::{ErrorKind, HubError, Outcome, clip};
 
@@ -136,9 +138,9 @@ impl RecordedCalls {
     }
 
     /// Why no recording answers a call.
-    fn why_not(&self, key: &CallKey) -> String {
+    fn why_not(&self, key: &CallKey) -> Message {
         if let Some(places) = self.by_key.get(key.digest()) {
-            return format!("all {} recorded calls of it were replayed already", places.len());
+            return message!("all {} recorded calls of it were replayed already", places.len());
         }
         let name = key.parts().get("tool");
         let same_tool = || self.calls.iter().filter(|call| call.first().key.parts().get("tool") == name);
@@ -151,15 +153,15 @@ impl RecordedCalls {
         };
         let Some(nearest) = left.min_by_key(distance) else {
             return match same_tool().count() {
-                0 => "no call of it was recorded".to_owned(),
-                all => format!("all {all} recorded calls of it were replayed already"),
+                0 => "no call of it was recorded".into(),
+                all => message!("all {} recorded calls of it were replayed already", all),
             };
         };
         let difference = key.parts().iter().find_map(|(name, part)| {
             let recorded = nearest.key.parts().get(name).unwrap_or(&Value::Null);
             first_difference_in(if name == "arguments" { "args" } else { name }, recorded, part)
         });
-        format!("the nearest recording is in line {}: {}", nearest.line, difference.unwrap_or_default())
+        message!("the nearest recording is in line {}: {}", nearest.line, difference.unwrap_or_default())
     }
 }
 
@@ -219,13 +221,14 @@ impl Replayer {
             LineKind::Call => format!("'{}'", clip(name)),
             LineKind::Model => format!("the model '{}'", clip(name)),
         };
-        let text = format!("The call of {what} is not in the cassette '{}': {why}.", self.path.display());
+        let text =
+            message!("The call of {} is not in the cassette '{}': {}.", what, self.path.display(), why);
         Err(HubError::new(ErrorKind::NotFound, text).with_outcome(Outcome::NotSent))
     }
 
     pub(super) fn list(&self, server: &str) -> Result<String, HubError> {
         self.lists.get(server).cloned().ok_or_else(|| {
-            let text = format!(
+            let text = message!(
                 "The tools of server '{}' are not in the cassette '{}', and a replay starts no server.",
                 clip(server),
                 self.path.display()

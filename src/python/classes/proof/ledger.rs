@@ -14,7 +14,7 @@ use std::time::Duration;
 use toolhub::hub::{answer_refused, not_settled, run_refused};
 use toolhub::message;
 use toolhub::plan::in_short;
-use toolhub::store::ledger::{EffectState, LedgerFilter, Settlement};
+use toolhub::store::ledger::{EffectState, LedgerFailure, LedgerFilter, Settlement};
 use toolhub::store::{accept, real_place};
 
 /// Inside a served call only what belongs to its caller is seen; elsewhere everything, or what belongs to `principal`.
@@ -27,7 +27,7 @@ fn seen_by(py: Python<'_>, principal: Option<String>) -> PyResult<Option<String>
 const BETWEEN_SIGNALS: Duration = Duration::from_millis(50);
 
 /// Called with what the ledger answers.
-type Done<T> = Box<dyn FnOnce(Result<T, String>) + Send>;
+type Done<T> = Box<dyn FnOnce(Result<T, LedgerFailure>) + Send>;
 
 fn wait<T: Send + 'static>(py: Python<'_>, ask: impl FnOnce(Done<T>) + Send) -> PyResult<T> {
     let (answer, mut answered) = channel();
@@ -39,7 +39,7 @@ fn wait<T: Send + 'static>(py: Python<'_>, ask: impl FnOnce(Done<T>) + Send) -> 
         });
         match received {
             Ok(answer) => break answer,
-            Err(RecvTimeoutError::Disconnected) => break Err("it is closed".to_owned()),
+            Err(RecvTimeoutError::Disconnected) => break Err("it is closed".into()),
             Err(RecvTimeoutError::Timeout) => {
                 py.check_signals()?;
                 answered = receiver;

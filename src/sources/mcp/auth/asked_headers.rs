@@ -1,11 +1,13 @@
 //! Headers that a function of the user gives for each request, by the caller of a gateway.
 
 use super::{Credentials, GivenHeaders, Secret, denied};
+use crate::web::{WrongHeader, checked_header};
 use parking_lot::Mutex;
-use reqwest::header::{HeaderName, HeaderValue};
+use reqwest::header::HeaderName;
 use serde_json::Value;
 use std::sync::Arc;
 use std::time::Duration;
+use toolhub_text::message;
 use toolhub_types::error::{HubError, clip, shown_seconds};
 use toolhub_types::principal::Principal;
 use toolhub_types::tool::BoxFuture;
@@ -57,22 +59,25 @@ impl AskedHeaders {
         let asked = tokio::time::timeout(FUNCTION_TIMEOUT, (self.function)(caller.clone())).await;
         let given = asked.map_err(|_| {
             let limit = shown_seconds(FUNCTION_TIMEOUT.as_secs_f64());
-            denied(format!("The headers function of server '{server}' did not return within {limit} s."))
+            denied(message!("The headers function of server '{}' did not return within {} s.", server, limit))
         })?;
         let given = given.map_err(|why| {
             let why = caller.as_ref().map_or(why.clone(), |caller| caller.without_token(&why));
-            denied(format!("The headers function of server '{server}' failed: {why}"))
+            denied(message!("The headers function of server '{}' failed: {}", server, why))
         })?;
         match (given, &caller) {
-            (Value::Object(given), _) if given.len() > MOST_HEADERS => Err(denied(format!(
-                "The headers function of server '{server}' returned more than {MOST_HEADERS} headers."
+            (Value::Object(given), _) if given.len() > MOST_HEADERS => Err(denied(message!(
+                "The headers function of server '{}' returned more than {} headers.",
+                server,
+                MOST_HEADERS
             ))),
             (Value::Object(given), _) => {
                 given.iter().map(|(name, value)| self.checked(name, value, caller.as_deref())).collect()
             }
             (Value::Null, None) => Ok(Vec::new()),
-            (Value::Null, Some(caller)) => Err(denied(format!(
-                "Server '{server}' is closed to '{}': its headers function returned None.",
+            (Value::Null, Some(caller)) => Err(denied(message!(
+                "Server '{}' is closed to '{}': its headers function returned None.",
+                server,
                 clip(&caller.id)
             ))),
             _ => Err(self.not_texts()),
@@ -80,7 +85,7 @@ impl AskedHeaders {
     }
 
     fn not_texts(&self) -> HubError {
-        denied(format!(
+        denied(message!(
             "The headers function of server '{}' must return a mapping of texts or None.",
             clip(&self.server)
         ))
@@ -95,29 +100,30 @@ impl AskedHeaders {
     ) -> Result<(String, Secret), HubError> {
         let value = value.as_str().ok_or_else(|| self.not_texts())?;
         let (server, shown) = (clip(&self.server), clip(name));
-        let lower = name.to_ascii_lowercase();
-        if HeaderName::try_from(name).is_err()
-            || RESERVED.contains(&&*lower)
-            || lower.starts_with(PROTOCOL_PREFIX)
-        {
-            let text = format!(
-                "The headers function of server '{server}' returned the header '{shown}', which it may not set."
-            );
-            return Err(denied(text));
-        }
-        if HeaderValue::try_from(value).is_err() {
-            let text = format!(
-                "The headers function of server '{server}' returned a value for '{shown}' that contains characters not allowed in a header."
-            );
-            return Err(denied(text));
-        }
-        if caller.is_some_and(|caller| caller.shows_token(value)) {
-            let text = format!(
-                "The headers function of server '{server}' returned the caller's own token; caller tokens are never sent upstream."
-            );
-            return Err(denied(text));
-        }
-        Ok((name.to_owned(), Secret::new(value)))
+        let is_ours = |name: &HeaderName| {
+            RESERVED.contains(&name.as_str()) || name.as_str().starts_with(PROTOCOL_PREFIX)
+        };
+        Err(denied(match checked_header(name, value) {
+            Err(WrongHeader::Value) => message!(
+                "The headers function of server '{}' returned a value for '{}' that contains characters not allowed in a header.",
+                server,
+                shown
+            ),
+            Ok((name, _)) if !is_ours(&name) => {
+                match caller.is_some_and(|caller| caller.shows_token(value)) {
+                    true => message!(
+                        "The headers function of server '{}' returned the caller's own token; caller tokens are never sent upstream.",
+                        server
+                    ),
+                    false => return Ok((name.to_string(), Secret::new(value))),
+                }
+            }
+            _ => message!(
+                "The headers function of server '{}' returned the header '{}', which it may not set.",
+                server,
+                shown
+            ),
+        }))
     }
 }
 

@@ -1,7 +1,6 @@
 //! A bearer token that the user has.
 
 use super::{Credentials, Secret, bearer_header};
-use std::fmt;
 use std::sync::Arc;
 use toolhub_types::error::HubError;
 use toolhub_types::tool::BoxFuture;
@@ -39,15 +38,6 @@ impl Credentials for Bearer {
     }
 }
 
-impl fmt::Debug for Bearer {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match &self.0 {
-            TokenSource::Fixed(_) => "Bearer(***)",
-            TokenSource::Asked(_) => "Bearer(function)",
-        })
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -59,7 +49,6 @@ mod tests {
             let bearer = Bearer::fixed(given).unwrap();
             assert_eq!(bearer.authorization().await.unwrap().unwrap(), "Bearer abc");
             assert!(!bearer.refused("", 401, None).await.unwrap());
-            assert!(!format!("{bearer:?}").contains("abc"));
         }
     }
 
@@ -78,7 +67,7 @@ mod tests {
     #[tokio::test]
     async fn a_token_that_would_break_the_header_is_refused_and_not_shown() {
         for bad in ["", "s3cret\r\nX-Evil: 1", "s3cret token", "s3crét"] {
-            let error = Bearer::fixed(bad).unwrap_err();
+            let error = Bearer::fixed(bad).err().unwrap();
             assert!(error.message.contains("bearer token") && !error.message.contains("s3c"), "{error}");
         }
     }

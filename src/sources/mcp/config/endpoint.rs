@@ -7,7 +7,6 @@ use std::fmt;
 use std::path::PathBuf;
 
 use reqwest::Url;
-use reqwest::header::{HeaderName, HeaderValue};
 use serde_json::{Value, json};
 
 use super::env_file;
@@ -15,7 +14,7 @@ use super::fields::Fields;
 use super::program_file;
 use crate::mcp::in_process::ServerLink;
 use crate::mcp::principal_headers;
-use crate::web::shown_url;
+use crate::web::{WrongHeader, checked_header, shown_url};
 use toolhub_text::secret::{Secret, is_secret_flag, scrubbed_text, shown_path};
 use toolhub_types::error::clip;
 
@@ -338,14 +337,16 @@ fn headers(fields: &mut Fields<'_, '_>) -> Vec<(String, Secret)> {
         let key = format!("headers.{name}");
         // A token that was read from a file often brings a line end along.
         let value = value.trim();
-        if HeaderName::try_from(name).is_err() {
-            fields.error(&key, "is not a name that a header can have.");
-        } else if HeaderValue::try_from(value).is_err() {
-            fields.error(&key, "has a value with characters that are not allowed in a header.");
-        } else if let Some(problem) = principal_headers::problem(value) {
-            fields.error(&key, problem);
-        } else {
-            headers.push((name.to_owned(), Secret::new(value)));
+        let problem = match checked_header(name, value) {
+            Err(WrongHeader::Name) => Some("is not a name that a header can have.".to_owned()),
+            Err(WrongHeader::Value) => {
+                Some("has a value with characters that are not allowed in a header.".to_owned())
+            }
+            Ok(_) => principal_headers::problem(value),
+        };
+        match problem {
+            Some(problem) => fields.error(&key, problem),
+            None => headers.push((name.to_owned(), Secret::new(value))),
         }
     }
     headers

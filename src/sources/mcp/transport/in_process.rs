@@ -9,6 +9,7 @@ use serde_json::value::RawValue;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, OnceLock};
 use tokio::sync::mpsc;
+use toolhub_text::message;
 use toolhub_types::error::{ErrorKind, HubError, Outcome};
 use toolhub_types::tool::BoxFuture;
 
@@ -63,9 +64,9 @@ impl InProcessShared {
     fn ended(&self) -> HubError {
         let text = match self.reason.get() {
             Some(reason) => {
-                format!("Server '{}' ended its session: {}", self.server, clean(reason, LONGEST_REASON))
+                message!("Server '{}' ended its session: {}", self.server, clean(reason, LONGEST_REASON))
             }
-            None => format!("Server '{}' ended its session.", self.server),
+            None => message!("Server '{}' ended its session.", self.server),
         };
         HubError::new(ErrorKind::Closed, text)
     }

@@ -18,6 +18,8 @@ use reqwest::{Method, Url};
 use serde_json::value::RawValue;
 use std::pin::pin;
 use std::sync::Arc;
+use toolhub_text::message;
+use toolhub_text::message::Message;
 use toolhub_types::error::{ErrorKind, HubError, Outcome};
 use toolhub_types::tool::BoxFuture;
 
@@ -37,7 +39,7 @@ impl LegacySse {
             return Err(refusal(&remote, response, None).await);
         }
         if !matches!(body::kind(&response), BodyKind::Events) {
-            let text = format!("the server offers no event stream at {}; check the address", remote.shown);
+            let text = message!("the server offers no event stream at {}; check the address", remote.shown);
             return Err(HubError::new(ErrorKind::Protocol, text).with_outcome(Outcome::NotSent));
         }
         let base = response.moved.as_ref().unwrap_or(&remote.url).clone();
@@ -56,12 +58,12 @@ impl LegacySse {
 
 /// The address that the stream named, relative to its own. Only our origin gets our messages and headers.
 fn endpoint(remote: &HttpEndpoint, base: &Url, text: &str) -> Result<Url, HubError> {
-    let refuse = |text: String| HubError::new(ErrorKind::Protocol, text).with_outcome(Outcome::NotSent);
+    let refuse = |text: Message| HubError::new(ErrorKind::Protocol, text).with_outcome(Outcome::NotSent);
     let url = base.join(text.trim()).map_err(|error| {
-        refuse(format!("the server named no valid address for messages ({error}) ({})", remote.shown))
+        refuse(message!("the server named no valid address for messages ({}) ({})", error, remote.shown))
     })?;
     if !remote.is_same_origin(&url) {
-        return Err(refuse(format!(
+        return Err(refuse(message!(
             "the server asks for its messages at another origin, {}, where nothing is sent; configure the server's own address",
             remote.quote(&shown_url(&url))
         )));

@@ -14,6 +14,7 @@ use reqwest::Url;
 use serde_json::value::RawValue;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU8, Ordering};
+use toolhub_text::message;
 use toolhub_types::error::{ErrorKind, HubError, Outcome};
 use toolhub_types::telemetry::session_name;
 use toolhub_types::tool::{Begin, BoxFuture, SentFlag};
@@ -142,8 +143,9 @@ pub trait Transport: Send + Sync {
 
 /// The error for a message over the limit.
 pub(crate) fn too_large(limit: usize) -> HubError {
-    let text = format!(
-        "The server's message has more than {limit} bytes, which is the limit; ask for less or raise `max_message_bytes`."
+    let text = message!(
+        "The server's message has more than {} bytes, which is the limit; ask for less or raise `max_message_bytes`.",
+        limit
     );
     HubError::new(ErrorKind::Limit, text).with_outcome(Outcome::Unknown)
 }

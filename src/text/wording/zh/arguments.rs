@@ -4,6 +4,7 @@ pub(super) const ARGUMENTS: &[(&str, &str)] = &[
     ("argument", "参数"),
     ("key", "键"),
     ("{}: {}", "{0}：{1}"),
+    ("{} ({})", "{0}（{1}）"),
     ("Invalid arguments for '{}': {}.", "'{0}' 的参数无效：{1}。"),
     ("Invalid arguments for '{}': {}", "'{0}' 的参数无效：{1}"),
     ("expected named arguments, got a bare value.", "应为具名参数，实际为单个值。"),

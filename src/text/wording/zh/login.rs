@@ -70,6 +70,7 @@ pub(super) const LOGIN: &[(&str, &str)] = &[
         "The server refuses the token that its authorization server '{}' has just issued.",
         "服务器拒绝了其授权服务器 '{0}' 刚刚签发的令牌。",
     ),
+    ("The {} '{}' is refused: {~}.", "拒绝使用 {0} '{1}'：{2}。"),
     ("There is no refresh token.", "没有刷新令牌。"),
     ("The login was cancelled.", "登录已取消。"),
     ("OAuth with client credentials needs a client_id.", "使用客户端凭据的 OAuth 需要 client_id。"),

@@ -8,6 +8,7 @@ use super::web::{Web, form};
 use base64::Engine;
 use base64::prelude::BASE64_STANDARD;
 use serde_json::{Value, json};
+use toolhub_text::message;
 use toolhub_types::error::HubError;
 
 /// The name that the user sees on the page of the login.
@@ -49,7 +50,7 @@ impl Client {
     ) -> Result<Self, HubError> {
         let issuer = &found.issuer;
         let Some(endpoint) = &issuer.registration_endpoint else {
-            return Err(denied(format!(
+            return Err(denied(message!(
                 "The authorization server '{}' does not register clients by itself; register one there and set client_id.",
                 quote(&issuer.id, &[])
             )));

@@ -9,6 +9,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 use toolhub_protocol::net::is_loopback;
+use toolhub_text::message;
 use toolhub_types::error::{HubError, clip};
 use toolhub_types::model::Lang;
 use toolhub_types::tool::BoxFuture;
@@ -85,7 +86,11 @@ impl OAuthConfig {
             return Ok(());
         }
         let id = clip(&self.server_id);
-        Err(denied(format!("The server '{id}' requires a login; run 'toolhub login {id}' on this machine.")))
+        Err(denied(message!(
+            "The server '{}' requires a login; run 'toolhub login {}' on this machine.",
+            id,
+            id
+        )))
     }
 
     /// The server's URL, when all settings go together.

@@ -8,7 +8,8 @@ use super::challenge::Challenge;
 use super::config::{OAuthSettings, parse};
 use super::web::Web;
 use reqwest::Url;
-use serde_json::Value;
+use serde_json::{Value, json};
+use toolhub_text::message;
 use toolhub_types::error::{ErrorKind, HubError};
 
 /// The two documents, as far as they matter.
@@ -72,21 +73,14 @@ impl Issuer {
 
     /// The one whose endpoints the user wrote. Users who configure endpoints vouch for PKCE support.
     fn named(settings: &OAuthSettings, token_url: &str) -> Result<Self, HubError> {
-        let token_endpoint = parse(token_url, "token_url")?;
-        let authorization =
-            settings.authorization_url.as_deref().map(|text| parse(text, "authorization_url"));
-        let origin = token_endpoint.origin().ascii_serialization();
-        Ok(Issuer {
-            id: settings.issuer.clone().unwrap_or(origin),
-            token_endpoint,
-            authorization_endpoint: authorization.transpose()?,
-            registration_endpoint: None,
-            scopes: Vec::new(),
-            challenge_methods: vec!["S256".to_owned()],
-            auth_methods: None,
-            names_itself: false,
-            takes_client_documents: false,
-        })
+        let origin = parse(token_url, "token_url")?.origin().ascii_serialization();
+        let fields = json!({
+            "issuer": settings.issuer.as_ref().unwrap_or(&origin),
+            "token_endpoint": token_url,
+            "authorization_endpoint": settings.authorization_url,
+            "code_challenge_methods_supported": ["S256"],
+        });
+        Issuer::read(&fields).map_err(denied)
     }
 }
 
@@ -123,8 +117,9 @@ pub(super) async fn discover(
         }
     };
     if let Some(expected) = settings.issuer.as_deref().filter(|expected| !same_issuer(expected, &issuer.id)) {
-        return Err(denied(format!(
-            "The client belongs to the authorization server '{expected}', but the server now uses '{}'; change the issuer in the configuration if that is right.",
+        return Err(denied(message!(
+            "The client belongs to the authorization server '{}', but the server now uses '{}'; change the issuer in the configuration if that is right.",
+            expected,
             quote(&issuer.id, &[])
         )));
     }
@@ -141,7 +136,10 @@ fn choose(resource: &Resource, wanted: Option<&str>, server: &Url) -> Result<Str
     let named = &resource.authorization_servers;
     let fitting = wanted.and_then(|wanted| named.iter().find(|id| same_issuer(id, wanted)));
     fitting.or(named.first()).cloned().ok_or_else(|| {
-        denied(format!("The metadata of '{server}' names no authorization server; set metadata_url, or use a bearer token."))
+        denied(message!(
+            "The metadata of '{}' names no authorization server; set metadata_url, or use a bearer token.",
+            server
+        ))
     })
 }
 
@@ -169,10 +167,11 @@ impl MetadataSearch<'_> {
                 return if covers(&found.id, server) {
                     Ok(Some(found))
                 } else {
-                    Err(denied(format!(
-                        "The metadata at '{}' is for '{}', not for the server '{server}'; nothing is sent there.",
+                    Err(denied(message!(
+                        "The metadata at '{}' is for '{}', not for the server '{}'; nothing is sent there.",
                         shown(&url),
-                        quote(&found.id, &[])
+                        quote(&found.id, &[]),
+                        server
                     )))
                 };
             }
@@ -182,7 +181,7 @@ impl MetadataSearch<'_> {
 
     async fn issuer(&mut self, id: &str) -> Result<Issuer, HubError> {
         let Ok(url) = Url::parse(id) else {
-            return Err(denied(format!(
+            return Err(denied(message!(
                 "The server names '{}' as its authorization server, which is not a URL.",
                 quote(id, &[])
             )));
@@ -192,7 +191,7 @@ impl MetadataSearch<'_> {
                 if same_issuer(&found.id, id) {
                     return Ok(found);
                 }
-                return Err(denied(format!(
+                return Err(denied(message!(
                     "The metadata at '{}' is for the issuer '{}', not '{}'; it is not used.",
                     shown(&place),
                     quote(&found.id, &[]),
@@ -210,7 +209,7 @@ impl MetadataSearch<'_> {
             self.document(&url, "metadata_url", Issuer::read).await?.ok_or_else(|| self.nothing_found())?;
         match Url::parse(&found.id) {
             Ok(id) if id.origin() == url.origin() => Ok(found),
-            _ => Err(denied(format!(
+            _ => Err(denied(message!(
                 "The metadata at '{}' is for the issuer '{}', which is elsewhere; it is not used.",
                 shown(&url),
                 quote(&found.id, &[])
@@ -253,7 +252,7 @@ impl MetadataSearch<'_> {
     }
 
     fn nothing_found(&self) -> HubError {
-        denied(format!(
+        denied(message!(
             "No authorization server was found; set metadata_url, or use a bearer token. Looked at: {}.",
             self.tried.join(", ")
         ))

@@ -10,6 +10,7 @@ use super::web::Web;
 use reqwest::Url;
 use serde_json::Value;
 use std::sync::Arc;
+use toolhub_text::message;
 use toolhub_types::error::{HubError, clip};
 use toolhub_types::principal::Principal;
 use toolhub_types::tool::BoxFuture;
@@ -103,9 +104,10 @@ impl TokenExchange {
         match (TokenEndpoint { web, url, client, auth_methods: None }).send(&fields).await {
             Ok((_, body)) => self.accept(&body),
             Err(TokenRefusal::Unreachable(error)) => Err(error),
-            Err(TokenRefusal::Refused { why, .. }) => Err(denied(format!(
-                "The token endpoint '{}' refused to exchange the caller's token ({why}).",
-                self.shown()
+            Err(TokenRefusal::Refused { why, .. }) => Err(denied(message!(
+                "The token endpoint '{}' refused to exchange the caller's token ({}).",
+                self.shown(),
+                why
             ))),
         }
     }
@@ -113,16 +115,16 @@ impl TokenExchange {
     fn accept(&self, body: &Value) -> Result<HeldToken, HubError> {
         let text = |name: &str| body.get(name).and_then(Value::as_str);
         let issued = text("access_token").ok_or_else(|| {
-            denied(format!("The token endpoint '{}' answered without a token.", self.shown()))
+            denied(message!("The token endpoint '{}' answered without a token.", self.shown()))
         })?;
         if !text("token_type").is_some_and(|kind| kind.eq_ignore_ascii_case("bearer")) {
             let text =
-                format!("The token endpoint '{}' issued a token that is not a bearer token.", self.shown());
+                message!("The token endpoint '{}' issued a token that is not a bearer token.", self.shown());
             return Err(denied(text));
         }
         // An authorization server that hands the token back has exchanged nothing.
         if self.subject.as_ref().is_some_and(|subject| subject.expose() == issued) {
-            let text = format!(
+            let text = message!(
                 "The token endpoint '{}' answered with the caller's own token; caller tokens are never sent upstream.",
                 self.shown()
             );
@@ -161,7 +163,7 @@ impl Credentials for TokenExchange {
 
     fn of_caller(&self, principal: &Arc<Principal>) -> Result<Option<Arc<dyn Credentials>>, HubError> {
         let subject = principal.subject_token.clone().ok_or_else(|| {
-            let text = format!(
+            let text = message!(
                 "'{}' came without a token, so there is none to exchange for the server.",
                 clip(&principal.id)
             );

@@ -7,7 +7,7 @@ use super::discovery::{Discovered, discover};
 use super::login::Login;
 use super::store::TokenStore;
 use super::stored::{Client, StoredToken};
-use super::token::Failure;
+use super::token::{Cure, Failure};
 use super::web::Web;
 use futures_util::FutureExt;
 use futures_util::future::Shared;
@@ -16,6 +16,7 @@ use reqwest::Url;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 use tokio::task::AbortHandle;
+use toolhub_text::message;
 use toolhub_types::error::{ErrorKind, HubError, Outcome};
 use toolhub_types::tool::BoxFuture;
 
@@ -85,17 +86,11 @@ pub(super) enum Need {
 }
 
 impl Need {
-    pub(super) fn scopes(&self) -> &[String] {
+    pub(super) fn challenge(&self) -> &Challenge {
+        const NONE: &Challenge = &Challenge { scopes: Vec::new(), error: None, resource_metadata: None };
         match self {
-            Need::Renewal => &[],
-            Need::Other(challenge) | Need::Scopes(challenge) => &challenge.scopes,
-        }
-    }
-
-    fn challenge(&self) -> Challenge {
-        match self {
-            Need::Renewal => Challenge::default(),
-            Need::Other(challenge) | Need::Scopes(challenge) => challenge.clone(),
+            Need::Renewal => NONE,
+            Need::Other(challenge) | Need::Scopes(challenge) => challenge,
         }
     }
 }
@@ -171,7 +166,7 @@ impl OAuthShared {
             // Before anything is sent, so that the caller does not wait for an authorization server in vain.
             self.config.check_attended()?;
         }
-        let found = discover(&self.web, &self.config.settings, &self.server, &need.challenge()).await?;
+        let found = discover(&self.web, &self.config.settings, &self.server, need.challenge()).await?;
         self.check_client_stays(old.as_deref(), &found)?;
         // A token of another issuer, or for another resource, cannot be used.
         let bound =
@@ -195,8 +190,9 @@ impl OAuthShared {
     fn check_client_stays(&self, old: Option<&Held>, found: &Discovered) -> Result<(), HubError> {
         let moved = old.map(|held| &held.token.issuer).filter(|issuer| **issuer != found.issuer.id);
         match (moved, &self.config.settings.client_id, &self.config.settings.issuer) {
-            (Some(before), Some(client_id), None) => Err(denied(format!(
-                "The client '{client_id}' was used at '{}', but the server now names '{}' as its authorization server; set issuer in the configuration if that is right.",
+            (Some(before), Some(client_id), None) => Err(denied(message!(
+                "The client '{}' was used at '{}', but the server now names '{}' as its authorization server; set issuer in the configuration if that is right.",
+                client_id,
                 quote(before, &[]),
                 quote(&found.issuer.id, &[])
             ))),
@@ -207,7 +203,7 @@ impl OAuthShared {
     /// What to ask for: the scopes of the user, or those of the server's refusal, or of its metadata; and what was asked for
     /// before, so that a new token can do what the old one could.
     fn scopes(&self, need: &Need, old: Option<&Held>, found: &Discovered) -> Result<Vec<String>, HubError> {
-        let wanted = need.scopes();
+        let wanted = &need.challenge().scopes;
         let mut scopes: Vec<String> = old.map(|held| held.token.asked_scopes.clone()).unwrap_or_default();
         let first = [&self.config.settings.scopes, wanted, &found.resource_scopes]
             .into_iter()
@@ -215,7 +211,7 @@ impl OAuthShared {
         scopes.extend(first.into_iter().flatten().cloned());
         if let (Need::Scopes(_), Some(old)) = (need, old) {
             if wanted.iter().all(|scope| old.token.asked_scopes.contains(scope)) {
-                return Err(denied(format!(
+                return Err(denied(message!(
                     "The server requires the scopes '{}', which were already requested; ask its administrator for access, or sign out and in again.",
                     quote(&wanted.join(" "), &[])
                 )));
@@ -244,15 +240,15 @@ impl OAuthShared {
     /// Without the user. If that fails there is no token, and the server's refusal decides what to do next.
     async fn renew(self: &Arc<Self>, login: &Login<'_>, old: Option<Arc<Held>>) -> Result<(), HubError> {
         if let Some(old) = old {
-            match self.refresh(login, &old.token).await {
-                Ok(()) => return Ok(()),
-                Err(Failure::GrantEnded(_)) => {
+            let Err(failure) = self.refresh(login, &old.token).await else { return Ok(()) };
+            match failure.cure {
+                Cure::NewLogin => {
                     // The client is still registered; the next login uses it.
                     let over = StoredToken { refresh_token: None, expires_at: Some(0), ..old.token.clone() };
                     return self.keep(over, old.origin).await;
                 }
-                Err(Failure::UnknownClient(_)) => {}
-                Err(Failure::Other(error)) => return Err(error),
+                Cure::NewClient => {}
+                Cure::None => return Err(failure.error),
             }
         }
         self.state.lock().held = None;
@@ -272,7 +268,7 @@ impl OAuthShared {
             let fresh = old.is_fresh() && !old.token.is_over();
             match old.origin {
                 Origin::Login if fresh && !lacks => {
-                    return Err(denied(format!(
+                    return Err(denied(message!(
                         "The server refuses the token that its authorization server '{}' has just issued.",
                         quote(&login.found.issuer.id, &[])
                     )));
@@ -280,15 +276,14 @@ impl OAuthShared {
                 // A refresh has just failed to help.
                 Origin::Refresh if fresh => {}
                 _ if lacks => {}
-                _ => match self.refresh(login, &old.token).await {
-                    Ok(()) => return Ok(()),
-                    Err(Failure::GrantEnded(_)) => {}
-                    Err(Failure::UnknownClient(error)) if self.config.settings.client_id.is_some() => {
-                        return Err(error);
+                _ => {
+                    let Err(failure) = self.refresh(login, &old.token).await else { return Ok(()) };
+                    match failure.cure {
+                        Cure::NewLogin => {}
+                        Cure::NewClient if self.config.settings.client_id.is_none() => registered = None,
+                        Cure::NewClient | Cure::None => return Err(failure.error),
                     }
-                    Err(Failure::UnknownClient(_)) => registered = None,
-                    Err(Failure::Other(error)) => return Err(error),
-                },
+                }
             }
         }
         self.config.check_attended()?;
@@ -298,18 +293,18 @@ impl OAuthShared {
 
     /// Another process that shares the store may have been first; a refresh token is often good only once.
     async fn refresh(self: &Arc<Self>, login: &Login<'_>, old: &StoredToken) -> Result<(), Failure> {
-        let newest = self.newest_like(old).await.map_err(Failure::Other)?;
+        let newest = self.newest_like(old).await?;
         if self.adopt(old, &newest) {
             return Ok(());
         }
         let Some(refresh_token) = &newest.refresh_token else {
-            return Err(Failure::GrantEnded(denied("There is no refresh token.")));
+            return Err(Failure { cure: Cure::NewLogin, error: denied("There is no refresh token.") });
         };
         match login.refresh(&newest, refresh_token).await {
-            Ok(token) => self.keep(token, Origin::Refresh).await.map_err(Failure::Other),
-            Err(Failure::GrantEnded(error)) => match self.newest_like(old).await {
+            Ok(token) => Ok(self.keep(token, Origin::Refresh).await?),
+            Err(failure) if failure.cure == Cure::NewLogin => match self.newest_like(old).await {
                 Ok(newest) if self.adopt(old, &newest) => Ok(()),
-                _ => Err(Failure::GrantEnded(error)),
+                _ => Err(failure),
             },
             Err(failure) => Err(failure),
         }

@@ -1,17 +1,19 @@
 //! The grants: a login in the browser, client credentials, a refresh.
 
-use super::super::{Secret, denied, quote};
+use super::super::{Secret, bearer_header, denied, quote};
 use super::config::OAuthConfig;
 use super::discovery::Discovered;
 use super::redirect::{Expected, Redirect};
-use super::stored::{Client, StoredToken};
-use super::token::{Failure, TokenRequest};
+use super::stored::{Client, StoredToken, now};
+use super::token::{Failure, TokenEndpoint, renew_at, seconds};
 use super::web::Web;
 use base64::Engine;
 use base64::prelude::BASE64_URL_SAFE_NO_PAD;
 use reqwest::Url;
 use ring::digest::{SHA256, digest};
 use ring::rand::{SecureRandom, SystemRandom};
+use serde_json::Value;
+use toolhub_text::message;
 use toolhub_types::error::HubError;
 
 /// What all grants have in common.
@@ -44,7 +46,7 @@ impl Login<'_> {
             ("redirect_uri", &redirect_uri),
             ("code_verifier", &verifier),
         ];
-        self.request(&client).send(&fields, None).await.map_err(Failure::error)
+        self.token(&client, &fields, None).await.map_err(|failure| failure.error)
     }
 
     pub(super) async fn with_client_credentials(&self) -> Result<StoredToken, HubError> {
@@ -54,7 +56,7 @@ impl Login<'_> {
         if !scopes.is_empty() {
             fields.push(("scope", &scopes));
         }
-        self.request(&client).send(&fields, None).await.map_err(Failure::error)
+        self.token(&client, &fields, None).await.map_err(|failure| failure.error)
     }
 
     /// The scopes are left out: the new token has those of the old one.
@@ -64,7 +66,7 @@ impl Login<'_> {
         refresh_token: &Secret,
     ) -> Result<StoredToken, Failure> {
         let fields = [("grant_type", "refresh_token"), ("refresh_token", refresh_token.expose())];
-        let mut new = self.request(&old.client).send(&fields, Some(refresh_token)).await?;
+        let mut new = self.token(&old.client, &fields, Some(refresh_token)).await?;
         new.asked_scopes.clone_from(&old.asked_scopes);
         if new.scopes.is_empty() {
             new.scopes.clone_from(&old.scopes);
@@ -72,27 +74,62 @@ impl Login<'_> {
         Ok(new)
     }
 
-    fn request<'a>(&'a self, client: &'a Client) -> TokenRequest<'a> {
-        TokenRequest {
-            server: &self.config.server_url,
-            web: self.web,
-            found: self.found,
-            client,
-            scopes: &self.scopes,
+    /// Sends the fields of a grant. `refresh` is the refresh token that stays when the answer brings no new one.
+    async fn token(
+        &self,
+        client: &Client,
+        fields: &[(&str, &str)],
+        refresh: Option<&Secret>,
+    ) -> Result<StoredToken, Failure> {
+        let (issuer, web) = (&self.found.issuer, self.web);
+        let (url, auth_methods) = (&issuer.token_endpoint, issuer.auth_methods.as_deref());
+        let fields = [fields, &[("resource", &self.found.resource)]].concat();
+        let sent = TokenEndpoint { web, url, client, auth_methods }.send(&fields).await;
+        let (way, body) = sent.map_err(|refusal| Failure::of(refusal, &issuer.id))?;
+        let text = |name: &str| body.get(name).and_then(Value::as_str);
+        let shown = quote(&issuer.id, &[]);
+        let token = text("access_token").ok_or_else(|| {
+            denied(message!("The authorization server '{}' answered without a token.", shown))
+        })?;
+        bearer_header(token)?;
+        if let Some(kind) = text("token_type").filter(|kind| !kind.eq_ignore_ascii_case("bearer")) {
+            return Err(denied(message!(
+                "The authorization server '{}' issued a token of type '{}', but only bearer tokens are supported.",
+                shown,
+                quote(kind, &[])
+            ))
+            .into());
         }
+        let lifetime = body.get("expires_in").and_then(seconds);
+        Ok(StoredToken {
+            server: self.config.server_url.clone(),
+            issuer: issuer.id.clone(),
+            resource: self.found.resource.clone(),
+            client: Client { method: Some(way.to_owned()), ..client.clone() },
+            access_token: Secret::new(token),
+            refresh_token: text("refresh_token").map(Secret::new).or_else(|| refresh.cloned()),
+            // Without a `scope`, the requested scopes were granted.
+            scopes: text("scope").map_or_else(
+                || self.scopes.clone(),
+                |granted| granted.split_whitespace().map(str::to_owned).collect(),
+            ),
+            asked_scopes: self.scopes.clone(),
+            renew_at: lifetime.map(renew_at),
+            expires_at: lifetime.map(|lifetime| now().saturating_add(lifetime)),
+        })
     }
 
     fn authorization_endpoint(&self) -> Result<&Url, HubError> {
         let issuer = &self.found.issuer;
         let Some(endpoint) = &issuer.authorization_endpoint else {
-            return Err(denied(format!(
+            return Err(denied(message!(
                 "The authorization server '{}' has no page to sign in at; use client credentials or a bearer token.",
                 quote(&issuer.id, &[])
             )));
         };
         // Without PKCE a stolen code is worth a token.
         if !issuer.challenge_methods.iter().any(|method| method == "S256") {
-            return Err(denied(format!(
+            return Err(denied(message!(
                 "The authorization server '{}' does not offer PKCE with S256, which a safe login needs; use a bearer token.",
                 quote(&issuer.id, &[])
             )));
@@ -158,7 +195,7 @@ impl Login<'_> {
         };
         let limit = self.config.login_timeout;
         tokio::time::timeout(limit, both).await.unwrap_or_else(|_| {
-            Err(denied(format!("Login timed out after {} s; retry to get a new link.", limit.as_secs())))
+            Err(denied(message!("Login timed out after {} s; retry to get a new link.", limit.as_secs())))
         })
     }
 }

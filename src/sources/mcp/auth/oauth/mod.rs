@@ -28,7 +28,6 @@ use super::Credentials;
 use challenge::Challenge;
 use flight::{Need, OAuthShared};
 use parking_lot::Mutex;
-use std::fmt;
 use std::sync::Arc;
 use toolhub_types::error::{ErrorKind, HubError};
 use toolhub_types::tool::BoxFuture;
@@ -132,12 +131,6 @@ impl OAuthShared {
         let Some(held) = self.state.lock().held.clone() else { return false };
         sent.strip_prefix("Bearer ") != Some(held.token.access_token.expose())
             && !held.token.is_over()
-            && need.scopes().iter().all(|scope| held.token.scopes.contains(scope))
-    }
-}
-
-impl fmt::Debug for OAuth {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_tuple("OAuth").field(&self.0.config).finish()
+            && need.challenge().scopes.iter().all(|scope| held.token.scopes.contains(scope))
     }
 }

@@ -10,6 +10,7 @@ use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::mpsc;
 use tokio::task::JoinSet;
+use toolhub_text::message;
 use toolhub_text::wording::in_chinese;
 use toolhub_types::error::HubError;
 use toolhub_types::model::Lang;
@@ -108,14 +109,14 @@ impl Expected {
     fn check(&self, fields: &HashMap<String, String>) -> Result<String, HubError> {
         match fields.get("iss") {
             Some(issuer) if *issuer != self.issuer => {
-                return Err(denied(format!(
+                return Err(denied(message!(
                     "The login was answered by '{}' instead of the authorization server '{}'; its answer is not used.",
                     quote(issuer, &[]),
                     quote(&self.issuer, &[])
                 )));
             }
             None if self.must_name_issuer => {
-                return Err(denied(format!(
+                return Err(denied(message!(
                     "The login response does not name its authorization server, as '{}' promised; it is not used.",
                     quote(&self.issuer, &[])
                 )));

@@ -8,6 +8,7 @@ use std::fs::{self, File, OpenOptions};
 use std::io::{self, Write};
 use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
+use toolhub_text::message;
 use toolhub_types::error::HubError;
 
 /// Keeps one token for each server, issuer and client. Called from a thread that may block.
@@ -99,9 +100,10 @@ impl FileStore {
     fn set_aside(&self, line: usize) -> HubError {
         let aside = beside(&self.path, &format!("broken-{}", now()));
         match fs::rename(&self.path, &aside) {
-            Ok(()) => denied(format!(
-                "The token file '{}' is damaged (line {line}) and was moved to '{}'; sign in again.",
+            Ok(()) => denied(message!(
+                "The token file '{}' is damaged (line {}) and was moved to '{}'; sign in again.",
                 self.path.display(),
+                line,
                 aside.display()
             )),
             Err(error) => self.failed("moved away, although it is damaged,", &error),

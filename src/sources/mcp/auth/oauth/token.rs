@@ -1,11 +1,11 @@
 //! Requests to a token endpoint.
 
-use super::super::{Secret, bearer_header, denied, quote};
-use super::discovery::Discovered;
-use super::stored::{Client, StoredToken, now};
+use super::super::{Secret, denied, quote};
+use super::stored::{Client, now};
 use super::web::{Web, form};
 use reqwest::Url;
 use serde_json::Value;
+use toolhub_text::message;
 use toolhub_types::error::{ErrorKind, HubError};
 
 /// A token is renewed this many seconds before it ends, or after ¾ of a short life.
@@ -84,7 +84,7 @@ impl<'a> TokenEndpoint<'a> {
 }
 
 fn refuses_client(status: u16, code: &str) -> bool {
-    matches!(code, "invalid_client" | "unauthorized_client") || (status == 401 && code.is_empty())
+    cure_of(code) == Cure::NewClient || (status == 401 && code.is_empty())
 }
 
 /// When a token with this lifetime is renewed.
@@ -92,108 +92,62 @@ pub(super) fn renew_at(lifetime: u64) -> u64 {
     now().saturating_add(lifetime - AHEAD.min(lifetime / 4))
 }
 
-/// Why there is no token.
-pub(super) enum Failure {
+/// What a login can do about a missing token.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum Cure {
     /// The grant is no longer valid; a new login may help.
-    GrantEnded(HubError),
+    NewLogin,
     /// The authorization server does not know the client (any more).
-    UnknownClient(HubError),
-    Other(HubError),
+    NewClient,
+    None,
+}
+
+/// Why there is no token.
+pub(super) struct Failure {
+    pub(super) cure: Cure,
+    pub(super) error: HubError,
+}
+
+impl From<HubError> for Failure {
+    fn from(error: HubError) -> Self {
+        Failure { cure: Cure::None, error }
+    }
 }
 
 impl Failure {
-    pub(super) fn error(self) -> HubError {
-        match self {
-            Failure::GrantEnded(error) | Failure::UnknownClient(error) | Failure::Other(error) => error,
-        }
-    }
-}
-
-/// A request for a token of a login.
-pub(super) struct TokenRequest<'a> {
-    pub(super) server: &'a str,
-    pub(super) web: &'a Web,
-    pub(super) found: &'a Discovered,
-    pub(super) client: &'a Client,
-    pub(super) scopes: &'a [String],
-}
-
-impl TokenRequest<'_> {
-    /// Sends the fields of a grant. `refresh` is the refresh token that stays when the answer brings no new one.
-    pub(super) async fn send(
-        &self,
-        fields: &[(&str, &str)],
-        refresh: Option<&Secret>,
-    ) -> Result<StoredToken, Failure> {
-        let issuer = &self.found.issuer;
-        let (web, client, auth_methods) = (self.web, self.client, issuer.auth_methods.as_deref());
-        let endpoint = TokenEndpoint { web, url: &issuer.token_endpoint, client, auth_methods };
-        let fields = [fields, &[("resource", &self.found.resource)]].concat();
-        let (way, body) = endpoint.send(&fields).await.map_err(|refusal| self.failure(refusal))?;
-        self.accept(way, &body, refresh).map_err(Failure::Other)
-    }
-
-    fn accept(&self, way: &str, body: &Value, refresh: Option<&Secret>) -> Result<StoredToken, HubError> {
-        let text = |name: &str| body.get(name).and_then(Value::as_str);
-        let issuer = quote(&self.found.issuer.id, &[]);
-        let token = text("access_token").ok_or_else(|| {
-            denied(format!("The authorization server '{issuer}' answered without a token."))
-        })?;
-        bearer_header(token)?;
-        if let Some(kind) = text("token_type").filter(|kind| !kind.eq_ignore_ascii_case("bearer")) {
-            return Err(denied(format!(
-                "The authorization server '{issuer}' issued a token of type '{}', but only bearer tokens are supported.",
-                quote(kind, &[])
-            )));
-        }
-        let lifetime = body.get("expires_in").and_then(seconds);
-        Ok(StoredToken {
-            server: self.server.to_owned(),
-            issuer: self.found.issuer.id.clone(),
-            resource: self.found.resource.clone(),
-            client: Client { method: Some(way.to_owned()), ..self.client.clone() },
-            access_token: Secret::new(token),
-            refresh_token: text("refresh_token").map(Secret::new).or_else(|| refresh.cloned()),
-            // Without a `scope`, the requested scopes were granted.
-            scopes: match text("scope") {
-                Some(granted) => granted.split_whitespace().map(str::to_owned).collect(),
-                None => self.scopes.to_vec(),
-            },
-            asked_scopes: self.scopes.to_vec(),
-            renew_at: lifetime.map(renew_at),
-            expires_at: lifetime.map(|lifetime| now().saturating_add(lifetime)),
-        })
-    }
-
-    fn failure(&self, refusal: TokenRefusal) -> Failure {
+    pub(super) fn of(refusal: TokenRefusal, issuer: &str) -> Self {
         let (status, code, why) = match refusal {
             TokenRefusal::Refused { status, code, why } => (status, code, why),
-            TokenRefusal::Unreachable(error) => return Failure::Other(error),
+            TokenRefusal::Unreachable(error) => return error.into(),
         };
-        let (code, issuer) = (code.as_str(), quote(&self.found.issuer.id, &[]));
-        let mut error = denied(match code {
-            "invalid_client" | "unauthorized_client" => {
-                format!(
-                    "The authorization server '{issuer}' refused this client ({why}); check client_id and client_secret."
-                )
-            }
-            "invalid_scope" => {
-                format!(
-                    "The authorization server '{issuer}' does not grant these scopes ({why}); check the scopes in the configuration."
-                )
-            }
-            _ => format!("The authorization server '{issuer}' gave no token ({why})."),
+        let (issuer, cure) = (quote(issuer, &[]), cure_of(&code));
+        let mut error = denied(match code.as_str() {
+            _ if cure == Cure::NewClient => message!(
+                "The authorization server '{}' refused this client ({}); check client_id and client_secret.",
+                issuer,
+                why
+            ),
+            "invalid_scope" => message!(
+                "The authorization server '{}' does not grant these scopes ({}); check the scopes in the configuration.",
+                issuer,
+                why
+            ),
+            _ => message!("The authorization server '{}' gave no token ({}).", issuer, why),
         });
         error.status = Some(status);
         if status >= 500 || status == 429 {
             // Temporary: the call may be retried.
             error.kind = ErrorKind::Connect;
         }
-        match code {
-            "invalid_grant" => Failure::GrantEnded(error),
-            "invalid_client" | "unauthorized_client" => Failure::UnknownClient(error),
-            _ => Failure::Other(error),
-        }
+        Failure { cure, error }
+    }
+}
+
+fn cure_of(code: &str) -> Cure {
+    match code {
+        "invalid_grant" => Cure::NewLogin,
+        "invalid_client" | "unauthorized_client" => Cure::NewClient,
+        _ => Cure::None,
     }
 }
 

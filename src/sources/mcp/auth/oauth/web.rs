@@ -13,6 +13,8 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 use toolhub_protocol::net::{self, is_loopback, literal, unmapped};
+use toolhub_text::message;
+use toolhub_text::message::Message;
 use toolhub_types::error::{ErrorKind, HubError, clip};
 
 const TIMEOUT: Duration = Duration::from_secs(30);
@@ -47,8 +49,9 @@ impl Web {
     /// https to public addresses, or this machine when the server is on it as well. `what` names the URL in the error.
     pub(super) fn check(&self, url: &Url, what: &str) -> Result<(), HubError> {
         let named = self.named.iter().any(|known| known.origin() == url.origin());
-        let refuse = |why: &str| {
-            Err(denied(format!("The {what} '{}' is refused: {why}.", clip(&quote(url.as_str(), &[])))))
+        let refuse = |why: &'static str| {
+            let url = clip(&quote(url.as_str(), &[])).into_owned();
+            Err(denied(message!("The {} '{}' is refused: {}.", what, url, Message::from(why))))
         };
         if !url.username().is_empty() || url.password().is_some() {
             return refuse("it carries a user name or a password");
@@ -98,7 +101,7 @@ impl Web {
         let mut response = request.header(ACCEPT, "application/json").send().await.map_err(failed)?;
         let mut body = Vec::new();
         if !read_body(&mut response, MAX_BODY, &mut body).await.map_err(failed)? {
-            return Err(denied(format!("The authorization server '{host}' sent more than 1 MB.")));
+            return Err(denied(message!("The authorization server '{}' sent more than 1 MB.", host)));
         }
         Ok(WebAnswer { status: response.status().as_u16(), body })
     }
@@ -114,9 +117,7 @@ impl Web {
         let builder = net::builder().timeout(TIMEOUT);
         let builder = if near { builder.no_proxy() } else { builder.dns_resolver(self.names()) };
         let client = net::build(builder, near).map_err(|error| {
-            denied(format!(
-                "The HTTP client for the login cannot be set up: {error}; for https the system needs its CA certificates (or SSL_CERT_FILE)."
-            ))
+            denied(message!("The HTTP client for the login cannot be set up: {}; for https the system needs its CA certificates (or SSL_CERT_FILE).", error))
         })?;
         Ok(place.get_or_init(|| client))
     }
@@ -202,12 +203,12 @@ fn proxy_hosts() -> impl Iterator<Item = String> {
 /// URLs are left out: they may carry a code.
 fn unreachable(host: &str, error: &reqwest::Error) -> HubError {
     let reason = match error.is_timeout() {
-        true => format!("no answer within {} s", TIMEOUT.as_secs()),
-        false => quote(&net::reason(error), &[]),
+        true => message!("no answer within {} s", TIMEOUT.as_secs()),
+        false => quote(&net::reason(error), &[]).into(),
     };
     HubError::new(
         ErrorKind::Connect,
-        format!("The authorization server '{host}' cannot be reached: {reason}."),
+        message!("The authorization server '{}' cannot be reached: {}.", host, reason),
     )
 }
 

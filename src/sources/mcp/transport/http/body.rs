@@ -11,6 +11,7 @@ use reqwest::header::CONTENT_TYPE;
 use std::time::Duration;
 use tokio_util::sync::CancellationToken;
 use toolhub_protocol::sse::{SseEvent, SseItem, SseParser};
+use toolhub_text::message;
 use toolhub_types::error::{ErrorKind, HubError};
 
 /// How much of an error's body is read, and for how long: the error itself must not wait for it.
@@ -181,7 +182,7 @@ impl Events {
                 return Ok(item);
             }
             if self.ended {
-                let text = format!("the server ended the stream without an answer ({})", remote.shown);
+                let text = message!("the server ended the stream without an answer ({})", remote.shown);
                 return Err(HubError::new(ErrorKind::Closed, text));
             }
             match self.response.chunk().await.map_err(|error| remote.lost(&error))? {

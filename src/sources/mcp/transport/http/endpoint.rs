@@ -7,13 +7,14 @@ use super::failure::{self, ExchangeError};
 use super::outgoing::OutgoingBody;
 use crate::mcp::auth::Credentials;
 use crate::mcp::secrets::ServerSecrets;
-use crate::web::shown_url;
+use crate::web::{WrongHeader, checked_header, shown_url};
 use arc_swap::ArcSwapOption;
 use reqwest::header::{AUTHORIZATION, CONTENT_LENGTH, HeaderMap, HeaderName, HeaderValue, LOCATION};
 use reqwest::header::{TRANSFER_ENCODING, WWW_AUTHENTICATE};
 use reqwest::{Method, Url};
-use std::fmt;
 use std::sync::Arc;
+use toolhub_text::message;
+use toolhub_text::message::Message;
 use toolhub_types::error::{ErrorKind, HubError, Outcome};
 
 const MOST_REDIRECTS: usize = 5;
@@ -30,13 +31,6 @@ pub struct HttpOptions {
     pub credentials: Option<Arc<dyn Credentials>>,
     /// Gets the secrets of all these options, and hides them in what the server says.
     pub secrets: Arc<ServerSecrets>,
-}
-
-impl fmt::Debug for HttpOptions {
-    /// By hand: URL and headers may hold secrets.
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("HttpOptions").field("limit", &self.limit).finish_non_exhaustive()
-    }
 }
 
 pub(crate) struct HttpEndpoint {
@@ -69,8 +63,9 @@ impl HttpEndpoint {
     pub(crate) fn new(options: HttpOptions) -> Result<Self, HubError> {
         let mut url = checked_url(&options.url)?;
         let (client, mut headers) = client(&url).map_err(|reason| {
-            unusable(format!(
-                "The HTTP client cannot be set up ({reason}); https needs the system's CA certificates"
+            unusable(message!(
+                "The HTTP client cannot be set up ({}); https needs the system's CA certificates",
+                reason
             ))
         })?;
         options.secrets.set_remote(&url, &options.headers);
@@ -124,7 +119,7 @@ impl HttpEndpoint {
                     let next = self.target(target, &response)?;
                     asked.push(target.clone());
                     if asked.contains(&next) || asked.len() > MOST_REDIRECTS {
-                        let text = format!("the server redirects again and again ({})", self.shown);
+                        let text = message!("the server redirects again and again ({})", self.shown);
                         return Err(unfollowed(&response, text));
                     }
                     moved = Some(next);
@@ -132,7 +127,7 @@ impl HttpEndpoint {
                 301..=303 => {
                     // A POST would have to become a GET, and the server may have run it.
                     self.target(target, &response)?;
-                    let text = format!(
+                    let text = message!(
                         "the server redirects in a way that loses the request; configure the final address ({})",
                         self.shown
                     );
@@ -161,18 +156,16 @@ impl HttpEndpoint {
 
     /// The error of an exchange that broke. Nothing was sent before a connection stood; after that the outcome is unknown.
     pub(crate) fn lost(&self, error: &ExchangeError) -> HubError {
-        let reason = self.quote(&error.reason());
+        let reason = error.reason().map(&|text| self.quote(text));
         if error.is_connect {
-            return HubError::new(ErrorKind::Connect, format!("{reason} ({})", self.shown));
+            return HubError::new(ErrorKind::Connect, message!("{} ({})", reason, self.shown));
         }
         if error.is_malformed() {
-            let text = format!("Failed to parse MCP response: the HTTP body is malformed ({reason})");
-            return failure::unknown(ErrorKind::Protocol, text);
+            return failure::unreadable(message!("the HTTP body is malformed ({})", reason));
         }
-        HubError::new(
-            ErrorKind::Closed,
-            format!("the connection broke before the answer was complete: {reason} ({})", self.shown),
-        )
+        let text =
+            message!("the connection broke before the answer was complete: {} ({})", reason, self.shown);
+        HubError::new(ErrorKind::Closed, text)
     }
 
     pub(crate) fn is_same_origin(&self, url: &Url) -> bool {
@@ -182,7 +175,7 @@ impl HttpEndpoint {
     async fn authorized(&self, mut headers: HeaderMap) -> Result<HeaderMap, HubError> {
         let Some(credentials) = &self.credentials else { return Ok(headers) };
         if let Some(value) = credentials.authorization().await? {
-            headers.insert(AUTHORIZATION, hidden(AUTHORIZATION.as_str(), &value)?);
+            headers.insert(AUTHORIZATION, header(AUTHORIZATION.as_str(), &value)?.1);
             self.secrets.add_header(AUTHORIZATION.as_str(), &value);
         }
         if let Some(asked) = credentials.headers() {
@@ -217,7 +210,7 @@ impl HttpEndpoint {
         match target {
             Some(target) if self.is_same_origin(&target) => Ok(target),
             Some(target) => {
-                let text = format!(
+                let text = message!(
                     "the server redirects to another origin, {}, where neither headers nor body are sent; configure the final address",
                     self.quote(&target.origin().ascii_serialization())
                 );
@@ -225,33 +218,26 @@ impl HttpEndpoint {
             }
             None => Err(unfollowed(
                 response,
-                format!("the server redirects without saying where ({})", self.shown),
+                message!("the server redirects without saying where ({})", self.shown),
             )),
         }
     }
 }
 
-impl fmt::Debug for HttpEndpoint {
-    /// By hand: headers and query hold secrets.
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("HttpEndpoint").field("url", &self.shown).finish_non_exhaustive()
-    }
-}
-
 /// A redirect that is not followed. That the server did not take the request is its word alone.
-fn unfollowed(response: &HttpResponse, text: String) -> HubError {
+fn unfollowed(response: &HttpResponse, text: Message) -> HubError {
     let status = Some(response.status().as_u16());
     HubError { status, ..failure::unknown(ErrorKind::Http, text) }
 }
 
-fn unusable(what: impl fmt::Display) -> HubError {
-    HubError::new(ErrorKind::Connect, format!("{what}; check the server's configuration."))
+fn unusable(what: impl Into<Message>) -> HubError {
+    HubError::new(ErrorKind::Connect, message!("{}; check the server's configuration.", what.into()))
 }
 
 fn checked_url(text: &str) -> Result<Url, HubError> {
     // The text itself is not shown: it may hold a password in a form that does not parse.
     let mut url =
-        Url::parse(text.trim()).map_err(|error| unusable(format!("`url` is not a URL ({error})")))?;
+        Url::parse(text.trim()).map_err(|error| unusable(message!("`url` is not a URL ({})", error)))?;
     if !matches!(url.scheme(), "http" | "https") || !url.has_host() {
         return Err(unusable("`url` must begin with http:// or https://"));
     }
@@ -260,21 +246,16 @@ fn checked_url(text: &str) -> Result<Url, HubError> {
 }
 
 fn header(name: &str, value: &str) -> Result<(HeaderName, HeaderValue), HubError> {
-    let known = HeaderName::try_from(name).map_err(|_| unusable(format!("{name:?} is not a header name")))?;
-    if known == CONTENT_LENGTH || known == TRANSFER_ENCODING {
-        return Err(unusable(format!("The header {name:?} is set by the client itself")));
+    let shown = format_args!("{name:?}").to_string();
+    match checked_header(name, value.trim()) {
+        Ok((name, _)) if name == CONTENT_LENGTH || name == TRANSFER_ENCODING => {
+            Err(unusable(message!("The header {} is set by the client itself", shown)))
+        }
+        Ok(header) => Ok(header),
+        Err(WrongHeader::Name) => Err(unusable(message!("{} is not a header name", shown))),
+        Err(WrongHeader::Value) => Err(unusable(message!(
+            "The value of the header {} contains characters that are not allowed in a header",
+            shown
+        ))),
     }
-    let value = hidden(name, value)?;
-    Ok((known, value))
-}
-
-/// A header value that is shown nowhere, not even in the debug output of the HTTP library.
-fn hidden(name: &str, value: &str) -> Result<HeaderValue, HubError> {
-    let mut value = HeaderValue::try_from(value.trim()).map_err(|_| {
-        unusable(format!(
-            "The value of the header {name:?} contains characters that are not allowed in a header"
-        ))
-    })?;
-    value.set_sensitive(true);
-    Ok(value)
 }

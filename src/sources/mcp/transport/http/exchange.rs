@@ -50,9 +50,7 @@ impl HttpShared {
         match body::kind(&response) {
             BodyKind::Events => self.follow(remote, request, response).await,
             BodyKind::Page => {
-                let text =
-                    "Failed to parse MCP response: the server answered with an HTML page; check the address.";
-                Err(failure::unknown(ErrorKind::Protocol, text))
+                Err(failure::unreadable("the server answered with an HTML page; check the address."))
             }
             BodyKind::Message => {
                 let body = body::whole(remote, &mut response).await?;
@@ -73,14 +71,12 @@ impl HttpShared {
             }
         }
         if messages.is_empty() {
-            let text = "Failed to parse MCP response: unexpected end of input";
-            return Err(failure::unknown(ErrorKind::Protocol, text));
+            return Err(failure::unreadable("unexpected end of input"));
         }
         if self.inbox.receive(body, Some(id), &|| self.answerer()).is_settled {
             return Ok(Carried::Settled);
         }
-        let text = "Failed to parse MCP response: the body does not answer the request";
-        Err(failure::unknown(ErrorKind::Protocol, text))
+        Err(failure::unreadable("the body does not answer the request"))
     }
 
     /// A stream that should bring the answer, and may bring other messages before it.

@@ -3,7 +3,9 @@
 use std::error::Error;
 use std::io;
 use toolhub_protocol::net::sources;
+use toolhub_text::message;
 use toolhub_text::message::Message;
+
 use toolhub_types::error::{ErrorKind, HubError, Outcome};
 
 /// Why an exchange broke, in the words of the HTTP library.
@@ -34,20 +36,16 @@ impl From<Box<dyn Error + Send + Sync>> for ExchangeError {
 
 impl ExchangeError {
     /// The innermost reason, which says what happened.
-    pub(crate) fn reason(&self) -> String {
+    pub(crate) fn reason(&self) -> Message {
         let is = |kind| self.io_errors().any(|error| error.kind() == kind);
-        if is(io::ErrorKind::ConnectionRefused) {
-            return "connection refused".to_owned();
-        }
-        if is(io::ErrorKind::UnexpectedEof) {
-            return "the server closed it".to_owned();
-        }
         let text = self.errors().last().map(ToString::to_string).unwrap_or_default();
         match text.strip_prefix("invalid peer certificate: ") {
-            Some(why) => format!("its TLS certificate is not trusted: {why}"),
+            _ if is(io::ErrorKind::ConnectionRefused) => "connection refused".into(),
+            _ if is(io::ErrorKind::UnexpectedEof) => "the server closed it".into(),
+            Some(why) => message!("its TLS certificate is not trusted: {}", why),
             // The words of rustls.
-            None if text.contains("InvalidContentType") => "there is no TLS at this address".to_owned(),
-            None => text,
+            None if text.contains("InvalidContentType") => "there is no TLS at this address".into(),
+            None => text.into(),
         }
     }
 
@@ -72,4 +70,9 @@ impl ExchangeError {
 /// An error after which the call may have run.
 pub(crate) fn unknown(kind: ErrorKind, text: impl Into<Message>) -> HubError {
     HubError::new(kind, text).with_outcome(Outcome::Unknown)
+}
+
+/// An answer that came and cannot be read.
+pub(crate) fn unreadable(what: impl Into<Message>) -> HubError {
+    unknown(ErrorKind::Protocol, message!("Failed to parse MCP response: {}", what.into()))
 }

@@ -6,6 +6,7 @@ use crate::mcp::transport::OutgoingRequest;
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use reqwest::header::{ACCEPT, CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue};
+use toolhub_text::message;
 use toolhub_types::error::{ErrorKind, HubError, Outcome};
 use toolhub_types::telemetry::TRACE_PARENT;
 
@@ -118,10 +119,8 @@ fn param(name: &str) -> Result<HeaderName, HubError> {
 }
 
 fn unsendable(what: &str) -> HubError {
-    let text = format!(
-        "{:?} cannot be sent in a header; the tool's `x-mcp-header` is wrong.",
-        toolhub_types::error::clip(what)
-    );
+    let shown = format!("{:?}", toolhub_types::error::clip(what));
+    let text = message!("{} cannot be sent in a header; the tool's `x-mcp-header` is wrong.", shown);
     HubError::new(ErrorKind::Protocol, text).with_outcome(Outcome::NotSent)
 }
 

@@ -10,6 +10,8 @@ use std::sync::OnceLock;
 use std::time::Duration;
 use toolhub_protocol::METHOD_NOT_FOUND;
 use toolhub_protocol::net::retry_after;
+use toolhub_text::message;
+use toolhub_text::message::Message;
 use toolhub_types::error::{ErrorKind, HubError};
 
 /// How long the server may take to answer a ping.
@@ -90,19 +92,24 @@ async fn refuses_ping(
 
 /// The error of a session that the server does not know any more.
 fn forgotten_session(remote: &HttpEndpoint, status: Option<u16>) -> HubError {
-    let text = format!("the server has forgotten the session ({}); a new one has to be opened", remote.shown);
+    let text =
+        message!("the server has forgotten the session ({}); a new one has to be opened", remote.shown);
     HubError { status, nothing_happened: true, ..HubError::new(ErrorKind::Closed, text) }
 }
 
-fn sentence(remote: &HttpEndpoint, status: u16, body: &[u8]) -> String {
+fn sentence(remote: &HttpEndpoint, status: u16, body: &[u8]) -> Message {
     let what = match status {
-        200..=299 => format!("HTTP request was accepted with status {status}, but not answered"),
-        _ => format!("HTTP request failed with status {status}"),
+        200..=299 => message!("HTTP request was accepted with status {}, but not answered", status),
+        _ => message!("HTTP request failed with status {}", status),
     };
     let text = String::from_utf8_lossy(body);
-    let detail =
-        if text.trim_start().starts_with('<') { "an HTML page".to_owned() } else { remote.quote(&text) };
-    if detail.is_empty() { what } else { format!("{what}: {detail}") }
+    match text.trim_start().starts_with('<') {
+        true => message!("{}: {}", what, Message::from("an HTML page")),
+        false => match remote.quote(&text) {
+            quoted if quoted.is_empty() => what,
+            quoted => message!("{}: {}", what, quoted),
+        },
+    }
 }
 
 /// What the body of a refusal says about the request.

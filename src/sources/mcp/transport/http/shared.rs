@@ -14,6 +14,7 @@ use reqwest::{Method, Url};
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 use tokio_util::sync::CancellationToken;
+use toolhub_text::message;
 use toolhub_types::error::{ErrorKind, HubError, Outcome};
 
 /// How long the server may take to accept it.
@@ -145,11 +146,11 @@ pub(crate) async fn accepted(
 
 fn unaccepted(remote: &HttpEndpoint) -> HubError {
     let text =
-        format!("the server did not accept a message within {} s ({})", SEND_TIME.as_secs(), remote.shown);
+        message!("the server did not accept a message within {} s ({})", SEND_TIME.as_secs(), remote.shown);
     HubError::new(ErrorKind::Timeout, text)
 }
 
 /// The error of what is in flight when a transport is closed.
 fn closed(remote: &HttpEndpoint) -> HubError {
-    HubError::new(ErrorKind::Closed, format!("the connection was closed ({})", remote.shown))
+    HubError::new(ErrorKind::Closed, message!("the connection was closed ({})", remote.shown))
 }

@@ -12,6 +12,8 @@ use std::sync::Arc;
 use std::time::Duration;
 use tokio::process::{Child, Command};
 use tokio::time::timeout;
+use toolhub_text::message;
+use toolhub_text::message::Message;
 use toolhub_types::error::{ErrorKind, HubError};
 
 /// How long a server may take to end after its input was closed, and again after being asked to terminate.
@@ -79,26 +81,28 @@ impl Program {
         let missing_folder = self.cwd.as_ref().filter(|cwd| !cwd.is_dir());
         let text = match (missing_folder, error.kind()) {
             (Some(cwd), _) => {
-                format!("cannot start '{command}': the folder '{}' does not exist", cwd.display())
+                message!("cannot start '{}': the folder '{}' does not exist", command, cwd.display())
             }
             // Such a file that is "not found" lacks its interpreter.
             (_, io::ErrorKind::NotFound) if self.path().is_some_and(|path| path.is_file()) => {
-                format!(
-                    "cannot start '{command}': the file is there, but not the interpreter that its first line names"
+                message!(
+                    "cannot start '{}': the file is there, but not the interpreter that its first line names",
+                    command
                 )
             }
             (_, io::ErrorKind::NotFound) => {
-                format!(
-                    "cannot start '{command}': there is no such command; install it or give its full path"
+                message!(
+                    "cannot start '{}': there is no such command; install it or give its full path",
+                    command
                 )
             }
             _ if self.path().is_some_and(|path| path.is_dir()) => {
-                format!("cannot start '{command}': it is a folder")
+                message!("cannot start '{}': it is a folder", command)
             }
             (_, io::ErrorKind::PermissionDenied) => {
-                format!("cannot start '{command}': it may not be executed")
+                message!("cannot start '{}': it may not be executed", command)
             }
-            _ => format!("cannot start '{command}': {error}"),
+            _ => message!("cannot start '{}': {}", command, error),
         };
         HubError::new(ErrorKind::Connect, text)
     }
@@ -183,14 +187,12 @@ impl Drop for Process {
     }
 }
 
-/// "exited with code 1", "was killed by signal 9".
-pub fn how_it_ended(status: ExitStatus) -> String {
-    if let Some(signal) = status.signal() {
-        return format!("was killed by signal {signal}");
-    }
-    match status.code() {
-        Some(code) => format!("exited with code {code}"),
-        None => "exited".to_owned(),
+/// "Server 'x' exited with code 1", "Server 'x' was killed by signal 9".
+pub fn how_it_ended(server: &str, status: io::Result<ExitStatus>) -> Message {
+    match status.map(|status| (status.signal(), status.code())) {
+        Ok((Some(signal), _)) => message!("Server '{}' was killed by signal {}", server, signal),
+        Ok((_, Some(code))) => message!("Server '{}' exited with code {}", server, code),
+        _ => message!("Server '{}' exited", server),
     }
 }
 
@@ -234,6 +236,6 @@ mod tests {
     #[tokio::test]
     async fn the_signal_that_ended_a_process_is_known() {
         let mut process = shell("kill -9 $$").start().unwrap();
-        assert_eq!(how_it_ended(process.exited().await.unwrap()), "was killed by signal 9");
+        assert_eq!(how_it_ended("x", process.exited().await), "Server 'x' was killed by signal 9");
     }
 }

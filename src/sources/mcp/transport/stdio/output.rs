@@ -5,6 +5,8 @@ use parking_lot::Mutex;
 use std::collections::VecDeque;
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use toolhub_text::message;
+use toolhub_text::message::Message;
 
 /// How much of the error stream is remembered.
 const ERROR_LINES: usize = 40;
@@ -83,14 +85,14 @@ impl ProcessOutput {
     }
 
     /// Why the program is probably not an MCP server, as the rest of a sentence; `None` when it has sent a message.
-    pub fn doubt(&self) -> Option<String> {
+    pub fn doubt(&self) -> Option<Message> {
         if self.has_sent_message.load(Ordering::Relaxed) {
             return None;
         }
-        let advice = "check that `command` and `args` start an MCP server";
+        let advice = Message::from("check that `command` and `args` start an MCP server");
         Some(match self.stray_line() {
-            Some(line) => format!("it printed '{line}', which is not MCP; {advice}"),
-            None => format!("it sent no MCP message; {advice}"),
+            Some(line) => message!("it printed '{}', which is not MCP; {}", line, advice),
+            None => message!("it sent no MCP message; {}", advice),
         })
     }
 }

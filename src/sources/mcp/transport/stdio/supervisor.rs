@@ -11,6 +11,8 @@ use std::time::Duration;
 use tokio::task::JoinHandle;
 use tokio::time::timeout;
 use tokio_util::sync::CancellationToken;
+use toolhub_text::message;
+use toolhub_text::message::Message;
 use toolhub_types::error::{ErrorKind, HubError, Outcome};
 
 /// How long the last output of a process that has exited is read: it is all there, but the reader needs time to run.
@@ -30,8 +32,9 @@ impl StdioShared {
     }
 
     pub fn gone(&self) -> HubError {
-        let gone =
-            || HubError::new(ErrorKind::Closed, format!("Server '{}' is not running any more.", self.server));
+        let gone = || {
+            HubError::new(ErrorKind::Closed, message!("Server '{}' is not running any more.", self.server))
+        };
         self.retired.get().cloned().unwrap_or_else(gone)
     }
 }
@@ -55,32 +58,23 @@ pub struct ProcessSupervisor {
     pub input_broken: CancellationToken,
 }
 
-/// The first sign that the server is over.
-enum Sign {
-    Closing,
-    Exited(io::Result<ExitStatus>),
-    OutputEnded,
-    InputClosed,
-}
-
 impl ProcessSupervisor {
     /// Waits for the end, and fails all requests with its reason.
     pub async fn watch(&mut self, streams: &mut Streams) {
+        let server = self.shared.server.clone();
+        let mut is_read = false;
+        let input_closed = || message!("Server '{}' closed its input", server);
         let closing = self.closing.clone();
-        let sign = tokio::select! {
+        let story = tokio::select! {
             biased;
-            () = closing.cancelled() => Sign::Closing,
-            status = self.process.exited() => Sign::Exited(status),
-            _ = &mut streams.reader => Sign::OutputEnded,
-            () = self.input_broken.cancelled() => Sign::InputClosed,
-            () = self.input.closed() => Sign::InputClosed,
-        };
-        let is_read = matches!(sign, Sign::OutputEnded);
-        let story = match sign {
-            Sign::Closing => "was closed".to_owned(),
-            Sign::Exited(status) => self.exit_of(status),
-            Sign::OutputEnded => self.exit_or("closed its output").await,
-            Sign::InputClosed => self.exit_or("closed its input").await,
+            () = closing.cancelled() => message!("Server '{}' was closed", server),
+            status = self.process.exited() => self.exit_of(status),
+            _ = &mut streams.reader => {
+                is_read = true;
+                self.exit_or(message!("Server '{}' closed its output", server)).await
+            }
+            () = self.input_broken.cancelled() => self.exit_or(input_closed()).await,
+            () = self.input.closed() => self.exit_or(input_closed()).await,
         };
         if self.exited.is_cancelled() {
             if !is_read {
@@ -90,34 +84,33 @@ impl ProcessSupervisor {
             let _ = timeout(LAST_OUTPUT, &mut streams.listener).await;
         }
         streams.reader.abort();
-        let error = self.error(&story);
+        let error = self.error(story);
         let _ = self.shared.retired.set(error.clone().with_outcome(Outcome::NotSent));
         self.inbox.end(&error);
     }
 
-    fn exit_of(&self, status: io::Result<ExitStatus>) -> String {
+    fn exit_of(&self, status: io::Result<ExitStatus>) -> Message {
         self.exited.cancel();
-        status.map_or_else(|_| "exited".to_owned(), how_it_ended)
+        how_it_ended(&self.shared.server, status)
     }
 
     /// The exit that follows, or what the process did instead.
-    async fn exit_or(&mut self, alive: &str) -> String {
-        match timeout(BEFORE_EXIT, self.process.exited()).await {
-            Ok(status) => self.exit_of(status),
-            Err(_) => alive.to_owned(),
-        }
+    async fn exit_or(&mut self, alive: Message) -> Message {
+        let exit = timeout(BEFORE_EXIT, self.process.exited()).await;
+        exit.map_or(alive, |status| self.exit_of(status))
     }
 
-    fn error(&self, story: &str) -> HubError {
-        let is_flood = self.output.is_flood();
+    fn error(&self, story: Message) -> HubError {
         // The end of the reader may have ended the process.
-        let story = if is_flood { "was stopped because of its output" } else { story };
-        let words = match self.closing.is_cancelled() {
-            true => None,
-            false if is_flood => self.output.doubt(),
-            false => self.output.reason().or_else(|| self.output.doubt()),
+        let (story, words) = match self.output.is_flood() {
+            true => {
+                let server = &self.shared.server;
+                (message!("Server '{}' was stopped because of its output", server), self.output.doubt())
+            }
+            false => (story, self.output.reason().map(Message::from).or_else(|| self.output.doubt())),
         };
-        let words = words.map(|words| format!(": {words}")).unwrap_or_default();
-        HubError::new(ErrorKind::Closed, format!("Server '{}' {story}{words}", self.shared.server))
+        let words = words.filter(|_| !self.closing.is_cancelled());
+        let text = words.map_or(story.clone(), |words| message!("{}: {}", story, words));
+        HubError::new(ErrorKind::Closed, text)
     }
 }
