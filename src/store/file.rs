@@ -8,6 +8,7 @@ use rusqlite::{Connection, ErrorCode, OpenFlags};
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
+use toolhub_text::message::Message;
 use toolhub_types::error::clip;
 use toolhub_types::stats::{Record, StatsKey};
 
@@ -15,9 +16,37 @@ use toolhub_types::stats::{Record, StatsKey};
 pub const PATIENCE: Duration = Duration::from_secs(5);
 const SHORT_PATIENCE: Duration = Duration::from_millis(500);
 
-pub struct StoreFile {
-    pub connection: Connection,
-    pub id: FileId,
+/// The file that a thread works with. It is closed for a fork, and opened again when it is next needed.
+#[derive(Default)]
+pub struct FileSlot {
+    pub open: Option<Connection>,
+    /// The file as it was opened first. Any other one at its path is not ours.
+    known: Option<FileId>,
+}
+
+impl FileSlot {
+    pub fn new(path: &Path, connection: Connection) -> Self {
+        FileSlot { open: Some(connection), known: Some(FileId::of(path)) }
+    }
+
+    /// Whether another file is at its path now: what is written to the open one would be lost.
+    pub fn is_gone(&self, path: &Path) -> bool {
+        self.known.is_some_and(|known| known != FileId::of(path))
+    }
+
+    /// Takes the connection, to be put back after the work.
+    pub fn take(&mut self, path: &Path, patience: Duration) -> Result<Connection, FileProblem> {
+        if self.is_gone(path) {
+            self.open = None;
+            return Err(FileProblem::Gone);
+        }
+        let connection = match self.open.take() {
+            Some(connection) => connection,
+            None => prepare(path, patience)?.0,
+        };
+        self.known = Some(FileId::of(path));
+        Ok(connection)
+    }
 }
 
 /// What is read from the file when it is opened.
@@ -49,6 +78,8 @@ pub enum FileProblem {
     Locked(String),
     /// Not to be touched.
     Unusable(String),
+    /// It was removed or replaced while it was in use.
+    Gone,
 }
 
 impl FileProblem {
@@ -69,56 +100,55 @@ impl FileProblem {
         }
     }
 
-    pub fn why(self) -> String {
+    pub fn why(self) -> Message {
         match self {
-            FileProblem::Bad(why) | FileProblem::Locked(why) | FileProblem::Unusable(why) => why,
+            FileProblem::Bad(why) | FileProblem::Locked(why) | FileProblem::Unusable(why) => why.into(),
+            FileProblem::Gone => "it was removed or replaced while it was in use".into(),
         }
     }
 }
 
-impl StoreFile {
-    /// Opens or creates the file, and reads its content. Other processes that are writing are waited for.
-    pub fn prepare(path: &Path, patience: Duration) -> Result<(StoreFile, StoredState), FileProblem> {
-        // Opening a pipe would block.
-        if !fs::metadata(path).map_or(true, |data| data.is_file()) {
-            return Err(FileProblem::Unusable("it is not a file".to_owned()));
-        }
-        let begun = Instant::now();
-        loop {
-            let error = match connect(path, patience) {
+/// Opens or creates the file, and reads its content. Other processes that are writing are waited for.
+pub fn prepare(path: &Path, patience: Duration) -> Result<(Connection, StoredState), FileProblem> {
+    // Opening a pipe would block.
+    if !fs::metadata(path).map_or(true, |data| data.is_file()) {
+        return Err(FileProblem::Unusable("it is not a file".to_owned()));
+    }
+    let begun = Instant::now();
+    loop {
+        let error = match connect(path, patience) {
+            Err(error) => error,
+            Ok((connection, SchemaState::Ready)) => match StoredState::load(&connection) {
+                Ok(state) => return Ok((connection, state)),
                 Err(error) => error,
-                Ok((connection, SchemaState::Ready)) => match StoredState::load(&connection) {
-                    Ok(state) => return Ok((StoreFile { connection, id: FileId::of(path) }, state)),
-                    Err(error) => error,
-                },
-                Ok((_, SchemaState::Newer(version))) => {
-                    let why = format!(
-                        "it was written by a later version of toolhub (its tables are at {version}, ours at {})",
-                        STEPS.len()
-                    );
-                    return Err(FileProblem::Bad(why));
-                }
-                Ok((_, SchemaState::Foreign)) => {
-                    let why = "it is another program's database; give the hub its own file";
-                    return Err(FileProblem::Unusable(why.to_owned()));
-                }
-            };
-            match patience_with(&error, patience) {
-                Some(patience) if begun.elapsed() <= patience => {
-                    std::thread::sleep(Duration::from_millis(5));
-                }
-                _ => return Err(FileProblem::of(&error)),
+            },
+            Ok((_, SchemaState::Newer(version))) => {
+                let why = format!(
+                    "it was written by a later version of toolhub (its tables are at {version}, ours at {})",
+                    STEPS.len()
+                );
+                return Err(FileProblem::Bad(why));
             }
+            Ok((_, SchemaState::Foreign)) => {
+                let why = "it is another program's database; give the hub its own file";
+                return Err(FileProblem::Unusable(why.to_owned()));
+            }
+        };
+        match patience_with(&error, patience) {
+            Some(patience) if begun.elapsed() <= patience => {
+                std::thread::sleep(Duration::from_millis(5));
+            }
+            _ => return Err(FileProblem::of(&error)),
         }
     }
+}
 
-    /// Moves the log into the file itself, as far as no other process uses it, so that a copy of the file alone is complete.
-    pub fn checkpoint(&self) {
-        // What cannot be moved now is safe in the log.
-        let _ = self.connection.busy_timeout(Duration::ZERO);
-        let _ = self.connection.query_row("PRAGMA wal_checkpoint(TRUNCATE)", [], |_| Ok(()));
-        let _ = self.connection.busy_timeout(PATIENCE);
-    }
+/// Moves the log into the file itself, as far as no other process uses it, so that a copy of the file alone is complete.
+pub fn checkpoint(connection: &Connection) {
+    // What cannot be moved now is safe in the log.
+    let _ = connection.busy_timeout(Duration::ZERO);
+    let _ = connection.query_row("PRAGMA wal_checkpoint(TRUNCATE)", [], |_| Ok(()));
+    let _ = connection.busy_timeout(PATIENCE);
 }
 
 impl FileId {

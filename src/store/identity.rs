@@ -7,7 +7,7 @@
 //! tells of a store that is gone: then runs, approvals and new pins are refused until a person has looked, and
 //! [accepts](accept) the store as it is.
 
-use super::file::{FileProblem, PATIENCE, StoreFile, beside};
+use super::file::{PATIENCE, beside, prepare};
 use super::schema;
 use rusqlite::Connection;
 use std::fs::{File, OpenOptions};
@@ -113,9 +113,9 @@ pub fn doubt(store: &Path) -> String {
 /// Accepts a doubted store as it is; false if it is not doubted. What was open in it may have gone on since, and nobody knows
 /// how far: its runs do not go on, and approvals that were not used are asked for again.
 pub fn accept(store: &Path) -> Result<bool, String> {
-    let (mut file, _) = StoreFile::prepare(store, PATIENCE).map_err(FileProblem::why)?;
+    let (mut connection, _) = prepare(store, PATIENCE).map_err(|problem| problem.why().into_owned())?;
     let mut accept = || {
-        let work = schema::begin(&mut file.connection)?;
+        let work = schema::begin(&mut connection)?;
         if !is_doubted(store, &work)? {
             return Ok(None);
         }

@@ -34,10 +34,11 @@ pub use pins::{Definition, PinChange, StoredPin};
 pub use uses::Use;
 
 pub use file::real_place;
-use file::{FileProblem, PATIENCE, StoreFile, StoredState};
+use file::{FileSlot, PATIENCE, StoredState};
 use fork::OpenStore;
 use parking_lot::Mutex;
 use results::KeptResult;
+use rusqlite::Connection;
 use shared::SharedStore;
 use std::path::Path;
 use std::sync::{Arc, Weak};
@@ -63,17 +64,17 @@ impl Store {
     /// store, everything stays in memory.
     pub fn open(path: &Path, results_limit: u64) -> (Option<Arc<Store>>, Vec<String>) {
         let path = real_place(path);
-        let (file, state) = match open_file(&path) {
+        let (connection, state) = match open_file(&path) {
             Ok(opened) => opened,
             Err(why) => return (None, vec![in_memory(&path, &why)]),
         };
         // What cannot be asked is in doubt.
-        let is_doubted = identity::is_doubted(&path, &file.connection).unwrap_or(true);
+        let is_doubted = identity::is_doubted(&path, &connection).unwrap_or(true);
         let doubt = is_doubted.then(|| {
             let (store, doubt) = (path.display(), identity::doubt(&path));
             format!("Runs, approvals and new pins are refused in the store '{store}': {doubt}.")
         });
-        let shared = SharedStore::new(path.clone(), results_limit, file);
+        let shared = SharedStore::new(path.clone(), results_limit, FileSlot::new(&path, connection));
         let writer: Weak<SharedStore> = Arc::downgrade(&shared);
         let wake = move || writer.upgrade().into_iter().for_each(|shared| shared.wake_writer());
         let stats = StatsSink::new(state.stats, Box::new(wake));
@@ -131,14 +132,14 @@ impl Store {
 
     /// The current pin of a tool: another process may have accepted it.
     pub fn pin(&self, server: &str, tool: &str) -> Option<StoredPin> {
-        self.shared.with_file(|file| pins::one(&file.connection, server, tool)).flatten()
+        self.shared.with_file(|file| pins::one(file, server, tool)).flatten()
     }
 
     pub fn list(&self, key: &ListKey) -> Option<StoredList> {
         if let Some(list) = self.shared.pending.lock().lists.get(key) {
             return Some(list.clone());
         }
-        self.shared.with_file(|file| lists::load(&file.connection, key)).flatten()
+        self.shared.with_file(|file| lists::load(file, key)).flatten()
     }
 
     pub fn save_list(&self, key: ListKey, list: StoredList) {
@@ -207,10 +208,10 @@ impl Drop for Store {
     }
 }
 
-fn open_file(path: &Path) -> Result<(StoreFile, StoredState), String> {
+fn open_file(path: &Path) -> Result<(Connection, StoredState), String> {
     fork::check_process()?;
     let _gate = fork::pass();
-    StoreFile::prepare(path, PATIENCE).map_err(FileProblem::why)
+    file::prepare(path, PATIENCE).map_err(|problem| problem.why().into_owned())
 }
 
 /// Starts a writer thread: a store has one for its changes, and one for its ledger.

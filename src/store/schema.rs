@@ -8,17 +8,22 @@ use rusqlite::{Connection, Transaction, TransactionBehavior};
 pub const APPLICATION: i32 = 0x7468_7562;
 
 pub const STEPS: &[&str] = &[
-    // 1: the first version. Times are microseconds since 1970; an empty server means none. Tables are clustered by key, so
-    // undetected damage cannot lead from one key to the row of another.
+    // 1 to 3: formats that no file has.
+    "",
+    "",
+    "",
+    // 4: the first one. Times are microseconds since 1970; an empty server means none, an empty principal the owner of the hub.
+    // Tables are clustered by key, so undetected damage cannot lead from one key to the row of another.
     "CREATE TABLE lists (
         server TEXT NOT NULL, config INTEGER NOT NULL, era TEXT NOT NULL, protocol TEXT NOT NULL, version TEXT,
         listed_at INTEGER NOT NULL, ttl_ms INTEGER, tools TEXT NOT NULL, PRIMARY KEY (server, config)
      ) WITHOUT ROWID;
      CREATE TABLE candidates (
-        tool TEXT NOT NULL, source TEXT NOT NULL, server TEXT NOT NULL, calls INTEGER NOT NULL,
+        tool TEXT NOT NULL, source TEXT NOT NULL, server TEXT NOT NULL, variant INTEGER NOT NULL, calls INTEGER NOT NULL,
         successes INTEGER NOT NULL, failures TEXT NOT NULL, success_rate REAL NOT NULL, latency_ms REAL,
         sketch BLOB NOT NULL, last_success INTEGER, led_at INTEGER, failures_in_a_row INTEGER NOT NULL,
-        rests INTEGER NOT NULL, rests_until INTEGER, saved_at INTEGER NOT NULL, PRIMARY KEY (tool, source, server)
+        rests INTEGER NOT NULL, rests_until INTEGER, saved_at INTEGER NOT NULL,
+        PRIMARY KEY (tool, source, server, variant)
      ) WITHOUT ROWID;
      CREATE TABLE uses (id INTEGER PRIMARY KEY, words BLOB NOT NULL, tool TEXT NOT NULL);
      CREATE TABLE results (
@@ -27,21 +32,8 @@ pub const STEPS: &[&str] = &[
      CREATE TABLE pins (
         server TEXT NOT NULL, tool TEXT NOT NULL, accepted TEXT NOT NULL, accepted_hash TEXT NOT NULL,
         seen TEXT, seen_hash TEXT, changed_at INTEGER NOT NULL, PRIMARY KEY (server, tool)
-     ) WITHOUT ROWID;",
-    // 2: several candidates of one tool, source and server.
-    "ALTER TABLE candidates RENAME TO candidates_1;
-     CREATE TABLE candidates (
-        tool TEXT NOT NULL, source TEXT NOT NULL, server TEXT NOT NULL, variant INTEGER NOT NULL, calls INTEGER NOT NULL,
-        successes INTEGER NOT NULL, failures TEXT NOT NULL, success_rate REAL NOT NULL, latency_ms REAL,
-        sketch BLOB NOT NULL, last_success INTEGER, led_at INTEGER, failures_in_a_row INTEGER NOT NULL,
-        rests INTEGER NOT NULL, rests_until INTEGER, saved_at INTEGER NOT NULL,
-        PRIMARY KEY (tool, source, server, variant)
      ) WITHOUT ROWID;
-     INSERT INTO candidates SELECT tool, source, server, 1, calls, successes, failures, success_rate, latency_ms, sketch,
-        last_success, led_at, failures_in_a_row, rests, rests_until, saved_at FROM candidates_1;
-     DROP TABLE candidates_1;",
-    // 3: the ledger of calls that may have effects, runs, and approvals. An empty principal is the owner of the hub.
-    "CREATE TABLE ledger (
+     CREATE TABLE ledger (
         id TEXT PRIMARY KEY, run TEXT, call TEXT NOT NULL, principal TEXT NOT NULL, tool TEXT NOT NULL,
         source TEXT NOT NULL, server TEXT NOT NULL, definition TEXT NOT NULL, arguments TEXT NOT NULL,
         state TEXT NOT NULL, error TEXT, owner TEXT NOT NULL, started_at INTEGER NOT NULL, ended_at INTEGER
@@ -57,7 +49,7 @@ pub const STEPS: &[&str] = &[
      CREATE INDEX run_calls_calls ON run_calls (call);
      CREATE TABLE runs (
         principal TEXT NOT NULL, run TEXT NOT NULL, owner TEXT NOT NULL, claimed_at INTEGER NOT NULL,
-        PRIMARY KEY (principal, run)
+        begun INTEGER NOT NULL DEFAULT 0, PRIMARY KEY (principal, run)
      ) WITHOUT ROWID;
      CREATE TABLE approvals (
         id TEXT PRIMARY KEY, digest TEXT NOT NULL, principal TEXT NOT NULL, run TEXT, tool TEXT NOT NULL,
@@ -65,8 +57,6 @@ pub const STEPS: &[&str] = &[
         decided_at INTEGER
      ) WITHOUT ROWID;
      CREATE INDEX approvals_digest ON approvals (digest, state);",
-    // 4: the number of rows that a run has begun, which is noted beside the file too.
-    "ALTER TABLE runs ADD COLUMN begun INTEGER NOT NULL DEFAULT 0;",
     // 5: states are columns, a call of a run has one key, and runs are kept and pruned as a whole. Ids of rows sort by time, so
     // each index is in the order in which rows are listed. A run of an older version has keys that no call has any more: it is
     // kept to be read and settled, and never continued; nor is an approval that was asked for with another identity.
@@ -116,21 +106,6 @@ pub const STEPS: &[&str] = &[
 
 /// Since this step a call has the key that it has now, and runs go on.
 const KEYS: usize = 7;
-
-#[cfg(test)]
-const TABLES: [&str; 11] = [
-    "lists",
-    "uses",
-    "results",
-    "pins",
-    "candidates",
-    "ledger",
-    "runs",
-    "approvals",
-    "run_calls",
-    "keys",
-    "store",
-];
 
 #[derive(Debug, PartialEq, Eq)]
 pub enum SchemaState {
@@ -204,6 +179,20 @@ pub fn begin(connection: &mut Connection) -> rusqlite::Result<Transaction<'_>> {
 mod tests {
     #![allow(clippy::unwrap_used, reason = "a test that cannot go on should stop")]
     use super::*;
+
+    const TABLES: [&str; 11] = [
+        "lists",
+        "uses",
+        "results",
+        "pins",
+        "candidates",
+        "ledger",
+        "runs",
+        "approvals",
+        "run_calls",
+        "keys",
+        "store",
+    ];
 
     const FIRST: &str = "CREATE TABLE things (name TEXT);";
     const SECOND: &str = "ALTER TABLE things ADD COLUMN size INTEGER NOT NULL DEFAULT 7;";

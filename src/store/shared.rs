@@ -1,6 +1,6 @@
 //! What a store and its writer thread share: the open file, the pending changes, and the threads waiting for a write.
 
-use super::file::{FileId, FileProblem, PATIENCE, StoreFile, reader};
+use super::file::{self, FileProblem, FileSlot, PATIENCE, reader};
 use super::fork::{self, OpenStore};
 use super::identity;
 use super::pending::PendingChanges;
@@ -8,7 +8,7 @@ use parking_lot::{Condvar, Mutex, MutexGuard};
 use rusqlite::Connection;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, OnceLock};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 use toolhub_types::stats::StatsSink;
 
 /// Changes are gathered for this long before they are written: what a killed process can lose.
@@ -28,13 +28,6 @@ pub struct SharedStore {
     /// Problems that have not been reported yet.
     notices: Mutex<Vec<String>>,
     on_notice: OnceLock<Box<dyn Fn() + Send + Sync>>,
-}
-
-struct FileSlot {
-    /// `None` while closed for a fork.
-    open: Option<StoreFile>,
-    /// The file that this store works with. Any other file at its path is not ours.
-    known_file: FileId,
 }
 
 #[derive(Default)]
@@ -67,12 +60,11 @@ enum WorkError {
 }
 
 impl SharedStore {
-    pub fn new(path: PathBuf, results_limit: u64, file: StoreFile) -> Arc<Self> {
-        let known_file = file.id;
+    pub fn new(path: PathBuf, results_limit: u64, file: FileSlot) -> Arc<Self> {
         Arc::new(SharedStore {
             path,
             results_limit,
-            file: Mutex::new(FileSlot { open: Some(file), known_file }),
+            file: Mutex::new(file),
             pending: Mutex::default(),
             stats: OnceLock::new(),
             signal: Mutex::default(),
@@ -83,7 +75,7 @@ impl SharedStore {
     }
 
     /// Works with the file, which is reopened if a fork closed it. `None` if that fails.
-    pub fn with_file<T>(&self, work: impl FnOnce(&mut StoreFile) -> rusqlite::Result<T>) -> Option<T> {
+    pub fn with_file<T>(&self, work: impl FnOnce(&mut Connection) -> rusqlite::Result<T>) -> Option<T> {
         self.reported(self.work(work))
     }
 
@@ -103,13 +95,13 @@ impl SharedStore {
     pub fn read<T>(&self, read: impl FnOnce(&Connection) -> rusqlite::Result<T>) -> Option<T> {
         let _gate = fork::pass();
         match self.file.try_lock() {
-            Some(slot) => self.reported(self.work_with(slot, |file| read(&file.connection))),
+            Some(slot) => self.reported(self.work_with(slot, |file| read(file))),
             None if self.signal.lock().ended => None,
             None => read(&reader(&self.path).ok()?).ok(),
         }
     }
 
-    fn work<T>(&self, work: impl FnOnce(&mut StoreFile) -> rusqlite::Result<T>) -> Result<T, WorkError> {
+    fn work<T>(&self, work: impl FnOnce(&mut Connection) -> rusqlite::Result<T>) -> Result<T, WorkError> {
         let _gate = fork::pass();
         self.work_with(self.file.lock(), work)
     }
@@ -117,44 +109,32 @@ impl SharedStore {
     fn work_with<T>(
         &self,
         mut slot: MutexGuard<'_, FileSlot>,
-        work: impl FnOnce(&mut StoreFile) -> rusqlite::Result<T>,
+        work: impl FnOnce(&mut Connection) -> rusqlite::Result<T>,
     ) -> Result<T, WorkError> {
         if self.signal.lock().ended {
             return Err(WorkError::Temporary("it is closed".to_owned()));
         }
-        // Writing to a file that was removed or renamed would lose what is written.
-        if slot.known_file != FileId::of(&self.path) {
-            slot.open = None;
-            return Err(WorkError::Lost(lost(&self.path, "was removed or replaced while it was in use")));
-        }
-        let mut file = match slot.open.take() {
-            Some(file) => file,
-            None => match StoreFile::prepare(&self.path, PATIENCE) {
-                Ok((file, _)) => file,
-                Err(FileProblem::Unusable(why) | FileProblem::Locked(why)) => {
-                    return Err(WorkError::Temporary(why));
+        let problem = match slot.take(&self.path, PATIENCE) {
+            Ok(mut connection) => match work(&mut connection) {
+                Ok(done) => {
+                    slot.open = Some(connection);
+                    return Ok(done);
                 }
-                Err(FileProblem::Bad(why)) => {
-                    return Err(WorkError::Lost(lost(&self.path, &format!("cannot be used: {why}"))));
+                Err(error) => {
+                    let problem = FileProblem::of(&error);
+                    slot.open = Some(connection).filter(|_| !matches!(problem, FileProblem::Bad(_)));
+                    problem
                 }
             },
+            Err(problem) => problem,
         };
-        let error = match work(&mut file) {
-            Ok(done) => {
-                slot.open = Some(file);
-                return Ok(done);
+        Err(match problem {
+            FileProblem::Bad(why) => WorkError::Lost(lost(&self.path, &format!("cannot be used: {why}"))),
+            FileProblem::Gone => {
+                WorkError::Lost(lost(&self.path, "was removed or replaced while it was in use"))
             }
-            Err(error) => error,
-        };
-        match FileProblem::of(&error) {
-            FileProblem::Bad(why) => {
-                Err(WorkError::Lost(lost(&self.path, &format!("cannot be used: {why}"))))
-            }
-            FileProblem::Unusable(why) | FileProblem::Locked(why) => {
-                slot.open = Some(file);
-                Err(WorkError::Temporary(why))
-            }
-        }
+            FileProblem::Unusable(why) | FileProblem::Locked(why) => WorkError::Temporary(why),
+        })
     }
 
     /// Goes on in memory: reports why, and ends all work with the file.
@@ -209,11 +189,10 @@ impl SharedStore {
         signal.requested += 1;
         let mine = signal.requested;
         self.changed.notify_all();
-        let end = Instant::now() + patience;
-        while signal.done < mine && !signal.ended {
-            if self.changed.wait_until(&mut signal, end).timed_out() {
-                return false;
-            }
+        let waits = |signal: &mut WriterSignal| signal.done < mine && !signal.ended;
+        self.changed.wait_while_for(&mut signal, waits, patience);
+        if waits(&mut signal) {
+            return false;
         }
         !signal.failed
     }
@@ -253,15 +232,10 @@ impl SharedStore {
     /// Waits for something to do, and then for more of it, unless a flush waits. `None` once the store has ended.
     fn next_round(&self, gather: Duration) -> Option<WriteRound> {
         let mut signal = self.signal.lock();
-        while !signal.work && signal.requested == signal.done && !signal.stop && !signal.ended {
-            self.changed.wait(&mut signal);
-        }
-        let end = Instant::now() + gather;
-        while signal.requested == signal.done && !signal.stop && !signal.ended {
-            if self.changed.wait_until(&mut signal, end).timed_out() {
-                break;
-            }
-        }
+        let is_idle =
+            |signal: &mut WriterSignal| signal.requested == signal.done && !signal.stop && !signal.ended;
+        self.changed.wait_while(&mut signal, |signal| !signal.work && is_idle(signal));
+        self.changed.wait_while_for(&mut signal, is_idle, gather);
         signal.work = false;
         let (requested, stop) = (signal.requested, signal.stop);
         (!signal.ended).then_some(WriteRound { requested, stop, waited_for: requested != signal.done })
@@ -278,9 +252,9 @@ impl SharedStore {
             return true;
         }
         let written = self.work(|file| {
-            let written = batch.write(&self.path, &mut file.connection, self.results_limit)?;
+            let written = batch.write(&self.path, file, self.results_limit)?;
             if checkpoint {
-                file.checkpoint();
+                file::checkpoint(file);
             }
             Ok(written)
         });
@@ -327,14 +301,9 @@ impl OpenStore for SharedStore {
     }
 
     fn wait_for_end(&self, patience: Duration) -> bool {
-        let end = Instant::now() + patience;
         let mut signal = self.signal.lock();
-        while !signal.ended {
-            if self.changed.wait_until(&mut signal, end).timed_out() {
-                return false;
-            }
-        }
-        true
+        self.changed.wait_while_for(&mut signal, |signal| !signal.ended, patience);
+        signal.ended
     }
 }
 

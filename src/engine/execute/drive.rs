@@ -13,7 +13,6 @@ use tokio::sync::oneshot;
 use tokio::task::JoinSet;
 use tokio_util::sync::{CancellationToken, DropGuard};
 use toolhub_registry::Candidate;
-use toolhub_store::tape::TapedAnswer;
 use toolhub_text::invisible::error_line;
 use toolhub_text::message;
 use toolhub_types::aside;
@@ -206,7 +205,7 @@ async fn attempt(
         };
         if let Err(error) = done {
             if let Some(taping) = taping {
-                taping.end(&TapedAnswer::error(error.clone()));
+                taping.end(&Some(Err(error.clone())));
             }
             return Err(error);
         }

@@ -4,7 +4,7 @@
 use std::sync::Arc;
 use toolhub_registry::Candidate;
 use toolhub_registry::identity::CandidateDefinition;
-use toolhub_store::tape::{MissedCall, OpenCall, TapedAnswer, Taping};
+use toolhub_store::tape::{MissedCall, OpenCall, Taping};
 use toolhub_types::error::HubError;
 use toolhub_types::model::{Arguments, ToolOutput};
 use toolhub_types::tool::{AttemptWatch, CallContext, OnProgress};
@@ -49,10 +49,7 @@ pub async fn call(
         if was_stopped && answer.is_ok() {
             taping.came_late();
         }
-        taping.end(&match &answer {
-            Ok(_) => TapedAnswer::of(&answer),
-            Err(error) => TapedAnswer::error(error.clone().of_attempt(was_sent)),
-        });
+        taping.end(&Some(answer.clone().map_err(|error| error.of_attempt(was_sent))));
     }
     answer
 }

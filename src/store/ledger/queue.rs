@@ -9,7 +9,7 @@
 
 use super::owner::LedgerOwner;
 use super::tidying::Tidying;
-use crate::file::{FileId, FileProblem, StoreFile, reader};
+use crate::file::{FileProblem, FileSlot, reader};
 use crate::fork::{self, OpenStore};
 use crate::identity;
 use crate::schema::{self, STEPS};
@@ -114,6 +114,19 @@ struct CommitFailure {
     is_locked: bool,
 }
 
+impl From<LedgerFailure> for CommitFailure {
+    fn from(why: LedgerFailure) -> Self {
+        CommitFailure { why, is_of_one: false, is_locked: false }
+    }
+}
+
+impl From<FileProblem> for CommitFailure {
+    fn from(problem: FileProblem) -> Self {
+        let is_locked = matches!(problem, FileProblem::Locked(_));
+        CommitFailure { is_locked, ..problem.why().into() }
+    }
+}
+
 /// What a batch leaves to be tried again.
 #[derive(Default)]
 struct UnwrittenTasks {
@@ -145,11 +158,9 @@ struct QueueState {
 
 #[derive(Default)]
 struct LedgerFile {
-    open: Option<Connection>,
+    slot: FileSlot,
     /// Whether each commit of this connection is written to the disk at once.
     syncs: bool,
-    /// The file that rows were written to. Another one in its place does not have them.
-    known: Option<FileId>,
     owner: Option<LedgerOwner>,
 }
 
@@ -324,11 +335,8 @@ impl LedgerQueue {
                     Some(counted) => Some((path, counted)),
                     // Others of the batch may do without what is in doubt.
                     None => {
-                        return Ok(Err(CommitFailure {
-                            why: identity::doubt(path).into(),
-                            is_of_one: true,
-                            is_locked: false,
-                        }));
+                        let doubt = LedgerFailure::from(identity::doubt(path));
+                        return Ok(Err(CommitFailure { is_of_one: true, ..doubt.into() }));
                     }
                 },
                 _ => None,
@@ -338,21 +346,19 @@ impl LedgerQueue {
             transaction.commit().map(|()| Ok((done, counted)))
         };
         let written = write().unwrap_or_else(|error| {
-            Err(match FileProblem::of(&error) {
-                FileProblem::Bad(why) => CommitFailure { why: why.into(), is_of_one: true, is_locked: false },
-                FileProblem::Locked(why) => {
-                    CommitFailure { why: why.into(), is_of_one: false, is_locked: true }
-                }
-                FileProblem::Unusable(why) => {
-                    CommitFailure { is_of_one: !is_of_file(&error), why: why.into(), is_locked: false }
-                }
-            })
+            let problem = FileProblem::of(&error);
+            let is_of_one = match problem {
+                FileProblem::Unusable(_) => !is_of_file(&error),
+                FileProblem::Bad(_) => true,
+                FileProblem::Locked(_) | FileProblem::Gone => false,
+            };
+            Err(CommitFailure { is_of_one, ..problem.into() })
         });
-        file.open = Some(connection);
+        file.slot.open = Some(connection);
         file.syncs = syncs;
         let (done, counted) = written?;
         match counted.map(|(path, counted)| identity::note(path, &counted)) {
-            Some(Err(why)) => Err(CommitFailure { why, is_of_one: false, is_locked: false }),
+            Some(Err(why)) => Err(why.into()),
             _ => Ok(done),
         }
     }
@@ -362,7 +368,7 @@ impl LedgerQueue {
         let _gate = fork::pass();
         let file = self.file.lock();
         let Some(path) = &self.path else { return false };
-        if file.known.is_some_and(|known| known != FileId::of(path)) {
+        if file.slot.is_gone(path) {
             return false;
         }
         reader(path).is_ok_and(|connection| {
@@ -371,40 +377,25 @@ impl LedgerQueue {
     }
 
     fn connection(&self, file: &mut LedgerFile, patience: Duration) -> Result<Connection, CommitFailure> {
-        let failed = |why: LedgerFailure| CommitFailure { why, is_of_one: false, is_locked: false };
         let Some(path) = &self.path else {
             file.owner.get_or_insert_with(LedgerOwner::in_memory);
-            return file.open.take().map_or_else(|| in_memory().map_err(failed), Ok);
+            return file.slot.open.take().map_or_else(in_memory, Ok);
         };
-        let found = FileId::of(path);
-        if file.known.is_some_and(|known| known != found) {
-            file.open = None;
-            return Err(failed("it was removed or replaced while it was in use".into()));
+        if file.slot.is_gone(path) {
+            file.slot.open = None;
+            return Err(FileProblem::Gone.into());
         }
         if file.owner.is_none() {
             let owner = LedgerOwner::new(path).map_err(|error| {
-                failed(message!(
+                CommitFailure::from(message!(
                     "nothing can be written beside it: {}; make the file and its folder writable",
                     error
                 ))
             })?;
             file.owner = Some(owner);
         }
-        let connection = match file.open.take() {
-            Some(connection) => connection,
-            None => match StoreFile::prepare(path, patience) {
-                Ok((opened, _)) => {
-                    file.syncs = false;
-                    opened.connection
-                }
-                Err(FileProblem::Bad(why) | FileProblem::Unusable(why)) => return Err(failed(why.into())),
-                Err(FileProblem::Locked(why)) => {
-                    return Err(CommitFailure { is_locked: true, ..failed(why.into()) });
-                }
-            },
-        };
-        file.known = Some(FileId::of(path));
-        Ok(connection)
+        file.syncs &= file.slot.open.is_some();
+        Ok(file.slot.take(path, patience)?)
     }
 }
 
@@ -414,20 +405,20 @@ fn is_of_file(error: &rusqlite::Error) -> bool {
     error.sqlite_error_code().is_some_and(|code| of_file.contains(&code))
 }
 
-fn in_memory() -> Result<Connection, LedgerFailure> {
+fn in_memory() -> Result<Connection, CommitFailure> {
     let make = || {
         let mut connection = Connection::open_in_memory()?;
         schema::migrate(&mut connection, STEPS)?;
         rusqlite::Result::Ok(connection)
     };
-    make().map_err(|error: rusqlite::Error| error.to_string().into())
+    make().map_err(|error: rusqlite::Error| LedgerFailure::from(error.to_string()).into())
 }
 
 impl OpenStore for LedgerQueue {
     fn close_file(&self) {
         // What is in memory would be lost with its connection, and has no locks.
         if self.path.is_some() {
-            self.file.lock().open = None;
+            self.file.lock().slot.open = None;
         }
     }
 
@@ -440,13 +431,8 @@ impl OpenStore for LedgerQueue {
     }
 
     fn wait_for_end(&self, patience: Duration) -> bool {
-        let end = Instant::now() + patience;
         let mut state = self.state.lock();
-        while !state.ended {
-            if self.changed.wait_until(&mut state, end).timed_out() {
-                return false;
-            }
-        }
-        true
+        self.changed.wait_while_for(&mut state, |state| !state.ended, patience);
+        state.ended
     }
 }

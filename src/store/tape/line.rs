@@ -40,36 +40,13 @@ impl OuterCall {
     }
 }
 
-/// What came of a call.
-#[derive(Clone, Debug, PartialEq)]
-pub enum TapedAnswer {
-    Output(Box<ToolOutput>),
-    Error(Box<HubError>),
-    /// It was given up: another candidate had won, or its caller had gone.
-    Stopped,
-}
+/// What came of a call; `None` if it was given up: another candidate had won, or its caller had gone.
+pub type TapedAnswer = Option<Result<ToolOutput, HubError>>;
 
-impl TapedAnswer {
-    pub fn output(output: ToolOutput) -> Self {
-        TapedAnswer::Output(Box::new(output))
-    }
-
-    pub fn error(error: HubError) -> Self {
-        TapedAnswer::Error(Box::new(error))
-    }
-
-    pub fn of(answer: &Result<ToolOutput, HubError>) -> Self {
-        match answer {
-            Ok(output) => TapedAnswer::output(output.clone()),
-            Err(error) => TapedAnswer::error(error.clone()),
-        }
-    }
-
-    pub(super) fn outcome(&self) -> &'static str {
-        match self {
-            TapedAnswer::Output(_) => "ok",
-            TapedAnswer::Error(error) => error.kind.name(),
-            TapedAnswer::Stopped => "stopped",
-        }
+pub(super) fn outcome_of(answer: &TapedAnswer) -> &'static str {
+    match answer {
+        Some(Ok(_)) => "ok",
+        Some(Err(error)) => error.kind.name(),
+        None => "stopped",
     }
 }

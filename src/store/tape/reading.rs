@@ -35,22 +35,9 @@ pub struct Recording {
 }
 
 impl Recording {
-    pub fn was_stopped(&self) -> bool {
-        self.answer == TapedAnswer::Stopped
-    }
-
-    /// What it answers the call that has taken it; `None` if it was given up.
-    pub fn given(&self) -> Option<Result<ToolOutput, HubError>> {
-        match &self.answer {
-            TapedAnswer::Output(output) => Some(Ok((**output).clone())),
-            TapedAnswer::Error(error) => Some(Err((**error).clone())),
-            TapedAnswer::Stopped => None,
-        }
-    }
-
     /// Whether anything of it was sent when it was recorded. Of one that was stopped this is not known.
     pub fn was_sent(&self) -> bool {
-        !matches!(&self.answer, TapedAnswer::Error(error) if error.outcome == Outcome::NotSent)
+        !matches!(&self.answer, Some(Err(error)) if error.outcome == Outcome::NotSent)
     }
 
     /// When it answered, in milliseconds from the beginning of the recording.
@@ -59,7 +46,7 @@ impl Recording {
     }
 
     pub fn has_succeeded(&self) -> bool {
-        matches!(self.answer, TapedAnswer::Output(_))
+        matches!(self.answer, Some(Ok(_)))
     }
 
     pub fn took(&self) -> Duration {
@@ -209,27 +196,29 @@ impl<'a> LineFields<'a> {
         })
     }
 
+    fn field<T>(&self, key: &str, what: &str, read: impl Fn(&'a Value) -> Option<T>) -> Result<T, String> {
+        self.event.get(key).and_then(read).ok_or_else(|| format!("'{key}' must be {what}"))
+    }
+
     fn text(&self, key: &str) -> Result<&'a str, String> {
-        self.event.get(key).and_then(Value::as_str).ok_or_else(|| format!("'{key}' must be a text"))
+        self.field(key, "a text", Value::as_str)
     }
 
     fn whole(&self, key: &str) -> Result<u64, String> {
-        self.event
-            .get(key)
-            .and_then(Value::as_u64)
-            .ok_or_else(|| format!("'{key}' must be a whole number, 0 or more"))
+        self.field(key, "a whole number, 0 or more", Value::as_u64)
     }
 
     fn number(&self, key: &str) -> Result<f64, String> {
-        let number = self.event.get(key).and_then(Value::as_f64);
-        number.filter(|number| *number >= 0.0).ok_or_else(|| format!("'{key}' must be a number, 0 or more"))
+        let read = |value: &Value| value.as_f64().filter(|number| *number >= 0.0);
+        self.field(key, "a number, 0 or more", read)
     }
 
     fn items(&self, key: &str) -> Result<Vec<Value>, String> {
-        match self.event.get(key) {
-            Some(Value::Array(items)) => Ok(items.clone()),
-            _ => Err(format!("'{key}' must be a list")),
-        }
+        self.field(key, "a list", |value| value.as_array().cloned())
+    }
+
+    fn object(&self, key: &str) -> Result<&'a Map<String, Value>, String> {
+        self.field(key, "an object", Value::as_object)
     }
 
     /// What is a secret by the rules of today is taken out again: a call is found without its secrets.
@@ -238,7 +227,7 @@ impl<'a> LineFields<'a> {
     }
 
     fn key(&self, arguments: Value) -> Result<CallKey, String> {
-        let key = self.event.get("key").and_then(Value::as_object).ok_or("'key' must be an object")?;
+        let key = self.object("key")?;
         let part = |name: &str, without: Value| key.get(name).cloned().unwrap_or(without);
         let mut parts = json!({
             "principal": self.text("principal")?,
@@ -289,27 +278,21 @@ impl<'a> LineFields<'a> {
     fn answer(&self) -> Result<TapedAnswer, String> {
         match self.text("outcome")? {
             // It answered when the call was decided, so a replay must not let it win.
-            "ok" if self.event.get("late") == Some(&Value::Bool(true)) => Ok(TapedAnswer::Stopped),
+            "ok" if self.event.get("late") == Some(&Value::Bool(true)) => Ok(None),
             "ok" => {
-                let result = self
-                    .event
-                    .get("result")
-                    .and_then(Value::as_object)
-                    .ok_or("'result' must be an object")?;
+                let result = self.object("result")?;
                 let value = result.get("value").cloned().ok_or("'result' must have a 'value'")?;
                 let part = |key: &str| result.get(key).cloned();
                 let (content, structured, meta) = (part("content"), part("structured"), part("meta"));
-                Ok(TapedAnswer::output(ToolOutput { content, structured, meta, ..ToolOutput::new(value) }))
+                Ok(Some(Ok(ToolOutput { content, structured, meta, ..ToolOutput::new(value) })))
             }
-            "stopped" => Ok(TapedAnswer::Stopped),
+            "stopped" => Ok(None),
             kind => {
                 let known = ErrorKind::ALL.iter().copied().find(|known| known.name() == kind);
                 let known = known.ok_or_else(|| {
                     format!("'outcome' must be ok, stopped or a kind of error, not '{kind}'")
                 })?;
-                let error =
-                    self.event.get("error").and_then(Value::as_object).ok_or("'error' must be an object")?;
-                recorded_error(known, error).map(TapedAnswer::error)
+                recorded_error(known, self.object("error")?).map(|error| Some(Err(error)))
             }
         }
     }

@@ -1,7 +1,7 @@
 //! Writes calls to a file.
 
 use super::clock::{milliseconds, timestamp};
-use super::line::{FORMAT, LineKind, OuterCall, TapedAnswer, VERSION};
+use super::line::{FORMAT, LineKind, OuterCall, TapedAnswer, VERSION, outcome_of};
 use parking_lot::Mutex;
 use serde_json::{Map, Value, json};
 use std::collections::{HashMap, HashSet};
@@ -201,9 +201,9 @@ impl Recorder {
 
     fn ended(&self, taping: &mut Taping, answer: &TapedAnswer, took: Duration) {
         let (result, error) = match answer {
-            TapedAnswer::Output(output) => (output_fields(output), Value::Null),
-            TapedAnswer::Error(error) => (Value::Null, error_fields(error)),
-            TapedAnswer::Stopped => (Value::Null, Value::Null),
+            Some(Ok(output)) => (output_fields(output), Value::Null),
+            Some(Err(error)) => (Value::Null, error_fields(error)),
+            None => (Value::Null, Value::Null),
         };
         let tool = taping.tool.take().map(|tool| *tool);
         let kind = if tool.is_some() { LineKind::Call } else { LineKind::Model };
@@ -230,7 +230,7 @@ impl Recorder {
             fields.retain(|name, value| name == "arguments" || !value.is_null());
         }
         let principal = tool.as_ref().map_or("", |tool| &tool.principal);
-        self.line(kind.name(), fields, (taping.time, took), (principal, answer.outcome()));
+        self.line(kind.name(), fields, (taping.time, took), (principal, outcome_of(answer)));
     }
 
     /// A failure ends no call: it is told when the recording ends.
@@ -420,7 +420,7 @@ impl Taping {
 impl Drop for Taping {
     fn drop(&mut self) {
         if !self.is_over {
-            self.put(&TapedAnswer::Stopped, Instant::now());
+            self.put(&None, Instant::now());
         }
     }
 }

@@ -33,7 +33,7 @@ pub fn recording_of(candidate: &Candidate) -> Option<&Recording> {
 pub fn ready_recording(candidate: &Candidate) -> Option<&Recording> {
     let tool: &dyn Any = &*candidate.tool;
     let tool = tool.downcast_ref::<ReplayTool>().filter(|tool| !tool.is_timed)?;
-    Some(&*tool.recording).filter(|recording| !recording.was_stopped())
+    Some(&*tool.recording).filter(|recording| recording.answer.is_some())
 }
 
 impl Tool for ReplayTool {
@@ -65,7 +65,7 @@ impl Tool for ReplayTool {
                 if self.is_timed {
                     tokio::time::sleep(self.recording.took()).await;
                 }
-                match self.recording.given() {
+                match self.recording.answer.clone() {
                     Some(answer) => answer,
                     // Its caller goes, as when it was recorded.
                     None => std::future::pending().await,

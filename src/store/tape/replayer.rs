@@ -64,7 +64,7 @@ impl RecordedCall {
     /// called.
     fn answers(&self) -> Vec<Arc<Recording>> {
         let is_decided = self.attempts.iter().any(|one| one.has_succeeded());
-        let counted = self.attempts.iter().filter(|one| !is_decided || !one.was_stopped());
+        let counted = self.attempts.iter().filter(|one| !is_decided || one.answer.is_some());
         let mut counted: Vec<_> = counted.cloned().collect();
         counted.sort_by(|one, other| one.answered_at().total_cmp(&other.answered_at()));
         counted

@@ -1,4 +1,4 @@
-"""The ledger in hard times: a store of an older version, a full disk, a fork, and callers that must not see each other."""
+"""The ledger in hard times: a full disk, a fork, and callers that must not see each other."""
 
 from __future__ import annotations
 
@@ -6,7 +6,6 @@ import asyncio
 import json
 import os
 import signal
-import sqlite3
 import subprocess
 import sys
 from pathlib import Path
@@ -16,60 +15,6 @@ import pytest
 
 from support.gateway import call, served
 from toolhub import ToolError, ToolHub
-
-# The tables as the first two versions made them.
-FIRST = """
-CREATE TABLE lists (
-    server TEXT NOT NULL, config INTEGER NOT NULL, era TEXT NOT NULL, protocol TEXT NOT NULL, version TEXT,
-    listed_at INTEGER NOT NULL, ttl_ms INTEGER, tools TEXT NOT NULL, PRIMARY KEY (server, config)
-) WITHOUT ROWID;
-CREATE TABLE candidates (
-    tool TEXT NOT NULL, source TEXT NOT NULL, server TEXT NOT NULL, {variant} calls INTEGER NOT NULL,
-    successes INTEGER NOT NULL, failures TEXT NOT NULL, success_rate REAL NOT NULL, latency_ms REAL,
-    sketch BLOB NOT NULL, last_success INTEGER, led_at INTEGER, failures_in_a_row INTEGER NOT NULL,
-    rests INTEGER NOT NULL, rests_until INTEGER, saved_at INTEGER NOT NULL, PRIMARY KEY (tool, source, server {key})
-) WITHOUT ROWID;
-CREATE TABLE uses (id INTEGER PRIMARY KEY, words BLOB NOT NULL, tool TEXT NOT NULL);
-CREATE TABLE results (
-    handle TEXT PRIMARY KEY, bytes INTEGER NOT NULL, kept_at INTEGER NOT NULL, text TEXT NOT NULL
-) WITHOUT ROWID;
-CREATE TABLE pins (
-    server TEXT NOT NULL, tool TEXT NOT NULL, accepted TEXT NOT NULL, accepted_hash TEXT NOT NULL,
-    seen TEXT, seen_hash TEXT, changed_at INTEGER NOT NULL, PRIMARY KEY (server, tool)
-) WITHOUT ROWID;
-PRAGMA application_id = 0x74687562;
-PRAGMA user_version = {version};
-"""
-
-
-@pytest.mark.parametrize("version", [1, 2])
-def test_a_store_of_an_older_version_gets_a_ledger_and_keeps_what_it_has(
-    tmp_path: Path, version: int
-) -> None:
-    path = tmp_path / "store.db"
-    more = (
-        {"variant": "variant INTEGER NOT NULL,", "key": ", variant"}
-        if version == 2
-        else {"variant": "", "key": ""}
-    )
-    old = sqlite3.connect(path)
-    old.executescript(FIRST.format(version=version, **more))
-    pin = ("files", "read", '{"name": "read"}', "hash", None, None, 1)
-    old.execute("INSERT INTO pins VALUES (?, ?, ?, ?, ?, ?, ?)", pin)
-    old.commit()
-    old.close()
-    with ToolHub(store=path) as hub:
-        hub.register(lambda to: f"sent {to}", name="send_mail")
-        assert hub.call("send_mail", {"to": "ann"}, run="r").result == "sent ann"
-    with ToolHub(store=path) as hub:
-        hub.register(lambda to: "sent twice", name="send_mail")
-        assert [(row.tool, row.state) for row in hub.ledger("r")] == [("send_mail", "done")]
-        assert hub.call("send_mail", {"to": "ann"}, run="r").kind in (None, "paused")
-    now = sqlite3.connect(path)
-    assert now.execute("PRAGMA user_version").fetchone()[0] > version
-    assert now.execute("SELECT * FROM pins").fetchall() == [pin]
-    now.close()
-
 
 FULL = """
 import json, resource, sys

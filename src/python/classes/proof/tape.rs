@@ -110,10 +110,10 @@ impl TapedQuestion {
     /// The recorded answer; raises the recorded error.
     #[pyo3(signature = () -> "object")]
     fn answer<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
-        match self.recording.as_ref().map(|recording| &recording.answer) {
-            Some(TapedAnswer::Output(output)) => json::to_python(py, &output.value),
-            Some(TapedAnswer::Error(error)) => Err(tool_error(py, error)),
-            Some(TapedAnswer::Stopped) | None => {
+        match self.recording.as_ref().and_then(|recording| recording.answer.as_ref()) {
+            Some(Ok(output)) => json::to_python(py, &output.value),
+            Some(Err(error)) => Err(tool_error(py, error)),
+            None => {
                 let text = "The model was given up before it answered when this was recorded.";
                 Err(tool_error(py, &HubError::new(ErrorKind::Cancelled, text)))
             }
@@ -123,17 +123,15 @@ impl TapedQuestion {
     /// Records the answer.
     fn answered(&self, answer: &Bound<'_, PyAny>) -> PyResult<()> {
         let value = json::from_python(answer).map_err(PyValueError::new_err)?;
-        self.end(&TapedAnswer::output(ToolOutput::new(value)));
+        self.end(&Some(Ok(ToolOutput::new(value))));
         Ok(())
     }
 
     /// The exception that the model raised when this was recorded: its class and its arguments, as `failed` was given them.
     #[getter]
     fn exception<'py>(&self, py: Python<'py>) -> PyResult<Option<Bound<'py, PyAny>>> {
-        let Some(TapedAnswer::Error(error)) = self.recording.as_ref().map(|recording| &recording.answer)
-        else {
-            return Ok(None);
-        };
+        let answer = self.recording.as_ref().and_then(|recording| recording.answer.as_ref());
+        let Some(Err(error)) = answer else { return Ok(None) };
         let raised = error.upstream.as_ref().and_then(|raised| raised.data.as_ref());
         raised.map(|raised| json::to_python(py, raised)).transpose()
     }
@@ -154,7 +152,7 @@ impl TapedQuestion {
         let upstream =
             raised.map(|raised| Arc::new(UpstreamError { message: message.clone(), data: Some(raised) }));
         let error = HubError::new(kind.unwrap_or(ErrorKind::ToolError), message);
-        self.end(&TapedAnswer::error(HubError { code, status, retry_after, upstream, ..error }));
+        self.end(&Some(Err(HubError { code, status, retry_after, upstream, ..error })));
     }
 }
 

@@ -175,7 +175,7 @@ pub fn record(py: Python<'_>, finished: &mut FinishedExecution) {
 pub fn record_late(mut taping: Taping, value: &Bound<'_, PyAny>) {
     taping.came_late();
     let value = json::from_python(value).unwrap_or(Value::Null);
-    taping.end(&TapedAnswer::output(ToolOutput::new(value)));
+    taping.end(&Some(Ok(ToolOutput::new(value))));
 }
 
 fn answer_of(py: Python<'_>, attempt: &Attempt, plan: &PlannedRun, slot: usize) -> TapedAnswer {
@@ -189,10 +189,10 @@ fn answer_of(py: Python<'_>, attempt: &Attempt, plan: &PlannedRun, slot: usize) 
             output.structured = structured.cloned();
             output.meta = meta.cloned();
         }
-        return TapedAnswer::output(output);
+        return Some(Ok(output));
     }
     if plan.run.fate(slot) == Fate::Stopped {
-        return TapedAnswer::Stopped;
+        return None;
     }
     let error = attempt.error.as_ref().map(|error| (**error).clone()).or_else(|| plan.silent_error(slot));
     // The driver has taken the content out of the error, to show it.
@@ -201,7 +201,7 @@ fn answer_of(py: Python<'_>, attempt: &Attempt, plan: &PlannedRun, slot: usize) 
         Arc::new(ErrorContent { content: content.clone(), structured, meta, raw: None })
     });
     let error = error.map(|error| HubError { content: error.content.clone().or(sent), ..error });
-    error.map_or(TapedAnswer::Stopped, TapedAnswer::error)
+    error.map(Err)
 }
 
 /// What is not JSON is recorded as the text that a model would read.
