@@ -32,6 +32,7 @@ use toolhub_engine::plan::unknown_server;
 use toolhub_registry::Candidate;
 use toolhub_registry::select::is_shadow;
 use toolhub_store::StoredPin;
+use toolhub_text::message;
 use toolhub_text::message::Message;
 use toolhub_types::error::{ErrorKind, HubError, Outcome, shown_seconds};
 use toolhub_types::model::{ChangedOffer, Lang, OfferKind, Source, ToolSpec};
@@ -277,7 +278,7 @@ impl Servers {
     /// Lists the tools of servers again.
     pub async fn refresh(&self, servers: Vec<Arc<Server>>, timeout: Option<Duration>) -> ServerReport {
         let refresh = |server: Arc<Server>| async move { server.refresh().await.map(drop) };
-        side_by_side(servers, "list its tools", timeout, refresh).buffered(CONNECT_AT_ONCE).collect().await
+        side_by_side(servers, timeout, refresh).buffered(CONNECT_AT_ONCE).collect().await
     }
 
     /// Ends all servers permanently.
@@ -315,30 +316,31 @@ fn connect_all(
     servers: Vec<Arc<Server>>,
     timeout: Option<Duration>,
 ) -> impl Stream<Item = impl Future<Output = ServerOutcome> + Send> + Send + 'static {
-    side_by_side(servers, "connect", timeout, |server: Arc<Server>| async move { server.connect().await })
+    side_by_side(servers, timeout, |server: Arc<Server>| async move { server.connect().await })
 }
 
 fn side_by_side<F: Future<Output = Result<(), HubError>> + Send>(
     servers: Vec<Arc<Server>>,
-    what: &'static str,
     timeout: Option<Duration>,
     work: impl Fn(Arc<Server>) -> F + Send + 'static,
 ) -> impl Stream<Item = impl Future<Output = ServerOutcome> + Send> + Send {
-    stream::iter(servers).map(move |server| within(server.clone(), what, timeout, work(server)))
+    stream::iter(servers).map(move |server| within(server.clone(), timeout, work(server)))
 }
 
 async fn within(
     server: Arc<Server>,
-    what: &'static str,
     timeout: Option<Duration>,
     work: impl Future<Output = Result<(), HubError>>,
 ) -> ServerOutcome {
     let id = server.id().clone();
     let Some(timeout) = timeout else { return (id, work.await) };
     let done = tokio::time::timeout(timeout, work).await.unwrap_or_else(|_| {
+        let seconds = shown_seconds(timeout.as_secs_f64());
         // Who is connected lacks the list only.
-        let what = if server.is_connected() { "list its tools" } else { what };
-        let text = format!("Server '{id}' did not {what} within {} s.", shown_seconds(timeout.as_secs_f64()));
+        let text = match server.is_connected() {
+            true => message!("Server '{}' did not list its tools within {} s.", id, seconds),
+            false => message!("Server '{}' did not connect within {} s.", id, seconds),
+        };
         Err(HubError::new(ErrorKind::Timeout, text).with_outcome(Outcome::NotSent))
     });
     (id, done)

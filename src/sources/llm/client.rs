@@ -11,7 +11,6 @@ use bytes::Bytes;
 use reqwest::Response;
 use reqwest::header::{CONTENT_ENCODING, CONTENT_TYPE, HeaderName};
 use serde_json::Value;
-use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::time::{Instant, timeout, timeout_at};
@@ -79,12 +78,6 @@ impl OpenAi {
         let body = Bytes::from(self.0.request(messages, stream)?);
         let (retries, backoff) = (self.0.config.max_retries, &self.0.config.backoff);
         with_retries(retries, backoff, deadline, || self.0.send(body.clone(), deadline)).await
-    }
-}
-
-impl fmt::Debug for OpenAi {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_tuple("OpenAi").field(&self.0.config).finish()
     }
 }
 

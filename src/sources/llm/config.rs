@@ -1,13 +1,10 @@
 //! What a user may set. Plain data: it is checked when a client is made of it.
 
-use std::fmt;
 use std::time::Duration;
 use toolhub_text::message::Message;
 
 use serde_json::{Map, Value};
 
-use crate::web::shown_url;
-use reqwest::Url;
 use toolhub_protocol::net::Backoff;
 use toolhub_text::secret::Secret;
 use toolhub_types::error::{ErrorKind, HubError};
@@ -79,18 +76,6 @@ impl OpenAiConfig {
     }
 }
 
-impl fmt::Debug for OpenAiConfig {
-    /// Other members may hold secrets.
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let base_url =
-            Url::parse(&self.base_url).map_or_else(|_| "(not a URL)".to_owned(), |url| shown_url(&url));
-        f.debug_struct("OpenAiConfig")
-            .field("base_url", &base_url)
-            .field("model", &self.model)
-            .finish_non_exhaustive()
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -115,18 +100,5 @@ mod tests {
             assert_eq!(config.base_url, OPENAI_BASE_URL);
             assert!(config.api_key.is_empty());
         }
-    }
-
-    #[test]
-    fn debug_shows_no_secret() {
-        let mut config = OpenAiConfig::new("https://me:hush-1@host/v1?key=hush-2", "m");
-        config.api_key = "hush-3".into();
-        config.headers = vec![("api-key".into(), "hush-4".into())];
-        config.extra.insert("token".into(), "hush-5".into());
-        let shown = format!("{config:?}");
-        assert!(!shown.contains("hush"), "{shown}");
-        assert!(shown.contains("https://host/v1"), "{shown}");
-        config.base_url = "nonsense hush".into();
-        assert!(!format!("{config:?}").contains("hush"));
     }
 }

@@ -30,16 +30,17 @@ pub struct SkillFields {
 impl SkillFields {
     /// Reads the fields of the skill in the folder `folder`; mistakes are added to `notes`.
     pub fn read(given: &Map<String, Value>, folder: &str, notes: &mut Vec<String>) -> Result<Self, String> {
-        let name = name(given.get("name"), folder, notes)?;
-        let description = description(given.get("description"), notes)?;
-        let license = text(given, "license", notes);
-        let compatibility = text(given, "compatibility", notes);
+        let value = |key| given.get(key).filter(|value: &&Value| !value.is_null());
+        let name = name(value("name"), folder, notes)?;
+        let description = description(value("description"), notes)?;
+        let mut text = |key| text(value(key), key, notes);
+        let (license, compatibility) = (text("license"), text("compatibility"));
         if compatibility.as_ref().is_some_and(|text| text.chars().count() > MAX_COMPATIBILITY) {
             notes.push(format!("its compatibility has more than {MAX_COMPATIBILITY} characters"));
         }
-        let metadata = metadata(given.get("metadata"), notes);
-        let allowed_tools = allowed_tools(given.get("allowed-tools"), notes);
-        let is_hidden = flag(given, "disable-model-invocation", notes);
+        let metadata = metadata(value("metadata"), notes);
+        let allowed_tools = allowed_tools(value("allowed-tools"), notes);
+        let is_hidden = flag(value("disable-model-invocation"), "disable-model-invocation", notes);
         Ok(SkillFields { name, description, license, compatibility, metadata, allowed_tools, is_hidden })
     }
 }
@@ -47,7 +48,7 @@ impl SkillFields {
 fn name(given: Option<&Value>, folder: &str, notes: &mut Vec<String>) -> Result<String, String> {
     let name = match given {
         Some(Value::String(name)) if !name.trim().is_empty() => name.trim().to_owned(),
-        None | Some(Value::Null | Value::String(_)) => {
+        None | Some(Value::String(_)) => {
             notes.push("it has no name, so its folder's name is used".into());
             folder.to_owned()
         }
@@ -90,7 +91,7 @@ fn is_proper(name: &str) -> bool {
 fn description(given: Option<&Value>, notes: &mut Vec<String>) -> Result<String, String> {
     let text = match given {
         Some(Value::String(text)) => clean(text, LONGEST_DESCRIPTION).trim().to_owned(),
-        None | Some(Value::Null) => String::new(),
+        None => String::new(),
         Some(other) => return Err(format!("its description must be text, got {}", kind(other))),
     };
     if text.is_empty() {
@@ -103,9 +104,9 @@ fn description(given: Option<&Value>, notes: &mut Vec<String>) -> Result<String,
     Ok(text)
 }
 
-fn flag(given: &Map<String, Value>, key: &str, notes: &mut Vec<String>) -> bool {
-    match given.get(key) {
-        None | Some(Value::Null) => false,
+fn flag(given: Option<&Value>, key: &str, notes: &mut Vec<String>) -> bool {
+    match given {
+        None => false,
         Some(Value::Bool(flag)) => *flag,
         Some(Value::String(text)) if text.eq_ignore_ascii_case("true") => true,
         Some(Value::String(text)) if text.eq_ignore_ascii_case("false") => false,
@@ -116,12 +117,11 @@ fn flag(given: &Map<String, Value>, key: &str, notes: &mut Vec<String>) -> bool 
     }
 }
 
-fn text(given: &Map<String, Value>, key: &str, notes: &mut Vec<String>) -> Option<String> {
-    match given.get(key)? {
+fn text(given: Option<&Value>, key: &str, notes: &mut Vec<String>) -> Option<String> {
+    match given? {
         Value::String(text) => {
             Some(clean(text, LONGEST_DESCRIPTION).trim().to_owned()).filter(|text| !text.is_empty())
         }
-        Value::Null => None,
         other => {
             notes.push(format!("its {key} must be text, got {}", kind(other)));
             None
@@ -132,7 +132,7 @@ fn text(given: &Map<String, Value>, key: &str, notes: &mut Vec<String>) -> Optio
 /// Strings; a number or a boolean is a string without quotes.
 fn metadata(given: Option<&Value>, notes: &mut Vec<String>) -> Map<String, Value> {
     match given {
-        None | Some(Value::Null) => Map::new(),
+        None => Map::new(),
         Some(Value::Object(entries)) => {
             let nested = |value: &Value| value.is_array() || value.is_object();
             if let Some((key, _)) = entries.iter().find(|(_, value)| nested(value)) {
@@ -154,7 +154,7 @@ fn metadata(given: Option<&Value>, notes: &mut Vec<String>) -> Map<String, Value
 /// A list, or a text with the tools separated by spaces (or commas, as some authors do), except inside parentheses.
 fn allowed_tools(given: Option<&Value>, notes: &mut Vec<String>) -> Vec<String> {
     match given {
-        None | Some(Value::Null) => Vec::new(),
+        None => Vec::new(),
         Some(Value::String(text)) => {
             let mut depth = 0_i32;
             let between = |c: char| {

@@ -310,5 +310,4 @@ async fn options_that_cannot_work_are_refused_without_showing_them() {
         let error = refused(HttpOptions { headers, ..options(&server) });
         assert!(error.message.contains(name) && !error.message.contains("hush"), "{error}");
     }
-    assert!(!format!("{:?}", options(&server)).contains("hush"));
 }

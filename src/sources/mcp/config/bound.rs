@@ -6,7 +6,7 @@
 use super::auth::Auth;
 use super::endpoint::Endpoint;
 use super::{Command, Remote, ServerConfig};
-use crate::mcp::auth::{Grant, OAuthSettings, TokenExchangeOptions};
+use serde_json::{Value, json};
 use toolhub_text::secret::Secret;
 use toolhub_types::model::BoundValue;
 
@@ -50,56 +50,22 @@ fn of_remote(remote: &Remote) -> Vec<BoundValue> {
 }
 
 fn of_login(auth: &Auth) -> Option<BoundValue> {
-    fn given(text: &Option<String>) -> &str {
-        text.as_deref().unwrap_or_default()
-    }
+    let of_json = |kind, settings: Value| Some(value("auth", &[kind, &settings.to_string()]));
     match auth {
         Auth::None => None,
         Auth::Bearer(token) => Some(value("auth", &["bearer", token.expose()])),
         // Which token a function gives is known when it is called.
         Auth::TokenFunction => Some(value("auth", &["token function"])),
         Auth::HeaderFunction => Some(value("auth", &["header function"])),
-        Auth::TokenExchange(options) => {
-            let TokenExchangeOptions {
-                token_endpoint,
-                client_id,
-                client_secret: _,
-                audience,
-                resource,
-                scopes,
-            } = options;
-            let who = [token_endpoint, client_id, given(audience), given(resource), &scopes.join(" ")];
-            Some(value("auth", &[&["token_exchange"], &who[..]].concat()))
-        }
-        Auth::OAuth(settings) => {
-            let OAuthSettings {
-                grant,
-                client_id,
-                client_secret: _,
-                scopes,
-                redirect_port: _,
-                redirect_uri: _,
-                authorization_url,
-                token_url,
-                metadata_url,
-                issuer,
-                client_id_metadata_url,
-            } = settings;
-            let kind = match grant {
-                Grant::AuthorizationCode => "oauth",
-                Grant::ClientCredentials => "client_credentials",
-            };
-            let named =
-                [client_id, authorization_url, token_url, metadata_url, issuer, client_id_metadata_url];
-            let who: Vec<&str> = named.into_iter().map(given).collect();
-            Some(value("auth", &[&[kind], &who[..], &[&scopes.join(" ")]].concat()))
-        }
+        Auth::TokenExchange(options) => of_json("token_exchange", json!(options)),
+        Auth::OAuth(settings) => of_json("oauth", json!(settings)),
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::mcp::auth::{Grant, OAuthSettings};
 
     fn settings(client: &str, secret: &str, issuer: &str) -> OAuthSettings {
         OAuthSettings {

@@ -18,7 +18,7 @@ use crate::web::{WrongHeader, checked_header, shown_url};
 use toolhub_text::secret::{Secret, is_secret_flag, scrubbed_text, shown_path};
 use toolhub_types::error::clip;
 
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, PartialEq)]
 pub enum Endpoint {
     Stdio(Command),
     Http(Remote),
@@ -118,25 +118,9 @@ impl Remote {
     }
 }
 
-impl fmt::Debug for Command {
-    /// Arguments and the values of variables may be secret, so they are not shown.
+impl fmt::Debug for Endpoint {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Command")
-            .field("program", &self.program)
-            .field("args", &format_args!("{} not shown", self.args.len()))
-            .field("env", &self.env.keys().collect::<Vec<_>>())
-            .field("cwd", &self.cwd)
-            .finish()
-    }
-}
-
-impl fmt::Debug for Remote {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Remote")
-            .field("url", &self.shown_url())
-            .field("headers", &self.headers)
-            .field("dialect", &self.dialect)
-            .finish()
+        write!(f, "{}", self.identity())
     }
 }
 

@@ -1,10 +1,9 @@
 //! A whole configuration: where the servers are in it, and what each of them became.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::HashSet;
 use std::io;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
 use std::time::SystemTime;
 
 use serde_json::{Map, Value};
@@ -174,15 +173,11 @@ fn load_values(loaded: &mut Loaded, files: &[(Option<&Path>, &Value)], env: Envi
 /// One server for each id: a later entry overrides an earlier one. A server keeps the place of its first mention, so the order of
 /// a list is stable when one entry changes.
 fn later_wins(servers: Vec<ServerConfig>) -> Vec<ServerConfig> {
-    let mut positions: HashMap<Arc<str>, usize> = HashMap::new();
     let mut kept: Vec<ServerConfig> = Vec::new();
     for server in servers {
-        match positions.get(&server.id) {
-            Some(place) => kept[*place] = server,
-            None => {
-                positions.insert(server.id.clone(), kept.len());
-                kept.push(server);
-            }
+        match kept.iter_mut().find(|known| known.id == server.id) {
+            Some(known) => *known = server,
+            None => kept.push(server),
         }
     }
     kept

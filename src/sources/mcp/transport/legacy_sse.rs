@@ -6,7 +6,7 @@ use super::http::body::{self, BodyKind, Events};
 use super::http::endpoint::HttpEndpoint;
 use super::http::outgoing::OutgoingBody;
 use super::http::protocol_headers::ProtocolHeaders;
-use super::http::refusal::refusal;
+use super::http::refusal::read_refusal;
 use super::http::shared::{HttpShared, SEND_TIME, accepted};
 use super::{OutgoingRequest, Transport, TransportPlace};
 use crate::mcp::inbox::Inbox;
@@ -36,7 +36,7 @@ impl LegacySse {
             .ask(Method::GET, &remote.url, || Ok(protocol_headers.listening(None)), OutgoingBody::empty())
             .await?;
         if response.status() != 200 {
-            return Err(refusal(&remote, response, None).await);
+            return Err(read_refusal(&remote, response, None).await.error);
         }
         if !matches!(body::kind(&response), BodyKind::Events) {
             let text = message!("the server offers no event stream at {}; check the address", remote.shown);

@@ -84,12 +84,12 @@ impl Client {
                     .filter(|end| *end > 0),
             }),
             None => {
-                let why = text("error_description").or(text("error")).map(|text| quote(&text, &[]));
-                Err(denied(format!(
-                    "The authorization server '{}' refused to register this client (HTTP {}{}); register one there and set client_id.",
+                let why = text("error_description").or(text("error"));
+                let why = why.map(|why| format!(": {}", quote(&why, &[]))).unwrap_or_default();
+                Err(denied(message!(
+                    "The authorization server '{}' refused to register this client (HTTP {}); register one there and set client_id.",
                     quote(&issuer.id, &[]),
-                    answer.status,
-                    why.map(|why| format!(": {why}")).unwrap_or_default()
+                    format!("{}{why}", answer.status)
                 )))
             }
         }

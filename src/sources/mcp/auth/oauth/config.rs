@@ -4,7 +4,7 @@ use super::super::{Secret, denied};
 use super::browser::open_browser;
 use super::store::{MemoryStore, TokenStore};
 use reqwest::Url;
-use std::fmt;
+use serde::Serialize;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
@@ -17,7 +17,7 @@ use toolhub_types::tool::BoxFuture;
 /// Shows the user the page of a login. It may return before the user has answered. It only ever gets http(s) URLs.
 pub type Opener = Arc<dyn Fn(Url) -> BoxFuture<'static, Result<(), HubError>> + Send + Sync>;
 
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 pub enum Grant {
     /// A person signs in, in a browser.
     #[default]
@@ -26,18 +26,21 @@ pub enum Grant {
     ClientCredentials,
 }
 
-/// What the user says about a login. What is not given is found out, or registered.
-#[derive(Clone, Debug, Default, PartialEq)]
+/// What the user says about a login. What is not given is found out, or registered. As JSON: whom the login is for.
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct OAuthSettings {
     pub grant: Grant,
     /// A client that was registered at the authorization server beforehand.
     pub client_id: Option<String>,
+    #[serde(skip)]
     pub client_secret: Option<Secret>,
     /// The scopes to request first. Empty: those that the server names.
     pub scopes: Vec<String>,
     /// Of the redirect to this machine. `None`: any free one.
+    #[serde(skip)]
     pub redirect_port: Option<u16>,
     /// The whole redirect, for a client that was registered with this one: `http://localhost:8080/…`.
+    #[serde(skip)]
     pub redirect_uri: Option<String>,
     /// The authorization server that the client belongs to. A server that names another one is refused.
     pub issuer: Option<String>,
@@ -151,15 +154,6 @@ pub(super) fn parse(text: &str, what: &str) -> Result<Url, HubError> {
     }
 }
 
-impl fmt::Debug for OAuthConfig {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("OAuthConfig")
-            .field("server_url", &self.server_url)
-            .field("settings", &self.settings)
-            .finish_non_exhaustive()
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -196,6 +190,6 @@ mod tests {
     fn debug_shows_no_secret() {
         let mut config = OAuthConfig::new("https://mcp.example.com/mcp");
         config.settings.client_secret = Some("t0p".into());
-        assert!(!format!("{config:?}").contains("t0p"));
+        assert!(!format!("{:?}", config.settings).contains("t0p"));
     }
 }

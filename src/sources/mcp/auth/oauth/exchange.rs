@@ -8,6 +8,7 @@ use super::stored::{Client, now};
 use super::token::{TokenEndpoint, TokenRefusal, renew_at, seconds};
 use super::web::Web;
 use reqwest::Url;
+use serde::Serialize;
 use serde_json::Value;
 use std::sync::Arc;
 use toolhub_text::message;
@@ -23,11 +24,12 @@ const DEFAULT_LIFETIME: u64 = 300;
 /// A client that got no token in its own name asks again after this many seconds.
 const REFUSED_FOR: u64 = 60;
 
-/// Where tokens are exchanged, and for what.
-#[derive(Clone, Debug, PartialEq)]
+/// Where tokens are exchanged, and for what. As JSON: whom they are for.
+#[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct TokenExchangeOptions {
     pub token_endpoint: String,
     pub client_id: String,
+    #[serde(skip)]
     pub client_secret: Option<Secret>,
     /// The name of the upstream server at the authorization server.
     pub audience: Option<String>,

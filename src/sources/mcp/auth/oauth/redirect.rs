@@ -2,7 +2,6 @@
 
 use super::super::{denied, quote};
 use reqwest::Url;
-use std::borrow::Cow;
 use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::Duration;
@@ -11,7 +10,7 @@ use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::mpsc;
 use tokio::task::JoinSet;
 use toolhub_text::message;
-use toolhub_text::wording::in_chinese;
+use toolhub_text::message::Message;
 use toolhub_types::error::HubError;
 use toolhub_types::model::Lang;
 
@@ -97,7 +96,7 @@ async fn receive(mut stream: TcpStream, uri: Arc<Url>, expected: Arc<Expected>, 
             Err(error) => ("400 Bad Request", "The login failed. The program says why.", Some(Err(error))),
         },
     };
-    let _ = stream.write_all(page(status, &in_language(text, expected.lang)).as_bytes()).await;
+    let _ = stream.write_all(page(status, &Message::from(text).text(expected.lang)).as_bytes()).await;
     let _ = stream.shutdown().await;
     if let Some(answer) = answer {
         // Full: another answer was first.
@@ -128,14 +127,8 @@ impl Expected {
         }
         let error = fields.get("error").map_or("no code", String::as_str);
         let why = fields.get("error_description").map(|text| format!(": {}", quote(text, &[])));
-        Err(denied(format!("The login was refused ({}{}).", quote(error, &[]), why.unwrap_or_default())))
-    }
-}
-
-fn in_language(text: &str, lang: Lang) -> Cow<'_, str> {
-    match lang {
-        Lang::En => text.into(),
-        Lang::Zh => in_chinese(text),
+        let why = format!("{}{}", quote(error, &[]), why.unwrap_or_default());
+        Err(denied(message!("The login was refused ({}).", why)))
     }
 }
 

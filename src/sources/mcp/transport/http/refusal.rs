@@ -24,11 +24,7 @@ pub(crate) struct Refusal {
     is_of_method: bool,
 }
 
-/// The error for a response that is not an answer to the request `id`.
-pub(crate) async fn refusal(remote: &HttpEndpoint, response: HttpResponse, id: Option<u64>) -> HubError {
-    read_refusal(remote, response, id).await.error
-}
-
+/// What a response says that is not an answer to the request `id`.
 pub(crate) async fn read_refusal(remote: &HttpEndpoint, response: HttpResponse, id: Option<u64>) -> Refusal {
     let status = response.status().as_u16();
     let retry_after = retry_after(response.headers()).map(|wait| wait.as_secs_f64());
@@ -87,7 +83,7 @@ async fn refuses_ping(
 ) -> bool {
     let Ok(Ok(response)) = tokio::time::timeout(PING_TIME, ping).await else { return false };
     Some(response.status().as_u16()) == status
-        && refusal(remote, response, Some(ping_id(id))).await.code != Some(METHOD_NOT_FOUND)
+        && read_refusal(remote, response, Some(ping_id(id))).await.error.code != Some(METHOD_NOT_FOUND)
 }
 
 /// The error of a session that the server does not know any more.
