@@ -75,7 +75,7 @@ impl Ledger {
         if self.begun.fetch_add(1, Ordering::Relaxed) % TIDIED_EVERY == TIDIED_EVERY - 1 {
             self.queue.tidy_soon();
         }
-        let terms = TaskTerms::new(TaskKind::Now).synced(new.run.is_some());
+        let terms = TaskTerms { syncs: new.run.is_some(), ..TaskTerms::new(TaskKind::Now, None) };
         let begin = move |ledger: &OpenLedger<'_>| {
             rows::insert(ledger, &new)?;
             new.run.as_ref().map_or(Ok(()), |run| runs::touch(ledger, &new.principal, run))
@@ -89,7 +89,7 @@ impl Ledger {
         if ends.is_empty() && call.is_none() {
             return;
         }
-        let terms = TaskTerms::new(TaskKind::MayBeLate).synced(call.is_some());
+        let terms = TaskTerms { syncs: call.is_some(), ..TaskTerms::new(TaskKind::MayBeLate, None) };
         let work = move |ledger: &OpenLedger<'_>| {
             ends.iter().try_for_each(|ended| rows::end(ledger, ended))?;
             match &call {
@@ -115,14 +115,14 @@ impl Ledger {
     ) {
         let call = new_row_id();
         let recall = move |ledger: &OpenLedger<'_>| runs::recall(ledger, (&wanted, &before), &call);
-        self.ask_as(TaskTerms::new(TaskKind::Now).by(end), recall, done);
+        self.ask_as(TaskTerms::new(TaskKind::Now, end), recall, done);
     }
 
     /// Keeps what the program was told of a call that the run has no result of. Nobody waits for it.
     pub fn tell(&self, told: RunCall, answer: String) {
         let call = new_row_id();
         let tell = move |ledger: &OpenLedger<'_>| runs::tell(ledger, (&told, &answer), &call);
-        self.ask_as(TaskTerms::new(TaskKind::MayBeLate), tell, Box::new(drop));
+        self.ask_as(TaskTerms::new(TaskKind::MayBeLate, None), tell, Box::new(drop));
     }
 
     /// Takes a run that was begun, and counts its calls from the beginning.
@@ -142,7 +142,7 @@ impl Ledger {
             rows::mark_orphans_unknown(ledger)?;
             rows::list(ledger, &filter)
         };
-        self.ask_as(TaskTerms::new(TaskKind::OnlyReads), list, done);
+        self.ask_as(TaskTerms::new(TaskKind::OnlyReads, None), list, done);
     }
 
     /// Decides about a row. False if there is none that can be decided about.
@@ -156,7 +156,7 @@ impl Ledger {
         let settle = move |ledger: &OpenLedger<'_>| {
             runs::settle(ledger, (&id, principal.as_deref()), (decision, &value))
         };
-        self.ask_as(TaskTerms::new(TaskKind::Now).synced(true), settle, done);
+        self.ask_as(TaskTerms::synced(TaskKind::Now, None), settle, done);
     }
 
     /// Uses an approval up, or asks for one. A locked file is waited for until `end`.
@@ -167,12 +167,12 @@ impl Ledger {
         done: LedgerDone<ApprovalAnswer>,
     ) {
         let ask = move |ledger: &OpenLedger<'_>| approvals::ask(ledger, &question);
-        self.ask_as(TaskTerms::new(TaskKind::Now).by(end).synced(true), ask, done);
+        self.ask_as(TaskTerms::synced(TaskKind::Now, end), ask, done);
     }
 
     pub fn pending(&self, principal: Option<String>, done: LedgerDone<Vec<PendingApproval>>) {
         let pending = move |ledger: &OpenLedger<'_>| approvals::pending(ledger, principal.as_deref());
-        self.ask_as(TaskTerms::new(TaskKind::OnlyReads), pending, done);
+        self.ask_as(TaskTerms::new(TaskKind::OnlyReads, None), pending, done);
     }
 
     /// Answers a question, or says why it cannot be answered.
@@ -186,7 +186,7 @@ impl Ledger {
         let decide = move |ledger: &OpenLedger<'_>| {
             approvals::decide(ledger, (&id, principal.as_deref()), approves, reason.as_deref())
         };
-        self.ask_as(TaskTerms::new(TaskKind::Now).synced(true), decide, done);
+        self.ask_as(TaskTerms::synced(TaskKind::Now, None), decide, done);
     }
 
     /// Writes what is queued, and closes the file. False if that took too long.
@@ -203,7 +203,7 @@ impl Ledger {
         work: impl FnMut(&OpenLedger<'_>) -> rusqlite::Result<T> + Send + 'static,
         done: LedgerDone<T>,
     ) {
-        self.ask_as(TaskTerms::new(TaskKind::Now), work, done);
+        self.ask_as(TaskTerms::new(TaskKind::Now, None), work, done);
     }
 
     fn ask_as<T: Send + 'static>(

@@ -82,19 +82,14 @@ pub struct TaskTerms {
 }
 
 impl TaskTerms {
-    pub fn new(kind: TaskKind) -> Self {
-        TaskTerms { kind, until: Instant::now() + PATIENCE, syncs: false }
+    /// The caller has time until `end`.
+    pub fn new(kind: TaskKind, end: Option<Instant>) -> Self {
+        TaskTerms { kind, until: end.unwrap_or_else(|| Instant::now() + PATIENCE), syncs: false }
     }
 
-    /// The caller has time until then.
-    pub fn by(mut self, end: Option<Instant>) -> Self {
-        self.until = end.unwrap_or(self.until);
-        self
-    }
-
-    pub fn synced(mut self, syncs: bool) -> Self {
-        self.syncs = syncs;
-        self
+    /// The same for what has to survive a power cut.
+    pub fn synced(kind: TaskKind, end: Option<Instant>) -> Self {
+        TaskTerms { syncs: true, ..TaskTerms::new(kind, end) }
     }
 }
 
