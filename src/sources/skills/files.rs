@@ -94,20 +94,29 @@ fn has_names_outside(folder: &Path, data: &fs::Metadata) -> bool {
     if missing <= 1 {
         return false;
     }
-    let mut queue = VecDeque::from([folder.to_owned()]);
+    walk(folder, |entry, _| {
+        // The entry itself, and not what a link leads to.
+        let Ok(found) = entry.metadata() else { return false };
+        if !found.is_dir() && (found.dev(), found.ino()) == (data.dev(), data.ino()) {
+            missing = missing.saturating_sub(1);
+        }
+        found.is_dir()
+    });
+    missing > 0
+}
+
+/// Visits what is below a folder, each folder for which `visit` says true; false if there are too many.
+fn walk(folder: &Path, mut visit: impl FnMut(&fs::DirEntry, usize) -> bool) -> bool {
+    let mut queue = VecDeque::from([(folder.to_owned(), 0)]);
     for _ in 0..MAX_FOLDERS {
-        let Some(place) = queue.pop_front() else { break };
+        let Some((place, depth)) = queue.pop_front() else { return true };
         for entry in fs::read_dir(&place).into_iter().flatten().flatten() {
-            // The entry itself, and not what a link leads to.
-            let Ok(found) = entry.metadata() else { continue };
-            if found.is_dir() {
-                queue.push_back(entry.path());
-            } else if (found.dev(), found.ino()) == (data.dev(), data.ino()) {
-                missing = missing.saturating_sub(1);
+            if visit(&entry, depth) {
+                queue.push_back((entry.path(), depth + 1));
             }
         }
     }
-    missing > 0
+    queue.is_empty()
 }
 
 /// The bytes of a file inside `folder`, `limit` at most.
@@ -149,33 +158,26 @@ fn open_below(folder: &Path, parts: &[&OsStr]) -> io::Result<File> {
 /// artefacts are skipped, and links are listed only if they stay inside.
 pub fn list(folder: &Path, own: &str) -> (Vec<String>, bool) {
     let (mut files, mut cut) = (Vec::new(), false);
-    let (mut queue, mut visited) = (VecDeque::from([(folder.to_owned(), 0)]), 0);
-    while let Some((place, depth)) = queue.pop_front() {
-        visited += 1;
-        if visited > MAX_FOLDERS {
-            cut = true;
-            break;
+    let is_whole = walk(folder, |entry, depth| {
+        let (name, path) = (entry.file_name(), entry.path());
+        let name = name.to_string_lossy();
+        if name.starts_with('.') || name == "__pycache__" || name == "node_modules" {
+            return false;
         }
-        for entry in fs::read_dir(&place).into_iter().flatten().flatten() {
-            let (name, path) = (entry.file_name(), entry.path());
-            let name = name.to_string_lossy();
-            if name.starts_with('.') || name == "__pycache__" || name == "node_modules" {
-                continue;
-            }
-            let Some(inside) = path.strip_prefix(folder).ok().and_then(Path::to_str) else { continue };
-            match entry.file_type() {
-                Ok(kind) if kind.is_dir() && depth < MAX_DEPTH => queue.push_back((path, depth + 1)),
-                Ok(kind) if kind.is_dir() => cut = true,
-                Ok(kind)
-                    if kind.is_symlink() && !resolve(folder, inside).is_ok_and(|real| real.is_file()) => {}
-                // A pipe or a device cannot be read.
-                Ok(kind) if !kind.is_file() && !kind.is_symlink() => {}
-                Ok(_) if inside == own => {}
-                Ok(_) => files.push(inside.to_owned()),
-                Err(_) => {}
-            }
+        let Some(inside) = path.strip_prefix(folder).ok().and_then(Path::to_str) else { return false };
+        let Ok(kind) = entry.file_type() else { return false };
+        if kind.is_dir() {
+            cut |= depth == MAX_DEPTH;
+            return depth < MAX_DEPTH;
         }
-    }
+        // A pipe or a device cannot be read.
+        let leads_inside = || resolve(folder, inside).is_ok_and(|real| real.is_file());
+        if inside != own && (kind.is_file() || kind.is_symlink() && leads_inside()) {
+            files.push(inside.to_owned());
+        }
+        false
+    });
+    cut |= !is_whole;
     files.sort();
     cut |= files.len() > MAX_LISTED;
     files.truncate(MAX_LISTED);

@@ -82,12 +82,13 @@ fn read_at(
     };
     let mut fields = Fields::new(object, variables, &mut notes);
     let off = foreign::is_off(&mut fields);
-    let mut options = ServerOptions::default();
-    foreign::read(&mut fields, &mut options);
-    if let Some(mut ours) = fields.inner("toolhub") {
-        options.read(&mut ours);
+    let ours = fields.inner("toolhub").map(|mut ours| {
+        let options = ServerOptions::read(&mut ours);
         ours.finish();
-    }
+        options
+    });
+    let mut options = ours.unwrap_or_default();
+    foreign::read(&mut fields, &mut options);
     let endpoint = known.or_else(|| endpoint::read(&mut fields));
     let auth = auth::read(&mut fields);
     let auth = endpoint.as_ref().map_or(Auth::None, |endpoint| fitting(auth, endpoint, &mut fields));

@@ -98,12 +98,12 @@ const NO_EFFECT: &str = "belongs to another client and has no effect here.";
 fn timeout(fields: &mut Fields<'_, '_>, options: &mut ServerOptions) {
     let number = fields.value("timeout").and_then(Value::as_f64).unwrap_or_default();
     let theirs = OF_THOSE_WITH_SECONDS.iter().any(|key| fields.has(key));
-    options.timeout = if (theirs && number <= 3600.0) || number < 1000.0 {
+    let timeout = if (theirs && number <= 3600.0) || number < 1000.0 {
         fields.duration("timeout", "seconds", 1.0)
     } else {
         fields.duration("timeout", "milliseconds", 0.001)
     };
-    if !theirs && options.timeout.is_some() && number < 1000.0 {
+    if !theirs && timeout.is_some() && number < 1000.0 {
         fields.warn(
             "timeout",
             format!(
@@ -111,4 +111,5 @@ fn timeout(fields: &mut Fields<'_, '_>, options: &mut ServerOptions) {
             ),
         );
     }
+    options.timeout = options.timeout.or(timeout);
 }

@@ -52,36 +52,21 @@ pub struct ServerOptions {
 
 impl Default for ServerOptions {
     fn default() -> Self {
-        Self {
-            timeout: None,
-            startup_timeout: Duration::from_secs(60),
-            retries: 3,
-            max_concurrency: None,
-            include: Vec::new(),
-            exclude: Vec::new(),
-            prefix: None,
-            candidates: Vec::new(),
-            capabilities: Vec::new(),
-            effects: None,
-            assume_read_only: false,
-            trust: Trust::default(),
-            pin: false,
-            max_message_bytes: 32 * 1024 * 1024,
-            idle_timeout: None,
-            roots: Vec::new(),
-            allow_sampling: false,
-            inherit_env: Vec::new(),
-        }
+        read_nothing().0
     }
 }
 
 /// All keys of `toolhub`: those that are read.
 pub fn server_options() -> Vec<&'static str> {
+    read_nothing().1
+}
+
+fn read_nothing() -> (ServerOptions, Vec<&'static str>) {
     let (nothing, mut notes) = (Map::new(), Notes::new(None, None));
     let variables = Variables::new(None, &|_| None);
     let mut fields = Fields::new(&nothing, &variables, &mut notes);
-    ServerOptions::default().read(&mut fields);
-    fields.known()
+    let options = ServerOptions::read(&mut fields);
+    (options, fields.known())
 }
 
 impl ServerOptions {
@@ -104,45 +89,48 @@ impl ServerOptions {
         self.include.extend(patterns);
     }
 
-    /// Takes what the object says; what it does not mention stays.
-    pub(super) fn read(&mut self, fields: &mut Fields<'_, '_>) {
-        self.timeout = fields.seconds("timeout").or(self.timeout);
-        self.startup_timeout = fields.seconds("startup_timeout").unwrap_or(self.startup_timeout);
-        self.retries = fields.whole("retries", 0, 100).map_or(self.retries, |n| n as u32);
-        self.max_concurrency = fields.whole("max_concurrency", 1, 1_000_000).map(|n| n as usize);
+    /// Takes what the object says; the rest is as if nothing was configured.
+    pub(super) fn read(fields: &mut Fields<'_, '_>) -> Self {
+        let mut options = Self {
+            timeout: fields.seconds("timeout"),
+            startup_timeout: fields.seconds("startup_timeout").unwrap_or(Duration::from_secs(60)),
+            retries: fields.whole("retries", 0, 100).map_or(3, |n| n as u32),
+            max_concurrency: fields.whole("max_concurrency", 1, 1_000_000).map(|n| n as usize),
+            include: Vec::new(),
+            exclude: fields.texts("exclude").unwrap_or_default(),
+            prefix: fields.text("prefix").map(str::to_owned),
+            candidates: fields.texts("candidates").unwrap_or_default(),
+            capabilities: tags(fields.texts("capabilities").unwrap_or_default()),
+            effects: fields.flag("effects"),
+            assume_read_only: fields.flag("assume_read_only").unwrap_or_default(),
+            trust: trust(fields).unwrap_or_default(),
+            pin: fields.flag("pin").unwrap_or_default(),
+            max_message_bytes: fields
+                .whole("max_message_bytes", 1024, 4 * 1024 * 1024 * 1024)
+                .and_then(|n| usize::try_from(n).ok())
+                .unwrap_or(32 * 1024 * 1024),
+            idle_timeout: fields.seconds("idle_timeout"),
+            roots: fields.expanded_list("roots").unwrap_or_default(),
+            allow_sampling: fields.flag("allow_sampling").unwrap_or_default(),
+            inherit_env: fields.texts("inherit_env").unwrap_or_default(),
+        };
         if let Some(patterns) = fields.texts("include") {
-            self.offer_only(patterns, fields, "include");
+            options.offer_only(patterns, fields, "include");
         }
-        self.exclude.extend(fields.texts("exclude").unwrap_or_default());
-        self.prefix = fields.text("prefix").map(str::to_owned);
-        self.candidates = fields.texts("candidates").unwrap_or_default();
-        self.capabilities = tags(fields.texts("capabilities").unwrap_or_default());
-        self.effects = fields.flag("effects");
-        self.assume_read_only = fields.flag("assume_read_only").unwrap_or(self.assume_read_only);
-        if self.assume_read_only && self.effects == Some(true) {
+        if options.assume_read_only && options.effects == Some(true) {
             fields.error("assume_read_only", "contradicts `effects`: both are true.");
         }
-        self.read_trust(fields);
-        self.pin = fields.flag("pin").unwrap_or(self.pin);
-        self.max_message_bytes = fields
-            .whole("max_message_bytes", 1024, 4 * 1024 * 1024 * 1024)
-            .and_then(|n| usize::try_from(n).ok())
-            .unwrap_or(self.max_message_bytes);
-        self.idle_timeout = fields.seconds("idle_timeout");
-        self.roots = fields.expanded_list("roots").unwrap_or_default();
-        self.allow_sampling = fields.flag("allow_sampling").unwrap_or(self.allow_sampling);
-        self.inherit_env = fields.texts("inherit_env").unwrap_or_default();
+        options
     }
+}
 
-    fn read_trust(&mut self, fields: &mut Fields<'_, '_>) {
-        let Some(word) = fields.text("trust") else { return };
-        match Trust::ALL.into_iter().find(|trust| trust.name() == word) {
-            Some(trust) => self.trust = trust,
-            None => {
-                fields.error("trust", format!("must be 'full', 'hints' or 'none', not '{}'.", clip(word)))
-            }
-        }
+fn trust(fields: &mut Fields<'_, '_>) -> Option<Trust> {
+    let word = fields.text("trust")?;
+    let known = Trust::ALL.into_iter().find(|trust| trust.name() == word);
+    if known.is_none() {
+        fields.error("trust", format!("must be 'full', 'hints' or 'none', not '{}'.", clip(word)));
     }
+    known
 }
 
 fn allows(patterns: &[String], tool: &str) -> bool {

@@ -67,12 +67,12 @@ impl Client {
             request["scope"] = json!(scopes.join(" "));
         }
         let (what, kind) = ("registration endpoint", "application/json");
-        let answer = web.post(endpoint, what, kind, request.to_string(), None).await?;
-        let fields: Value = answer.json().unwrap_or_default();
+        let (status, fields) = web.post(endpoint, what, kind, request.to_string(), None).await?;
+        let fields = fields.unwrap_or_default();
         let text = |name: &str| {
             fields.get(name).and_then(Value::as_str).filter(|text| !text.is_empty()).map(str::to_owned)
         };
-        match text("client_id").filter(|_| (200..300).contains(&answer.status)) {
+        match text("client_id").filter(|_| (200..300).contains(&status)) {
             Some(id) => Ok(Client {
                 id,
                 secret: text("client_secret").map(Secret::new),
@@ -89,7 +89,7 @@ impl Client {
                 Err(denied(message!(
                     "The authorization server '{}' refused to register this client (HTTP {}); register one there and set client_id.",
                     quote(&issuer.id, &[]),
-                    format!("{}{why}", answer.status)
+                    format!("{status}{why}")
                 )))
             }
         }

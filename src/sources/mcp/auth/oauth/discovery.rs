@@ -224,14 +224,12 @@ impl MetadataSearch<'_> {
         what: &str,
         read: fn(&Value) -> Result<T, &'static str>,
     ) -> Result<Option<T>, HubError> {
-        let answer = self.web.get(url, what).await?;
-        let why = match answer.status {
-            200 => {
-                match answer.json::<Value>().map_err(|_| "it is not JSON").and_then(|fields| read(&fields)) {
-                    Ok(found) => return Ok(Some(found)),
-                    Err(why) => why.to_owned(),
-                }
-            }
+        let (status, fields) = self.web.get(url, what).await?;
+        let why = match status {
+            200 => match fields.ok_or("it is not JSON").and_then(|fields| read(&fields)) {
+                Ok(found) => return Ok(Some(found)),
+                Err(why) => why.to_owned(),
+            },
             // A temporary failure; a document found elsewhere in the meantime may be wrong.
             status @ (429 | 502..=504) => {
                 let mut error = HubError::new(

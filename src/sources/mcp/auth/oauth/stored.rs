@@ -13,16 +13,12 @@ pub(super) fn now() -> u64 {
 #[derive(Clone, Debug, Default, Serialize, Deserialize, PartialEq)]
 pub struct Client {
     pub id: String,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub secret: Option<Secret>,
     /// How the authorization server wants the secret to be sent, from its registration.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub method: Option<String>,
     /// Of a client that we registered ourselves: the redirect that it was registered with.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub redirect: Option<String>,
     /// When the secret ends, in seconds since 1970.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub ends_at: Option<u64>,
 }
 
@@ -35,7 +31,6 @@ pub struct StoredToken {
     pub resource: String,
     pub client: Client,
     pub access_token: Secret,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub refresh_token: Option<Secret>,
     /// The granted scopes.
     #[serde(default)]
@@ -44,9 +39,7 @@ pub struct StoredToken {
     #[serde(default)]
     pub asked_scopes: Vec<String>,
     /// When to get the next one, and when this one ends, in seconds since 1970.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub renew_at: Option<u64>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub expires_at: Option<u64>,
 }
 

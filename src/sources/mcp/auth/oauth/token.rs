@@ -65,21 +65,21 @@ impl<'a> TokenEndpoint<'a> {
         let (what, kind) = ("token endpoint", "application/x-www-form-urlencoded");
         let body = form(fields.iter().copied());
         let answer = self.web.post(self.url, what, kind, body, header.as_deref()).await;
-        let answer = answer.map_err(TokenRefusal::Unreachable)?;
-        let body: Value = answer.json().unwrap_or_default();
-        if (200..300).contains(&answer.status) {
+        let (status, body) = answer.map_err(TokenRefusal::Unreachable)?;
+        let body = body.unwrap_or_default();
+        if (200..300).contains(&status) {
             return Ok(body);
         }
         let text = |name: &str| body.get(name).and_then(Value::as_str).filter(|text| !text.is_empty());
         // Some servers repeat the request.
         let hidden = fields.iter().filter(|(name, _)| !PUBLIC.contains(name)).map(|(_, value)| *value);
         let secrets: Vec<&str> = hidden.chain(self.client.secret.as_ref().map(Secret::expose)).collect();
-        let mut why = format!("HTTP {}", answer.status);
+        let mut why = format!("HTTP {status}");
         for part in [text("error"), text("error_description")].into_iter().flatten() {
             why = format!("{why}: {}", quote(part, &secrets));
         }
         let code = text("error").unwrap_or_default().to_owned();
-        Err(TokenRefusal::Refused { status: answer.status, code, why })
+        Err(TokenRefusal::Refused { status, code, why })
     }
 }
 

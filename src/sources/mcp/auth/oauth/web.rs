@@ -8,7 +8,7 @@ use crate::web::read_body;
 use reqwest::dns::{Addrs, Name, Resolve, Resolving};
 use reqwest::header::{ACCEPT, AUTHORIZATION, CONTENT_TYPE};
 use reqwest::{Client, RequestBuilder, Url};
-use serde::de::DeserializeOwned;
+use serde_json::Value;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
@@ -29,16 +29,8 @@ pub(super) struct Web {
     far: OnceLock<Client>,
 }
 
-pub(super) struct WebAnswer {
-    pub(super) status: u16,
-    pub(super) body: Vec<u8>,
-}
-
-impl WebAnswer {
-    pub(super) fn json<T: DeserializeOwned>(&self) -> Result<T, serde_json::Error> {
-        serde_json::from_slice(&self.body)
-    }
-}
+/// The status of an answer, and its body if that is JSON.
+pub(super) type WebAnswer = (u16, Option<Value>);
 
 impl Web {
     pub(super) fn new(server: Url, others: impl IntoIterator<Item = Url>) -> Self {
@@ -103,7 +95,7 @@ impl Web {
         if !read_body(&mut response, MAX_BODY, &mut body).await.map_err(failed)? {
             return Err(denied(message!("The authorization server '{}' sent more than 1 MB.", host)));
         }
-        Ok(WebAnswer { status: response.status().as_u16(), body })
+        Ok((response.status().as_u16(), serde_json::from_slice(&body).ok()))
     }
 
     /// Certificates take milliseconds to load and may be missing on a machine that only talks to itself: two clients, each
