@@ -196,29 +196,29 @@ impl<'a> LineFields<'a> {
         })
     }
 
-    fn field<T>(&self, key: &str, what: &str, read: impl Fn(&'a Value) -> Option<T>) -> Result<T, String> {
-        self.event.get(key).and_then(read).ok_or_else(|| format!("'{key}' must be {what}"))
+    fn field<T>(&self, key: &str, wanted: &str, read: impl Fn(&'a Value) -> Option<T>) -> Result<T, String> {
+        self.event.get(key).and_then(read).ok_or_else(|| format!("'{key}' {wanted}"))
     }
 
     fn text(&self, key: &str) -> Result<&'a str, String> {
-        self.field(key, "a text", Value::as_str)
+        self.field(key, "must be a text", Value::as_str)
     }
 
     fn whole(&self, key: &str) -> Result<u64, String> {
-        self.field(key, "a whole number, 0 or more", Value::as_u64)
+        self.field(key, "must be a whole number, 0 or more", Value::as_u64)
     }
 
     fn number(&self, key: &str) -> Result<f64, String> {
         let read = |value: &Value| value.as_f64().filter(|number| *number >= 0.0);
-        self.field(key, "a number, 0 or more", read)
+        self.field(key, "must be a number, 0 or more", read)
     }
 
     fn items(&self, key: &str) -> Result<Vec<Value>, String> {
-        self.field(key, "a list", |value| value.as_array().cloned())
+        self.field(key, "must be a list", |value| value.as_array().cloned())
     }
 
     fn object(&self, key: &str) -> Result<&'a Map<String, Value>, String> {
-        self.field(key, "an object", Value::as_object)
+        self.field(key, "must be an object", Value::as_object)
     }
 
     /// What is a secret by the rules of today is taken out again: a call is found without its secrets.
