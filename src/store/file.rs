@@ -44,7 +44,7 @@ impl FileSlot {
             Some(connection) => connection,
             None => prepare(path, patience)?.0,
         };
-        self.known = Some(FileId::of(path));
+        self.known.get_or_insert_with(|| FileId::of(path));
         Ok(connection)
     }
 }
