@@ -182,10 +182,10 @@ mod tests {
 
     const TABLES: [&str; 11] = [
         "lists",
+        "candidates",
         "uses",
         "results",
         "pins",
-        "candidates",
         "ledger",
         "runs",
         "approvals",
