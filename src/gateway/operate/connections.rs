@@ -108,16 +108,11 @@ impl Drop for LookedAt<'_> {
 
 /// The descriptors that this process may have; `None` if it has no such limit.
 pub fn descriptors() -> Option<usize> {
-    #[cfg(unix)]
-    {
-        let mut limit = libc::rlimit { rlim_cur: 0, rlim_max: 0 };
-        // SAFETY: `limit` is valid for writes.
-        let is_known = unsafe { libc::getrlimit(libc::RLIMIT_NOFILE, &raw mut limit) } == 0;
-        (is_known && limit.rlim_cur != libc::RLIM_INFINITY)
-            .then(|| usize::try_from(limit.rlim_cur).unwrap_or(usize::MAX))
-    }
-    #[cfg(not(unix))]
-    None
+    let mut limit = libc::rlimit { rlim_cur: 0, rlim_max: 0 };
+    // SAFETY: `limit` is valid for writes.
+    let is_known = unsafe { libc::getrlimit(libc::RLIMIT_NOFILE, &raw mut limit) } == 0;
+    (is_known && limit.rlim_cur != libc::RLIM_INFINITY)
+        .then(|| usize::try_from(limit.rlim_cur).unwrap_or(usize::MAX))
 }
 
 /// The connections for which there are descriptors. A quarter of all, at least 64 and at most a half, is kept for servers, files

@@ -3,10 +3,8 @@
 
 use crate::Gateway;
 use crate::stdio::serve_until_gone;
-#[cfg(unix)]
 use std::fs::File;
 use std::io::{self, Read, Write};
-#[cfg(unix)]
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd};
 use std::sync::Arc;
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
@@ -18,14 +16,9 @@ const PIPE: usize = 64 * 1024;
 /// is no message would break the protocol; and other code, child processes too, finds an empty stdin, because it would
 /// take the client's messages.
 pub async fn serve_process_stdio(gateway: Arc<Gateway>) -> io::Result<()> {
-    #[cfg(unix)]
-    let (input, output) = {
-        let nothing = File::open("/dev/null")?;
-        (taken(io::stdin().as_fd(), nothing.as_fd())?, taken(io::stdout().as_fd(), io::stderr().as_fd())?)
-    };
-    #[cfg(not(unix))]
-    let (input, output) = (io::stdin(), io::stdout());
-    #[cfg(unix)]
+    let nothing = File::open("/dev/null")?;
+    let input = taken(io::stdin().as_fd(), nothing.as_fd())?;
+    let output = taken(io::stdout().as_fd(), io::stderr().as_fd())?;
     let watched = output.try_clone()?;
     // Dropping one end ends the other, so neither thread waits for a stream that is over.
     let (reader, to_reader) = tokio::io::duplex(PIPE);
@@ -44,17 +37,13 @@ pub async fn serve_process_stdio(gateway: Arc<Gateway>) -> io::Result<()> {
         written.cancel();
     })?;
     let serving = serve_until_gone(gateway, reader, writer, done.clone());
-    #[cfg(unix)]
     tokio::join!(serving, watch(watched, &done));
-    #[cfg(not(unix))]
-    serving.await;
     done.cancelled().await;
     Ok(())
 }
 
 /// Fires `done` when the other end of a pipe is closed, and ends when it has fired. Where the system does not tell, the next
 /// write does.
-#[cfg(unix)]
 async fn watch(output: File, done: &CancellationToken) {
     use tokio::io::Interest;
     use tokio::io::unix::AsyncFd;
@@ -93,7 +82,6 @@ fn pump_out(runtime: &tokio::runtime::Handle, mut from: impl AsyncRead + Unpin, 
 }
 
 /// A stream of this process under another descriptor; the usual one leads to `instead`.
-#[cfg(unix)]
 fn taken(stream: BorrowedFd<'_>, instead: BorrowedFd<'_>) -> io::Result<File> {
     let own = stream.try_clone_to_owned()?;
     // SAFETY: both descriptors are those of the process, and dup2 touches no memory.

@@ -1,155 +1,73 @@
 //! What wakes an event loop, or a thread that waits, from any other thread and without the GIL.
 
-pub use system::{Wakeup, wait_for};
+use pyo3::prelude::*;
+use std::io;
+#[cfg(target_os = "linux")]
+use std::os::fd::FromRawFd;
+use std::os::fd::{AsRawFd, OwnedFd, RawFd};
+use std::time::Duration;
+use toolhub::mailbox::Notifier;
 
 /// Linux has eventfd, other Unixes a pair of sockets: one descriptor to watch, one to write.
-#[cfg(unix)]
-mod system {
-    use pyo3::prelude::*;
-    use std::io;
+pub struct Wakeup {
+    watched: OwnedFd,
+    #[cfg(not(target_os = "linux"))]
+    written: OwnedFd,
+}
+
+impl Wakeup {
     #[cfg(target_os = "linux")]
-    use std::os::fd::FromRawFd;
-    use std::os::fd::{AsRawFd, OwnedFd, RawFd};
-    use std::time::Duration;
-    use toolhub::mailbox::Notifier;
-
-    pub struct Wakeup {
-        watched: OwnedFd,
-        #[cfg(not(target_os = "linux"))]
-        written: OwnedFd,
+    pub fn new() -> io::Result<Self> {
+        // SAFETY: a plain system call; the descriptor is checked and owned from here on.
+        let fd = unsafe { libc::eventfd(0, libc::EFD_NONBLOCK | libc::EFD_CLOEXEC) };
+        if fd < 0 {
+            return Err(io::Error::last_os_error());
+        }
+        // SAFETY: the descriptor is new and has no other owner.
+        Ok(Wakeup { watched: unsafe { OwnedFd::from_raw_fd(fd) } })
     }
 
-    impl Wakeup {
+    #[cfg(not(target_os = "linux"))]
+    pub fn new() -> io::Result<Self> {
+        let (watched, written) = std::os::unix::net::UnixStream::pair()?;
+        watched.set_nonblocking(true)?;
+        written.set_nonblocking(true)?;
+        Ok(Wakeup { watched: watched.into(), written: written.into() })
+    }
+
+    fn write_end(&self) -> RawFd {
         #[cfg(target_os = "linux")]
-        pub fn new() -> io::Result<Self> {
-            // SAFETY: a plain system call; the descriptor is checked and owned from here on.
-            let fd = unsafe { libc::eventfd(0, libc::EFD_NONBLOCK | libc::EFD_CLOEXEC) };
-            if fd < 0 {
-                return Err(io::Error::last_os_error());
-            }
-            // SAFETY: the descriptor is new and has no other owner.
-            Ok(Wakeup { watched: unsafe { OwnedFd::from_raw_fd(fd) } })
-        }
-
+        return self.watched.as_raw_fd();
         #[cfg(not(target_os = "linux"))]
-        pub fn new() -> io::Result<Self> {
-            let (watched, written) = std::os::unix::net::UnixStream::pair()?;
-            watched.set_nonblocking(true)?;
-            written.set_nonblocking(true)?;
-            Ok(Wakeup { watched: watched.into(), written: written.into() })
-        }
-
-        fn write_end(&self) -> RawFd {
-            #[cfg(target_os = "linux")]
-            return self.watched.as_raw_fd();
-            #[cfg(not(target_os = "linux"))]
-            return self.written.as_raw_fd();
-        }
-
-        pub fn attach(&self, event_loop: &Bound<'_, PyAny>, drain: &Bound<'_, PyAny>) -> PyResult<()> {
-            event_loop.call_method1("add_reader", (self.watched.as_raw_fd(), drain)).map(drop)
-        }
+        return self.written.as_raw_fd();
     }
 
-    impl Notifier for Wakeup {
-        fn notify(&self) {
-            let one = 1u64.to_ne_bytes();
-            // SAFETY: 8 valid bytes; a full socket or counter means that the wakeup is pending already.
-            unsafe { libc::write(self.write_end(), one.as_ptr().cast(), one.len()) };
-        }
-
-        fn clear(&self) {
-            let mut buffer = [0u8; 64];
-            // SAFETY: the buffer is ours and its length is given; the descriptor does not block.
-            while unsafe { libc::read(self.watched.as_raw_fd(), buffer.as_mut_ptr().cast(), buffer.len()) }
-                == buffer.len() as isize
-            {}
-        }
-    }
-
-    /// Waits until the wakeup is notified, a signal arrives or the time is up; true when it was notified. A signal ends
-    /// poll(2) at once.
-    pub fn wait_for(wakeup: &Wakeup, at_most: Duration) -> bool {
-        let mut watched = libc::pollfd { fd: wakeup.watched.as_raw_fd(), events: libc::POLLIN, revents: 0 };
-        let ms = at_most.as_millis().clamp(1, 60_000) as libc::c_int;
-        // SAFETY: one valid entry.
-        unsafe { libc::poll(&mut watched, 1, ms) > 0 }
+    pub fn attach(&self, event_loop: &Bound<'_, PyAny>, drain: &Bound<'_, PyAny>) -> PyResult<()> {
+        event_loop.call_method1("add_reader", (self.watched.as_raw_fd(), drain)).map(drop)
     }
 }
 
-/// Windows' default loop watches no descriptors: a notifier thread goes through `call_soon_threadsafe`. This path is
-/// not exercised by our CI, which runs on Linux.
-#[cfg(not(unix))]
-mod system {
-    use parking_lot::{Condvar, Mutex};
-    use pyo3::prelude::*;
-    use std::io;
-    use std::sync::Arc;
-    use std::time::Duration;
-    use toolhub::mailbox::Notifier;
-
-    #[derive(Default)]
-    struct Shared {
-        pending: Mutex<(bool, bool)>,
-        changed: Condvar,
+impl Notifier for Wakeup {
+    fn notify(&self) {
+        let one = 1u64.to_ne_bytes();
+        // SAFETY: 8 valid bytes; a full socket or counter means that the wakeup is pending already.
+        unsafe { libc::write(self.write_end(), one.as_ptr().cast(), one.len()) };
     }
 
-    pub struct Wakeup(Arc<Shared>);
-
-    impl Wakeup {
-        pub fn new() -> io::Result<Self> {
-            Ok(Wakeup(Arc::default()))
-        }
-
-        pub fn attach(&self, event_loop: &Bound<'_, PyAny>, drain: &Bound<'_, PyAny>) -> PyResult<()> {
-            let (shared, call) = (self.0.clone(), event_loop.getattr("call_soon_threadsafe")?.unbind());
-            let drain = drain.clone().unbind();
-            std::thread::Builder::new().name("toolhub-wakeup".into()).spawn(move || {
-                loop {
-                    {
-                        let mut state = shared.pending.lock();
-                        while !state.0 && !state.1 {
-                            shared.changed.wait(&mut state);
-                        }
-                        if state.1 {
-                            return;
-                        }
-                        state.0 = false;
-                    }
-                    // A closed loop refuses the callback, and has nothing left to wake.
-                    if Python::attach(|py| call.call1(py, (&drain,)).is_err()) {
-                        return;
-                    }
-                }
-            })?;
-            Ok(())
-        }
+    fn clear(&self) {
+        let mut buffer = [0u8; 64];
+        // SAFETY: the buffer is ours and its length is given; the descriptor does not block.
+        while unsafe { libc::read(self.watched.as_raw_fd(), buffer.as_mut_ptr().cast(), buffer.len()) }
+            == buffer.len() as isize
+        {}
     }
+}
 
-    impl Notifier for Wakeup {
-        fn notify(&self) {
-            self.0.pending.lock().0 = true;
-            self.0.changed.notify_all();
-        }
-
-        fn clear(&self) {
-            self.0.pending.lock().0 = false;
-        }
-    }
-
-    impl Drop for Wakeup {
-        fn drop(&mut self) {
-            self.0.pending.lock().1 = true;
-            self.0.changed.notify_all();
-        }
-    }
-
-    /// Short slices, so that Ctrl-C is seen soon.
-    pub fn wait_for(wakeup: &Wakeup, at_most: Duration) -> bool {
-        let mut state = wakeup.0.pending.lock();
-        if !state.0 {
-            wakeup.0.changed.wait_for(&mut state, at_most.min(Duration::from_millis(50)));
-        }
-        state.0
-    }
+/// Waits until the wakeup is notified, a signal arrives or the time is up; true when it was notified. A signal ends
+/// poll(2) at once.
+pub fn wait_for(wakeup: &Wakeup, at_most: Duration) -> bool {
+    let mut watched = libc::pollfd { fd: wakeup.watched.as_raw_fd(), events: libc::POLLIN, revents: 0 };
+    let ms = at_most.as_millis().clamp(1, 60_000) as libc::c_int;
+    // SAFETY: one valid entry.
+    unsafe { libc::poll(&mut watched, 1, ms) > 0 }
 }
