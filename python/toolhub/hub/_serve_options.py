@@ -36,7 +36,7 @@ def gateway_options(path: str, given: Any) -> dict[str, Any]:
         **_checked(given, _OPTIONS),
         "path": check_text("path", path),
         "tokens": [*_tokens(given.get("token")), *(row.pop("token") for row in rows if row["token"])],
-        "limits": _checked(given, _LIMITS),
+        "limits": {key: of for key, of in _checked(given, _LIMITS).items() if of is not None},
         "views": rows,
     }
 

@@ -4,6 +4,8 @@
 
 use crate::operate::{ConnectionPermit, Connections, HeldBytes, HeldTotal, NoRoom, SMALL, descriptors, room};
 use arc_swap::ArcSwap;
+use serde::de::Error;
+use serde::{Deserialize, Deserializer};
 use std::collections::HashMap;
 use std::time::{Duration, Instant};
 use toolhub_engine::served::View;
@@ -16,7 +18,8 @@ pub const SHORT_PAUSE: u64 = 1;
 const MOST_BUDGETS: usize = 10_000;
 
 /// The limits of a gateway.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[serde(default)]
 pub struct GatewayLimits {
     /// Bytes of bodies and of answers that are not read yet, of all callers: 503. A caller may have half of them: 429.
     pub max_buffered: usize,
@@ -29,11 +32,19 @@ pub struct GatewayLimits {
     /// Long-lived streams of one principal at once: 429.
     pub max_streams: usize,
     /// How long a client may take to send the head of a request.
+    #[serde(rename = "header_timeout", deserialize_with = "seconds")]
     pub head_timeout: Duration,
     /// How long a client may take to send the body of a request: 408.
+    #[serde(deserialize_with = "seconds")]
     pub body_timeout: Duration,
     /// How long a client may take to read a part of an answer; then its connection is closed.
+    #[serde(deserialize_with = "seconds")]
     pub write_timeout: Duration,
+}
+
+fn seconds<'de, D: Deserializer<'de>>(given: D) -> Result<Duration, D::Error> {
+    // 30 years is without a limit, and safe to add to any clock.
+    Duration::try_from_secs_f64(f64::deserialize(given)?.min(1e9)).map_err(D::Error::custom)
 }
 
 impl Default for GatewayLimits {

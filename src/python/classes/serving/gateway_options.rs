@@ -38,7 +38,8 @@ pub struct PythonGatewayOptions {
     authenticate_timeout: Option<f64>,
     resource_metadata: Option<String>,
     metrics_token: Option<String>,
-    limits: PythonLimits,
+    /// The numbers and seconds that replace the defaults.
+    limits: GatewayLimits,
     session_lifetime: Option<f64>,
     session_keys: Vec<String>,
     views: Vec<PythonView>,
@@ -63,35 +64,6 @@ struct PythonJwt {
     scopes: Vec<String>,
     principal_claim: String,
     view_claim: Option<String>,
-}
-
-/// Numbers and seconds that replace the defaults.
-#[derive(Deserialize)]
-struct PythonLimits {
-    max_buffered: Option<usize>,
-    max_connections: Option<usize>,
-    max_in_flight: Option<usize>,
-    max_streams: Option<usize>,
-    max_headers: Option<usize>,
-    header_timeout: Option<f64>,
-    body_timeout: Option<f64>,
-    write_timeout: Option<f64>,
-}
-
-impl PythonLimits {
-    fn into_limits(self) -> PyResult<GatewayLimits> {
-        let standard = GatewayLimits::default();
-        Ok(GatewayLimits {
-            max_buffered: self.max_buffered.unwrap_or(standard.max_buffered),
-            max_connections: self.max_connections.unwrap_or(standard.max_connections),
-            max_in_flight: self.max_in_flight.unwrap_or(standard.max_in_flight),
-            max_streams: self.max_streams.unwrap_or(standard.max_streams),
-            max_headers: self.max_headers.unwrap_or(standard.max_headers),
-            head_timeout: seconds("header_timeout", self.header_timeout)?.unwrap_or(standard.head_timeout),
-            body_timeout: seconds("body_timeout", self.body_timeout)?.unwrap_or(standard.body_timeout),
-            write_timeout: seconds("write_timeout", self.write_timeout)?.unwrap_or(standard.write_timeout),
-        })
-    }
 }
 
 #[derive(Deserialize)]
@@ -151,12 +123,12 @@ impl PythonGatewayOptions {
             allowed_hosts: self.allowed_hosts,
             allowed_origins: self.allowed_origins,
             max_result: self.max_result,
+            limits: self.limits,
             views: Some(Views::new(standard, views).map_err(failed)?),
             give_back: crate::runtime::allocator::give_back,
             ..GatewayOptions::default()
         };
         options.max_body = self.max_body.unwrap_or(options.max_body);
-        options.limits = self.limits.into_limits()?;
         if let Some(lifetime) = seconds("session_lifetime", self.session_lifetime)? {
             options.session_lifetime = lifetime;
         }
