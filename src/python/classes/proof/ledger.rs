@@ -2,6 +2,7 @@
 
 use crate::classes::hub::PyHub;
 use crate::classes::options::named;
+use crate::drivers::waiting;
 use crate::runtime::call_scope;
 use crate::values::json;
 use pyo3::exceptions::PyOSError;
@@ -9,8 +10,8 @@ use pyo3::prelude::*;
 use serde::Serialize;
 use serde_json::Value;
 use std::path::PathBuf;
-use std::sync::mpsc::{RecvTimeoutError, channel};
 use std::time::Duration;
+use tokio::sync::oneshot;
 use toolhub::hub::{answer_refused, not_settled, run_refused};
 use toolhub::message;
 use toolhub::plan::in_short;
@@ -23,29 +24,15 @@ fn seen_by(py: Python<'_>, principal: Option<String>) -> PyResult<Option<String>
     Ok(caller.map(|caller| caller.id.to_string()).or(principal))
 }
 
-/// How long a wait goes on before it looks whether a signal (Ctrl-C) has arrived.
-const BETWEEN_SIGNALS: Duration = Duration::from_millis(50);
-
 /// Called with what the ledger answers.
 type Done<T> = Box<dyn FnOnce(Result<T, LedgerFailure>) + Send>;
 
+/// Waits without the GIL for what the ledger answers.
 fn wait<T: Send + 'static>(py: Python<'_>, ask: impl FnOnce(Done<T>) + Send) -> PyResult<T> {
-    let (answer, mut answered) = channel();
+    let (answer, answered) = oneshot::channel();
     py.detach(|| ask(Box::new(move |known| drop(answer.send(known)))));
-    let answer = loop {
-        let (receiver, received) = py.detach(move || {
-            let received = answered.recv_timeout(BETWEEN_SIGNALS);
-            (answered, received)
-        });
-        match received {
-            Ok(answer) => break answer,
-            Err(RecvTimeoutError::Disconnected) => break Err("it is closed".into()),
-            Err(RecvTimeoutError::Timeout) => {
-                py.check_signals()?;
-                answered = receiver;
-            }
-        }
-    };
+    let answer = waiting::wait(py, waiting::wakeup()?, async move { Ok(answered.await) }, |_| Ok(()))?;
+    let answer = answer.unwrap_or_else(|_| Err("it is closed".into()));
     answer.map_err(|why| PyOSError::new_err(format!("The ledger in the store cannot be used ({why}).")))
 }
 
