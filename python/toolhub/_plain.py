@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import re
+from functools import lru_cache
 from itertools import islice
 from typing import TYPE_CHECKING, Any, TypeVar, cast
 
@@ -12,8 +14,6 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
 T = TypeVar("T")
-
-_NOT_JSON = "a {} is not JSON; pass text, numbers, lists or mappings"
 
 
 def to_plain(value: Any, most: int = 2_000_000) -> Any:
@@ -71,7 +71,27 @@ def _by_type(value: Any, most: int) -> Any:
         return str(value)
     if isinstance(value, (Sequence, Set)):
         return _counted(cast("Sequence[Any]", value), most)
-    raise TypeError(_NOT_JSON.format(type(value).__name__))
+    raise TypeError(f"a {type(value).__name__} is not JSON; pass text, numbers, lists or mappings")
+
+
+def offered(value: Any, is_member: bool = False) -> Any:
+    """What a function of a resource or a prompt returned, with Base64 for bytes; models with the names of the protocol.
+
+    >>> offered([b"png", {"data": b"png"}])
+    [{'blob': 'cG5n'}, {'data': 'cG5n'}]
+    """
+    if isinstance(value, (bytes, bytearray)):
+        from base64 import b64encode
+
+        text = b64encode(value).decode()
+        return text if is_member else {"blob": text}
+    if isinstance(value, dict):
+        return {key: offered(member, True) for key, member in cast("dict[Any, Any]", value).items()}
+    if isinstance(value, (list, tuple)):
+        return [offered(item) for item in cast("list[Any]", value)]
+    if hasattr(type(value), "model_dump") and hasattr(type(value), "model_fields"):
+        return offered(value.model_dump(by_alias=True, exclude_none=True, mode="json"))
+    return value
 
 
 def readable(value: Any) -> str:
@@ -107,13 +127,9 @@ def whole(text: str) -> str:
     return text if text.isascii() else text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
 
 
-_CONTROLS = {code: f"\\u{code:04x}" for code in range(0x7F, 0xA0)}
-
-
 def _without_controls(text: str) -> str:
     """JSON with all control characters escaped; `json` leaves some of them, and with one a terminal command would begin."""
-    has_controls = not text.isascii() and any(control in text for control in map(chr, _CONTROLS))
-    return text.translate(_CONTROLS) if has_controls or "\x7f" in text else text
+    return re.sub("[\x7f-\x9f]", lambda found: f"\\u{ord(found[0]):04x}", text)
 
 
 def _decoded(data: bytes) -> str:
@@ -182,8 +198,9 @@ def _class_name(value: object) -> str:
     return cast("str", type.__dict__["__name__"].__get__(type(value)))
 
 
+@lru_cache(maxsize=1_000)
 def log_unchecked(line: str) -> None:
-    """Log a rule of a tool's schema that is not checked; the core calls this once for each."""
+    """Log a rule of a tool's schema that is not checked, once."""
     import logging
 
     logging.getLogger("toolhub.arguments").warning("%s", line)

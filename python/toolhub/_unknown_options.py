@@ -63,22 +63,17 @@ def explain_unknown_options(cls: C) -> C:
         for name, method in list(vars(base).items()):
             if not isinstance(method, FunctionType) or (name.startswith("_") and name != "__init__"):
                 continue
+            # Python's own messages name the class that users know.
+            method.__qualname__ = f"{cls.__name__}.{name}"
             if name in _CHECKED_INSIDE:
-                cast(Any, method).__signature__ = _without_extra(method)
-                method.__qualname__ = f"{cls.__name__}.{name}"
+                # `*extra` only serves the messages.
+                signature = inspect.signature(method)
+                shown = [p for p in signature.parameters.values() if p.name != "extra"]
+                cast(Any, method).__signature__ = signature.replace(parameters=shown)
             else:
-                # Python's own messages name the class that users know.
-                method.__qualname__ = f"{cls.__name__}.{name}"
                 needs_open = closed_too is not None and name not in closed_too
                 setattr(base, name, _checked(method, needs_open))
     return cls
-
-
-def _without_extra(method: FunctionType) -> inspect.Signature:
-    """The signature without `*extra`, which only serves the messages."""
-    signature = inspect.signature(method)
-    shown = [p for p in signature.parameters.values() if p.name != "extra"]
-    return signature.replace(parameters=shown)
 
 
 def unknown_options(
@@ -91,10 +86,13 @@ def unknown_options(
     if instead := [moved[option] for option in unknown if option in moved]:
         names = ", ".join(repr(option) for option in unknown if option in moved)
         return TypeError(f"{shown}() has no option {names}; write {' and '.join(instead)}")
-    call = _as_mapping(hub, shown, positional, unknown) if method in CALLS else None
+    call = None
+    if method in CALLS and positional and set(unknown) <= set(_parameters(hub, positional[0])):
+        call = f"{shown}({positional[0]!r}, {{{', '.join(f'{name!r}: …' for name in unknown)}}})"
     return TypeError(_core.unknown_options(f"{shown}()", "option", unknown, list(known), call))
 
 
+@lru_cache
 def known_options(method: Callable[..., Any]) -> dict[str, bool] | None:
     """The names of all parameters that may be given by keyword; true for those that a message suggests as options.
 
@@ -123,9 +121,6 @@ def known_options(method: Callable[..., Any]) -> dict[str, bool] | None:
     return known
 
 
-_known_options = lru_cache(known_options)
-
-
 def refuse_unknown(
     hub: Any,
     method: Callable[..., Any],
@@ -135,7 +130,7 @@ def refuse_unknown(
     extra: tuple[Any, ...] = (),
 ) -> None:
     """Raise for keywords in `**options` that are not keys of its `TypedDict`, and for more than one value of arguments."""
-    known = _known_options(method) or {}
+    known = known_options(method) or {}
     if unknown := [key for key in options if key not in known]:
         suggested = [key for key, is_option in known.items() if is_option]
         raise unknown_options(hub, method.__name__, unknown, suggested, (name, args))
@@ -147,7 +142,8 @@ def too_many_arguments(hub: Any, method: str, name: Any, args: Any, extra: tuple
     """The error for `hub.call("add", 1, 2)`."""
     values = (args, *extra)
     parameters = _parameters(hub, name)
-    pairs = ", ".join(f"{key!r}: {_short(value)}" for key, value in zip(parameters, values, strict=False))
+    shown = [text if len(text) <= 20 else "…" for text in map(repr, values)]
+    pairs = ", ".join(f"{key!r}: {text}" for key, text in zip(parameters, shown, strict=False))
     example = f"{{{pairs}}}" if len(parameters) >= len(values) else "{'argument': value, …}"
     return TypeError(
         f"hub.{method}() takes the arguments of the tool as one mapping, got {len(values)} values; "
@@ -155,20 +151,9 @@ def too_many_arguments(hub: Any, method: str, name: Any, args: Any, extra: tuple
     )
 
 
-def _as_mapping(hub: Any, shown: str, positional: tuple[Any, ...], unknown: list[str]) -> str | None:
-    if not positional or not set(unknown) <= set(_parameters(hub, positional[0])):
-        return None
-    return f"{shown}({positional[0]!r}, {{{', '.join(f'{name!r}: …' for name in unknown)}}})"
-
-
 def _parameters(hub: Any, name: Any) -> list[str]:
     tool = hub.get(name) if isinstance(name, str) else None
     return list(cast("dict[str, Any]", tool.parameters.get("properties") or {})) if tool is not None else []
-
-
-def _short(value: Any) -> str:
-    shown = repr(value)
-    return shown if len(shown) <= 20 else "…"
 
 
 def _checked(method: Callable[..., Any], needs_open: bool) -> Callable[..., Any]:
@@ -176,14 +161,13 @@ def _checked(method: Callable[..., Any], needs_open: bool) -> Callable[..., Any]
     if known is None or inspect.isasyncgenfunction(method):
         return method
     name = method.__name__
-    has_positionals = name in CALLS
 
     def check(args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> None:
         if not kwargs.keys() <= known.keys():
             unknown = [key for key in kwargs if key not in known]
             options = [key for key, is_option in known.items() if is_option]
             raise unknown_options(args[0], name, unknown, options, args[1:])
-        if has_positionals and len(args) > 3:
+        if name in CALLS and len(args) > 3:
             raise too_many_arguments(args[0], name, args[1], args[2], args[3:])
 
     if inspect.iscoroutinefunction(method):

@@ -20,7 +20,6 @@ use crate::values::arguments::callable::{Callable, CallableKind};
 use crate::values::errors::{invalid_arguments, show_unraisable};
 use crate::values::json;
 use crate::values::json_to_python::LargeJson;
-use crate::values::offered_value;
 use crate::values::value;
 use parking_lot::Mutex;
 use pyo3::exceptions::{PyBaseException, PyGeneratorExit};
@@ -300,7 +299,9 @@ impl ServedCall {
         let (py, name) = (value.py(), &self.tool.spec.name);
         let failed = |error: PyErr| self.tool.raised(py, &error);
         if self.tool.kind != CallableKind::Tool {
-            return offered_value::read(value).map(ToolOutput::new).map_err(failed);
+            static OFFERED: Imported = Imported::new("toolhub._plain", "offered");
+            let plain = OFFERED.get(py).and_then(|offered| offered.call1((value,)));
+            return plain.map(|plain| ToolOutput::new(json::with_texts(&plain))).map_err(failed);
         }
         let value = match value::meaning_of(value, || self.tool.nothing_means) {
             Meaning::Failure(failure) => return Err(reported(name, &failure)),

@@ -56,7 +56,7 @@ pub fn as_json(what: &str, object: &Bound<'_, PyAny>) -> PyResult<Value> {
 /// A Python object as JSON, with a text for each part that has no JSON form: how it reads. An object that reads as its
 /// address in memory reads differently in each process, and is `null`.
 pub fn with_texts(object: &Bound<'_, PyAny>) -> Value {
-    let mut conversion = Conversion { writes_texts: true, most: MAX_ARGUMENTS, ..Conversion::new(false) };
+    let mut conversion = Conversion { writes_texts: true, ..Conversion::new(false) };
     conversion.convert(object, 0).unwrap_or(Value::Null)
 }
 

@@ -14,7 +14,6 @@ pub mod json_objects;
 pub mod json_to_python;
 
 // What a Python tool returned.
-pub mod offered_value;
 pub mod value;
 
 pub mod arguments;

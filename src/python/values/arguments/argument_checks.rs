@@ -18,14 +18,12 @@ use crate::values::errors::{class_of, exception_text, invalid_arguments};
 use crate::values::json::{self, MAX_ARGUMENTS, NotJson};
 use crate::values::json_to_python::LargeJson;
 use crate::values::value::as_mapping;
-use parking_lot::Mutex;
 use pyo3::exceptions::PyRuntimeError;
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyString};
 use serde_json::{Map, Value};
 use std::borrow::Cow;
-use std::collections::HashSet;
-use std::sync::{Arc, LazyLock};
+use std::sync::Arc;
 use toolhub::error::HubError;
 use toolhub::message;
 use toolhub::message::Message;
@@ -446,21 +444,12 @@ impl<'a> Image<'a> {
     }
 }
 
-/// More lines than this are not remembered, and not logged.
-const MAX_LINES: usize = 1_000;
-
-static LOGGED: LazyLock<Mutex<HashSet<String>>> = LazyLock::new(Mutex::default);
-
 /// Logs each rule of a schema that is not checked once.
 pub fn report(py: Python<'_>, tool: &str, rules: &[Unchecked]) {
     static WARNING: Imported = Imported::new("toolhub._plain", "log_unchecked");
     for rule in rules {
-        let line = format!("{tool}: {rule}");
-        let is_new = {
-            let mut logged = LOGGED.lock();
-            logged.len() < MAX_LINES && logged.insert(line.clone())
-        };
-        if is_new && let Err(error) = WARNING.get(py).and_then(|warning| warning.call1((line,))) {
+        let logged = WARNING.get(py).and_then(|warning| warning.call1((format!("{tool}: {rule}"),)));
+        if let Err(error) = logged {
             // A handler of the user's must not break the call.
             error.write_unraisable(py, None);
         }
