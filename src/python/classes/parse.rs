@@ -5,9 +5,8 @@ use crate::runtime::gil::released;
 use crate::runtime::lazy_import::Imported;
 use crate::values::errors::class_of;
 use crate::values::json;
-use crate::values::json_objects::JsonObjects;
 use crate::values::json_to_python::LargeJson;
-use crate::values::stub_types::{DictField, PairField};
+use crate::values::stub_types::DictField;
 use crate::values::unicode::{all_of, string};
 use parking_lot::Mutex;
 use pyo3::exceptions::{PyTypeError, PyValueError};
@@ -35,27 +34,19 @@ pub struct PyParsedCall {
     id: Py<PyString>,
     /// Its place in the text, tags included: `text[start:end]`.
     #[pyo3(get)]
-    span: Py<PairField>,
+    span: (usize, usize),
     /// Whether the id is the model's own. Some APIs reject a result for an id they did not issue.
     #[pyo3(get)]
     id_from_model: bool,
     /// Whether it calls a custom tool of OpenAI, whose input is a text.
     #[pyo3(get)]
     is_custom: bool,
-    certainty: Option<Certainty>,
-    /// The text that a call stands in which is not sure.
-    text: Option<CallText>,
-    /// What only few calls have.
-    rare: Option<Box<RareFields>>,
-}
-
-struct RareFields {
+    /// What few callers read. Its arguments were taken out.
+    call: ParsedCall,
     /// The format of the message of an API that has the call in a field.
     api: Option<String>,
-    source: Option<String>,
-    repairs: Vec<&'static str>,
-    error: Option<String>,
-    raw: Option<String>,
+    /// The text that a call stands in which is not sure.
+    text: Option<CallText>,
 }
 
 impl PyParsedCall {
@@ -66,44 +57,34 @@ impl PyParsedCall {
 
     /// The format of the message of an API that has the call in a field.
     pub fn api(&self) -> Option<&str> {
-        self.rare.as_ref()?.api.as_deref()
+        self.api.as_deref()
     }
 
     /// How certain it is that the call was meant.
     pub fn certainty(&self) -> Option<Certainty> {
-        self.certainty
+        self.call.certainty
     }
 
     /// `text` is the one that the call stands in.
     fn new(
-        call: ParsedCall,
+        py: Python<'_>,
+        mut call: ParsedCall,
         api: Option<&str>,
         text: Option<&CallText>,
-        objects: &mut JsonObjects<'_>,
     ) -> PyResult<Py<Self>> {
-        let ParsedCall { name, arguments, id, id_from_model, is_custom, source, .. } = call;
-        let ParsedCall { span, repairs, error, raw, certainty, .. } = call;
-        let text = text.filter(|_| certainty.is_some_and(|certainty| certainty != Certainty::Sure));
-        let is_rare =
-            source.is_some() || !repairs.is_empty() || error.is_some() || raw.is_some() || api.is_some();
-        let (api, text) = (api.map(str::to_owned), text.cloned());
-        let rare = is_rare.then(|| Box::new(RareFields { api, source, repairs, error, raw }));
-        let read = arguments.json().and_then(|json| objects.object(json));
-        let arguments = match read {
-            Some(object) => object,
-            None => json::to_python(objects.py(), &LargeJson::from(Value::Object(arguments.into_map())))?,
-        };
-        let py = objects.py();
+        let is_sure = call.certainty.is_none_or(|certainty| certainty == Certainty::Sure);
+        let arguments = std::mem::take(&mut call.arguments).into_map();
+        let arguments = json::to_python(py, &LargeJson::from(Value::Object(arguments)))?;
         let call = Self {
-            name: objects.name(&name).unbind(),
+            name: PyString::new(py, &call.name).unbind(),
             arguments: arguments.cast_into()?.unbind(),
-            id: PyString::new(py, &id).unbind(),
-            span: span.into_pyobject(py)?.into_any().cast_into()?.unbind(),
-            id_from_model,
-            is_custom,
-            certainty,
-            text,
-            rare,
+            id: PyString::new(py, &call.id).unbind(),
+            span: call.span,
+            id_from_model: call.id_from_model,
+            is_custom: call.is_custom,
+            api: api.map(str::to_owned),
+            text: text.filter(|_| !is_sure).cloned(),
+            call,
         };
         Py::new(py, call)
     }
@@ -114,26 +95,25 @@ impl PyParsedCall {
     /// The source of the tool that the model asked for.
     #[getter]
     fn source(&self) -> Option<&str> {
-        self.rare.as_ref()?.source.as_deref()
+        self.call.source.as_deref()
     }
 
     /// The repairs that were needed to read it.
     #[getter]
     fn repairs(&self) -> Vec<&'static str> {
-        self.rare.as_ref().map(|rare| rare.repairs.clone()).unwrap_or_default()
+        self.call.repairs.clone()
     }
 
     /// Why it cannot be read. Do not execute such a call.
     #[getter]
     fn error(&self) -> Option<&str> {
-        self.rare.as_ref()?.error.as_deref()
+        self.call.error.as_deref()
     }
 
     /// The text of a call that cannot be read.
     #[getter]
     fn raw<'py>(&self, py: Python<'py>) -> PyResult<Option<Bound<'py, PyString>>> {
-        let raw = self.rare.as_ref().and_then(|rare| rare.raw.as_deref());
-        raw.map(|raw| string(py, raw)).transpose()
+        self.call.raw.as_deref().map(|raw| string(py, raw)).transpose()
     }
 
     /// How certain it is that the call was meant, by its form and its place: `"sure"`, `"likely"` or `"doubtful"`; None while the
@@ -141,15 +121,14 @@ impl PyParsedCall {
     #[getter]
     #[pyo3(name = "certainty")]
     fn certainty_name(&self) -> Option<&'static str> {
-        self.certainty.map(Certainty::name)
+        self.call.certainty.map(Certainty::name)
     }
 
     /// The sentence around a call that is not sure.
     #[getter]
     pub fn sentence<'py>(&self, py: Python<'py>) -> PyResult<Option<Bound<'py, PyString>>> {
         let text = self.text.as_ref();
-        let span: (usize, usize) = self.span.bind(py).as_any().extract()?;
-        text.map(|text| string(py, &parse::sentence_around(text, span))).transpose()
+        text.map(|text| string(py, &parse::sentence_around(text, self.span))).transpose()
     }
 
     /// The call as plain data.
@@ -160,7 +139,7 @@ impl PyParsedCall {
         dict.set_item(intern!(py, "arguments"), COPY.get(py)?.call1((&self.arguments,))?)?;
         dict.set_item(intern!(py, "id"), &self.id)?;
         dict.set_item(intern!(py, "source"), self.source())?;
-        dict.set_item(intern!(py, "span"), &self.span)?;
+        dict.set_item(intern!(py, "span"), self.span)?;
         dict.set_item(intern!(py, "repairs"), self.repairs())?;
         dict.set_item(intern!(py, "error"), self.error())?;
         dict.set_item(intern!(py, "raw"), self.raw(py)?)?;
@@ -271,8 +250,7 @@ fn made(
     api: Option<&str>,
     text: Option<&CallText>,
 ) -> PyResult<Vec<Py<PyParsedCall>>> {
-    let mut objects = JsonObjects::new(py);
-    calls.into_iter().map(|call| PyParsedCall::new(call, api, text, &mut objects)).collect()
+    calls.into_iter().map(|call| PyParsedCall::new(py, call, api, text)).collect()
 }
 
 /// Turns a call with parts that have no JSON form into an entry with an error.
@@ -392,9 +370,8 @@ impl PyStreamParser {
         let mut calls = calls?;
         let before = calls.len();
         let (new, settled) = self.stream.lock().calls_from(before);
-        let mut objects = JsonObjects::new(py);
         for call in new {
-            calls.push(PyParsedCall::new(call, None, None, &mut objects)?.into_bound(py));
+            calls.push(PyParsedCall::new(py, call, None, None)?.into_bound(py));
         }
         // Another thread may have appended them while the objects were made.
         if known.len() == before {

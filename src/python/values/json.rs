@@ -3,7 +3,7 @@
 use crate::runtime::gil::{Entries, released};
 use crate::runtime::lazy_import::Imported;
 use crate::values::errors::{class_of, exception_text};
-pub use crate::values::json_to_python::{JsonValue, number, to_python};
+pub use crate::values::json_to_python::{JsonValue, to_python};
 use crate::values::json_to_python::{LEVEL, MAX_DIGITS};
 use crate::values::unicode;
 use crate::values::value;

@@ -54,7 +54,7 @@ fn converted<'py>(py: Python<'py>, value: &Value, slices: &mut Slices) -> PyResu
 }
 
 /// An int for digits alone, a float for all else. What neither can hold is infinite, as in Python's own `json`.
-pub fn number<'py>(py: Python<'py>, text: &str) -> PyResult<Bound<'py, PyAny>> {
+fn number<'py>(py: Python<'py>, text: &str) -> PyResult<Bound<'py, PyAny>> {
     if let Ok(small) = text.parse::<i64>() {
         return Ok(small.into_pyobject(py)?.into_any());
     }

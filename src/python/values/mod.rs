@@ -10,7 +10,6 @@ pub mod unicode;
 
 // JSON, both ways.
 pub mod json;
-pub mod json_objects;
 pub mod json_to_python;
 
 // What a Python tool returned.

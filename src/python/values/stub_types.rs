@@ -6,7 +6,7 @@
 use pyo3::inspect::PyStaticExpr;
 use pyo3::prelude::*;
 use pyo3::type_object::PyTypeCheck;
-use pyo3::types::{PyDict, PyTuple};
+use pyo3::types::PyDict;
 use pyo3::{type_hint_identifier, type_hint_subscript};
 
 macro_rules! typed {
@@ -62,11 +62,5 @@ field_types! {
     /// A JSON object.
     DictField, PyDict, type_hint_subscript!(
         type_hint_identifier!("builtins", "dict"), type_hint_identifier!("builtins", "str"), ANY
-    );
-    /// Two numbers.
-    PairField, PyTuple, type_hint_subscript!(
-        type_hint_identifier!("builtins", "tuple"),
-        type_hint_identifier!("builtins", "int"),
-        type_hint_identifier!("builtins", "int")
     );
 }
