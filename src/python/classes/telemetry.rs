@@ -4,7 +4,6 @@
 //! queue, which one thread empties every now and then, so that the SDK runs for many of them in a row.
 
 use crate::classes::hub::PyHub;
-use crate::runtime::fork_safe_once::ForkSafeOnce;
 use crate::runtime::fork_safe_once::intern;
 use crate::runtime::lazy_import::Imported;
 use crate::runtime::process;
@@ -184,15 +183,9 @@ fn as_dict<'py>(
     attributes: &SpanAttributes,
     is_wanted: impl Fn(SpanAttribute) -> bool,
 ) -> PyResult<Bound<'py, PyDict>> {
-    static NAMES: ForkSafeOnce<Vec<Py<PyString>>> = ForkSafeOnce::new();
-    let names = NAMES.get_or_try_init(py, || {
-        let interned = |attribute: &SpanAttribute| PyString::intern(py, attribute.name()).unbind();
-        Ok(SpanAttribute::ALL.iter().map(interned).collect())
-    })?;
     let dict = PyDict::new(py);
     for (attribute, value) in attributes.iter().filter(|(attribute, _)| is_wanted(*attribute)) {
-        // `ALL` has them in the order in which they are declared.
-        let name = &names[*attribute as usize];
+        let name = PyString::intern(py, attribute.name());
         match value {
             AttributeValue::Text(text) => dict.set_item(name, text)?,
             AttributeValue::Number(number) => dict.set_item(name, number)?,

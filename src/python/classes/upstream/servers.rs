@@ -1,13 +1,14 @@
 //! The MCP servers of a hub, as Python sees them.
 
 use crate::classes::hub::PyHub;
+use crate::classes::options::{self, seconds};
 use crate::classes::upstream::callbacks::CallbackQueue;
 use crate::classes::upstream::credentials;
 use crate::classes::upstream::offers::{self, OFFER_TIMEOUT, PyOfferQuery, offer_kind};
 use crate::classes::upstream::server_files::{ConfigFiles, ReadConfig};
 use crate::runtime::bridge::{self, BridgeFuture, BridgeStream};
 use crate::runtime::process;
-use crate::values::errors::{ErrorValue, tool_error};
+use crate::values::errors::ErrorValue;
 use crate::values::json;
 use crate::values::json::JsonValue;
 use futures_util::stream::{StreamExt, TryStreamExt, once};
@@ -21,7 +22,7 @@ use std::path::PathBuf;
 use std::sync::{Arc, Weak};
 use std::time::{Duration, Instant};
 use toolhub::catalog::{ServerOutcome, ServerReport, Servers};
-use toolhub::error::{ErrorKind, HubError, clip};
+use toolhub::error::{HubError, clip};
 use toolhub::model::Lang;
 use toolhub::sources::mcp::auth::FileStore;
 use toolhub::sources::mcp::callbacks::{Ask, Host, Tell};
@@ -233,7 +234,7 @@ impl PyServers {
         timeout: Option<f64>,
         refresh: bool,
     ) -> PyResult<Bound<'py, BridgeFuture>> {
-        let (core, timeout) = (self.core.clone(), duration(py, timeout)?);
+        let (core, timeout) = (self.core.clone(), seconds("timeout", timeout)?);
         bridge::run(py, async move {
             let servers = core.pick(ids.as_deref())?;
             let report = match refresh {
@@ -248,12 +249,11 @@ impl PyServers {
     #[pyo3(signature = (ids, timeout, at_once=None))]
     fn connect_each(
         &self,
-        py: Python<'_>,
         ids: Option<Vec<String>>,
         timeout: Option<f64>,
         at_once: Option<usize>,
     ) -> PyResult<BridgeStream> {
-        let (core, timeout) = (self.core.clone(), duration(py, timeout)?);
+        let (core, timeout) = (self.core.clone(), seconds("timeout", timeout)?);
         let outcomes = async move {
             let (servers, lang) = (core.pick(ids.as_deref())?, core.lang());
             let outcomes = core.connect_each(servers, timeout, at_once);
@@ -287,7 +287,7 @@ impl PyServers {
         timeout: Option<f64>,
     ) -> PyResult<Bound<'py, BridgeFuture>> {
         let (core, kind, extras) = (self.core.clone(), offer_kind(kind)?, offers::extras(py)?);
-        let limit = duration(py, timeout)?.unwrap_or(OFFER_TIMEOUT);
+        let limit = seconds("timeout", timeout)?.unwrap_or(OFFER_TIMEOUT);
         bridge::run(py, async move {
             let lists = core.offers(kind, ids.as_deref(), extras.principal.as_ref(), limit).await?;
             Ok(offers::listed(lists, core.lang()))
@@ -304,7 +304,7 @@ impl PyServers {
         timeout: Option<f64>,
     ) -> PyResult<Bound<'py, BridgeFuture>> {
         let (core, extras, query) = (self.core.clone(), offers::extras(py)?, query.get().0.clone());
-        let limit = duration(py, timeout)?.unwrap_or(OFFER_TIMEOUT);
+        let limit = seconds("timeout", timeout)?.unwrap_or(OFFER_TIMEOUT);
         bridge::run(py, async move {
             let (server, answer) = core.ask_about(&query, server.as_deref(), &extras, limit).await?;
             Ok((server.to_string(), JsonValue(Value::Object(answer))))
@@ -313,7 +313,8 @@ impl PyServers {
 
     /// Awaits the end of all servers, within `seconds`.
     fn aclose<'py>(&self, py: Python<'py>, seconds: f64) -> PyResult<Bound<'py, BridgeFuture>> {
-        let (core, limit) = (self.core.clone(), duration(py, Some(seconds))?.unwrap_or_default());
+        let (core, limit) =
+            (self.core.clone(), options::seconds("seconds", Some(seconds))?.unwrap_or_default());
         bridge::run(py, async move {
             let _ = tokio::time::timeout(limit, core.close()).await;
             Ok(())
@@ -390,14 +391,6 @@ impl PyServers {
 fn retire(server: Arc<Server>) {
     // Without a runtime it was never connected, and dropping it is enough.
     let _ = process::spawn(async move { server.retire().await });
-}
-
-fn duration(py: Python<'_>, seconds: Option<f64>) -> PyResult<Option<Duration>> {
-    let Some(given) = seconds else { return Ok(None) };
-    Duration::try_from_secs_f64(given.min(1e9)).map(Some).map_err(|_| {
-        let text = format!("timeout must be a number of seconds, 0 or more, got {given}.");
-        tool_error(py, &HubError::new(ErrorKind::InvalidArguments, text))
-    })
 }
 
 /// `(connected, failed)`, with the failures as exceptions.

@@ -12,7 +12,6 @@ use pyo3::exceptions::{PyException, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyList, PyString};
 use serde_json::Value;
-use std::borrow::Cow;
 use toolhub::hub::{CutText, Hub, ResultBudget, ResultLimit, ShapeRequest, ShapedText};
 use toolhub::invisible::visible;
 use toolhub::model::Lang;
@@ -94,7 +93,7 @@ fn to_python_released<'py>(
     answers: Vec<ModelAnswer>,
     make: impl FnOnce(&[ModelAnswer]) -> Value + Send,
 ) -> PyResult<Bound<'py, PyAny>> {
-    let size = size(&answers);
+    let size = answers.iter().map(|answer| answer.text.len()).sum();
     let made = released(py, size, || make(&answers));
     let results = json::to_python(py, &made);
     released(py, size, || drop((made, answers)));
@@ -103,17 +102,7 @@ fn to_python_released<'py>(
 
 /// A text without what is not visible.
 fn seen(py: Python<'_>, text: String) -> String {
-    released(py, text.len(), move || {
-        let seen = match visible(&text) {
-            Cow::Borrowed(_) => None,
-            Cow::Owned(seen) => Some(seen),
-        };
-        seen.unwrap_or(text)
-    })
-}
-
-fn size(answers: &[ModelAnswer]) -> usize {
-    answers.iter().map(|answer| answer.text.len()).sum()
+    released(py, text.len(), move || visible(&text).into_owned())
 }
 
 /// One page of a result that was cut.
