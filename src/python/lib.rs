@@ -53,17 +53,17 @@ mod _core {
         hub::{PyHub, extract_capabilities},
         in_process::{InProcessHost, InProcessSession, add_in_process},
         ledger::{
-            accept_store, close_ledger, decide_approval, has_ledger, ledger_rows, pending_approvals,
-            release_run, resume_run, settle_row, shown_in_short,
+            PyStore, accept_store, after_fork_in_parent, before_fork, close_ledger, decide_approval,
+            has_ledger, ledger_rows, pending_approvals, release_run, resume_run, settle_row, shown_in_short,
         },
         llm::ChatClient,
         localized::in_language,
         loop_bridge::{LoopBridge, current_bridge},
-        native_offers::{add_offer, ask_own, has_own_offer, own_offers, remove_offer, resource_updated},
-        offers::PyOfferQuery,
-        options::PyCallOptions,
+        offers::{
+            PyOfferQuery, add_offer, ask_own, has_own_offer, own_offers, remove_offer, resource_updated,
+        },
+        options::{PyCallOptions, PyPatternList},
         parse::{PyParsedCall, PyStreamParser, parse_formats, parse_text},
-        patterns::PyPatternList,
         pool::{ThreadedFunction, Worker, current_function, pool_state, stop_workers},
         prompt::{original_name, prompt_text, vendor_tools},
         read_documents::{
@@ -75,12 +75,10 @@ mod _core {
         result::failed_result,
         routing::{add_alias, explain},
         runtime::{after_fork_in_child, idle_look, open_hubs, shutdown_runtime},
-        search::{PyHit, embed, search, unembedded, use_search_data},
+        search::{PyHit, ToolChoice, embed, search, unembedded, use_search_data},
         served_call::ServedCall,
         servers::{PyServers, usual_token_file},
-        shown_tools::ToolChoice,
         skills::{SkillFolder, skill_file},
-        store::{PyStore, after_fork_in_parent, before_fork},
         tape::{
             TapedQuestion, cassette_events, finish_cassette, first_difference, question_on_tape, scrub,
             start_recording, start_replay, stop_tape,
@@ -102,7 +100,7 @@ mod _core {
             after_fork: &[
                 loop_bridge::forget_loops,
                 servers::forget_servers,
-                store::forget_stores,
+                ledger::forget_stores,
                 pool::forget_workers,
             ],
         });

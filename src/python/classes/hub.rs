@@ -5,8 +5,7 @@ use crate::classes::options::{
     strategy_patterns,
 };
 use crate::classes::prompt::VendorForms;
-use crate::classes::stats_rows::{self, CountedCalls};
-use crate::classes::views::{PyCandidate, ToolInfo, kept};
+use crate::classes::views::{CountedCalls, PyCandidate, ToolInfo, kept, stats_by_tool};
 use crate::runtime::bridge::{self, BridgeFuture};
 use crate::runtime::process::{self, OpenHub};
 use crate::runtime::tool_loops::ServedLoops;
@@ -170,15 +169,15 @@ impl PyHub {
             return Err(PyValueError::new_err("max_parallel must be at least 1, got 0"));
         }
         let sources = source_concurrency.unwrap_or_default().into_iter();
-        let defaults = HubOptions::default();
+        let needed = |what, given| Ok::<_, PyErr>(seconds(what, Some(given))?.unwrap_or_default());
         let options = HubOptions {
-            timeout: seconds("timeout", Some(timeout))?.unwrap_or(defaults.timeout),
+            timeout: needed("timeout", timeout)?,
             max_parallel,
-            grace: seconds("cancel_grace", Some(grace))?.unwrap_or(defaults.grace),
+            grace: needed("cancel_grace", grace)?,
             breaker: BreakerPolicy {
                 threshold: breaker_threshold,
-                rest: seconds("breaker_rest", Some(breaker_rest))?.unwrap_or(defaults.breaker.rest),
-                ..defaults.breaker
+                rest: needed("breaker_rest", breaker_rest)?,
+                ..BreakerPolicy::default()
             },
             max_concurrency,
             source_concurrency: sources
@@ -189,15 +188,13 @@ impl PyHub {
             prefer: prefer.map(parse_prefer).transpose()?,
             shadow: parse_shadow(shadow)?,
             strategies: strategy_patterns(&strategies.unwrap_or_default())?,
-            lookup_timeout: seconds("lookup_timeout", Some(lookup_timeout))?
-                .unwrap_or(defaults.lookup_timeout),
+            lookup_timeout: needed("lookup_timeout", lookup_timeout)?,
             lang: parse_lang(lang)?,
             result_limit,
             result_limits: kind_limits(&result_limits.unwrap_or_default())?,
             embed_weight,
             ledger: parse_ledger(ledger)?,
-            approval_lifetime: seconds("approval_lifetime", Some(approval_lifetime))?
-                .unwrap_or(defaults.approval_lifetime),
+            approval_lifetime: needed("approval_lifetime", approval_lifetime)?,
         };
         Ok(PyHub {
             core: Arc::new(Hub::new(options)),
@@ -376,7 +373,7 @@ impl PyHub {
         self.check_process()?;
         let name = name.map(|name| as_text("name", name)).transpose()?.map(|name| name.to_string_lossy());
         let counted = CountedCalls::of(py, &self.core, caller)?;
-        stats_rows::by_tool(py, &self.core.registry.snapshot(), name.as_deref(), &counted)
+        stats_by_tool(py, &self.core.registry.snapshot(), name.as_deref(), &counted)
     }
 
     fn capability_rules(&self) -> PyResult<Vec<(String, Vec<String>)>> {

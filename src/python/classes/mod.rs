@@ -2,8 +2,6 @@
 
 pub mod hub;
 pub mod options;
-pub mod patterns;
-pub mod stats_rows;
 pub mod views;
 
 // What a model reads, and what it wrote.
@@ -12,7 +10,6 @@ pub mod prompt;
 pub mod read_documents;
 pub mod routing;
 pub mod search;
-pub mod shown_tools;
 
 pub mod llm;
 pub mod proof;

@@ -1,5 +1,4 @@
 //! What is kept of calls: the store, the ledger with its approvals, and cassettes.
 
 pub mod ledger;
-pub mod store;
 pub mod tape;

@@ -6,5 +6,4 @@ pub mod in_process;
 pub mod server_files;
 pub mod servers;
 
-pub mod native_offers;
 pub mod offers;

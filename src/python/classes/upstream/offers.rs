@@ -1,18 +1,28 @@
-//! Resources and prompts of servers, on their way to Python.
+//! Resources and prompts, of servers and of the hub itself, on their way to Python.
 
-use crate::runtime::call_scope;
-use crate::values::errors::ErrorValue;
+use crate::classes::hub::PyHub;
+use crate::classes::options::seconds;
+use crate::runtime::bridge::{self, BridgeFuture};
+use crate::runtime::tool_loops::{ServedLoop, for_caller};
+use crate::runtime::{call_scope, loop_bridge};
+use crate::values::arguments::callable::CallableKind;
+use crate::values::arguments::python_tool::PythonTool;
+use crate::values::arguments::tool_from_python::callable;
+use crate::values::errors::{ErrorValue, tool_error};
 use crate::values::json::{self, JsonValue};
-use pyo3::exceptions::PyValueError;
+use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
+use pyo3::types::PyDict;
 use serde_json::{Map, Value};
 use std::collections::BTreeMap;
+use std::sync::Arc;
 use std::time::Duration;
 use toolhub::catalog::resources::OfferedBy;
-use toolhub::model::Lang;
-use toolhub::offers::{OfferQuery, PartialArgument};
-use toolhub::sources::mcp::resources::OfferKind;
-use toolhub::tool::CallContextExtras;
+use toolhub::error::HubError;
+use toolhub::model::{Lang, OfferKind};
+use toolhub::offers::{NativeOffer, OfferCallContext, OfferQuery, PartialArgument, Suggestions};
+use toolhub::pattern::NATIVE;
+use toolhub::tool::{CallContextExtras, Tool};
 
 /// For one request, when the caller names no limit.
 pub const OFFER_TIMEOUT: Duration = Duration::from_secs(30);
@@ -79,4 +89,122 @@ pub fn listed(lists: Vec<OfferedBy>, lang: Lang) -> (Vec<(String, JsonValue)>, B
         }
     }
     (entries, failed)
+}
+
+/// Adds a resource, a template or a prompt. `described` is the function, `entry` what lists show, and `completions` has for
+/// each argument a list of texts, or a described function and the function itself.
+#[pyfunction]
+#[expect(clippy::too_many_arguments, reason = "one for each option of an offer")]
+pub fn add_offer(
+    hub: &Bound<'_, PyHub>,
+    kind: &str,
+    key: String,
+    described: &Bound<'_, PyAny>,
+    object: &Bound<'_, PyAny>,
+    entry: &Bound<'_, PyAny>,
+    completions: Vec<(String, Bound<'_, PyAny>, Bound<'_, PyAny>)>,
+    replace: bool,
+) -> PyResult<()> {
+    hub.get().check_process()?;
+    let kind = offer_kind(kind)?;
+    let Value::Object(entry) = json::as_json("the options", entry)? else {
+        return Err(PyTypeError::new_err("the options of an offer must be a mapping"));
+    };
+    let noun = if kind == OfferKind::Prompts { CallableKind::Prompt } else { CallableKind::Resource };
+    let function = function(hub, noun, described, object)?;
+    let suggestions = |given: &Bound<'_, PyAny>, object: &Bound<'_, PyAny>| match given.extract() {
+        Ok(values) => Ok(Suggestions::Values(values)),
+        Err(_) => self::function(hub, CallableKind::Completion, given, object).map(Suggestions::Function),
+    };
+    let completions = completions
+        .into_iter()
+        .map(|(name, given, object)| Ok((name, suggestions(&given, &object)?)))
+        .collect::<PyResult<Vec<_>>>()?;
+    let offer = NativeOffer::new(kind, key, entry, function, completions);
+    let added = offer.and_then(|offer| hub.get().core().own_offers.add(offer, replace));
+    added.map_err(|error| refused(hub, error))
+}
+
+fn function(
+    hub: &Bound<'_, PyHub>,
+    kind: CallableKind,
+    described: &Bound<'_, PyAny>,
+    object: &Bound<'_, PyAny>,
+) -> PyResult<Arc<dyn Tool>> {
+    let options = PyDict::new(hub.py());
+    options.set_item("object", object)?;
+    let mut made = callable(hub.get().core(), hub.get().served_on().clone(), described, &options)?;
+    made.kind = kind;
+    Ok(Arc::new(PythonTool(Arc::new(made))))
+}
+
+/// A mistake of the program is a `ValueError`.
+fn refused(hub: &Bound<'_, PyHub>, error: HubError) -> PyErr {
+    PyValueError::new_err(error.in_language(lang(hub)).message.into_owned())
+}
+
+fn lang(hub: &Bound<'_, PyHub>) -> Lang {
+    hub.get().core().options.lang
+}
+
+/// Removes a resource, a template or a prompt; false if the hub has none of this key.
+#[pyfunction]
+pub fn remove_offer(hub: &Bound<'_, PyHub>, kind: &str, key: &str) -> PyResult<bool> {
+    hub.get().check_process()?;
+    Ok(hub.get().core().own_offers.remove(offer_kind(kind)?, key))
+}
+
+/// Announces that the content of a resource has changed.
+#[pyfunction]
+pub fn resource_updated(hub: &Bound<'_, PyHub>, uri: &str) -> PyResult<()> {
+    hub.get().check_process()?;
+    let updated = hub.get().core().own_offers.updated(uri);
+    updated.map_err(|error| tool_error(hub.py(), &error.in_language(lang(hub))))
+}
+
+/// What the hub itself offers of a kind, as `(server, entry)`.
+#[pyfunction]
+#[pyo3(signature = (hub, kind) -> "list[tuple[str, dict[str, Any]]]")]
+pub fn own_offers(hub: &Bound<'_, PyHub>, kind: &str) -> PyResult<Vec<(&'static str, JsonValue)>> {
+    let entries = hub.get().core().own_offers.entries(offer_kind(kind)?);
+    Ok(entries.into_iter().map(|entry| (NATIVE, JsonValue(entry))).collect())
+}
+
+/// Whether the hub itself answers for a URI or a name.
+#[pyfunction]
+pub fn has_own_offer(hub: &Bound<'_, PyHub>, kind: &str, key: &str) -> PyResult<bool> {
+    Ok(hub.get().core().own_offers.find(kinds(offer_kind(kind)?), key).is_some())
+}
+
+fn kinds(kind: OfferKind) -> &'static [OfferKind] {
+    match kind {
+        OfferKind::Resources => OfferKind::READ,
+        OfferKind::ResourceTemplates => &[OfferKind::ResourceTemplates, OfferKind::Resources],
+        OfferKind::Prompts => &[OfferKind::Prompts],
+    }
+}
+
+/// Awaits `(server, answer)` of the hub itself. The function runs on the running loop, or in the thread pool.
+#[pyfunction]
+#[pyo3(signature = (hub, query, timeout))]
+pub fn ask_own<'py>(
+    hub: &Bound<'py, PyHub>,
+    query: &Bound<'py, PyOfferQuery>,
+    timeout: Option<f64>,
+) -> PyResult<Bound<'py, BridgeFuture>> {
+    let py = hub.py();
+    hub.get().check_process()?;
+    let (core, lang, query) = (hub.get().shared_core(), lang(hub), query.get().0.clone());
+    let limit: Duration = seconds("timeout", timeout)?.unwrap_or(core.options.timeout);
+    let place = ServedLoop::new(&loop_bridge::current(py)?)?;
+    bridge::run(
+        py,
+        for_caller(place, async move {
+            let (own, extras) = (&core.own_offers, CallContextExtras::default());
+            let ctx = OfferCallContext { limit, extras: &extras };
+            let answer = own.answer(&query, &ctx).await;
+            let answer = answer.map_err(|error| error.in_language(lang))?;
+            Ok((NATIVE, JsonValue(Value::Object(answer))))
+        }),
+    )
 }

@@ -5,7 +5,7 @@ use super::run::PyMessageOrder;
 use super::{CallDriver, LoopCall, request};
 use crate::classes::hub::PyHub;
 use crate::classes::options::PyCallOptions;
-use crate::classes::patterns::PyPatternList;
+use crate::classes::options::PyPatternList;
 use crate::drivers::awaiting::new_awaitable;
 use crate::drivers::execution::{Execution, Extras, Watch};
 use crate::runtime::call_scope;
