@@ -41,7 +41,7 @@ pub fn wait<T: Send + 'static>(
     py: Python<'_>,
     wakeup: Arc<Wakeup>,
     future: impl Future<Output = Result<T, HubError>> + Send + 'static,
-    mut woken: impl FnMut(Python<'_>) -> PyResult<()>,
+    woken: impl FnMut(Python<'_>) -> PyResult<()>,
 ) -> PyResult<T> {
     let (answered, answer) = mpsc::channel();
     let end = WakeAtEnd(wakeup.clone());
@@ -53,26 +53,44 @@ pub fn wait<T: Send + 'static>(
         drop(answered);
         drop(end);
     })?;
+    let answer = || match answer.try_recv() {
+        Err(TryRecvError::Empty) => None,
+        Err(TryRecvError::Disconnected) => Some(Err(tool_error(py, &panicked()))),
+        Ok(answer) => Some(answer.map_err(|error| tool_error(py, &error))),
+    };
+    let cancel = |_: Python<'_>| {
+        running.abort();
+        Ok(())
+    };
+    wait_until(py, &wakeup, answer, woken, cancel)
+}
+
+/// Blocks this thread until there is an answer, which comes with a notification. `woken` is called each time that the wakeup
+/// was notified; its error cancels, as the first Ctrl-C does. The second one returns at once.
+pub fn wait_until<T>(
+    py: Python<'_>,
+    wakeup: &Wakeup,
+    mut answer: impl FnMut() -> Option<PyResult<T>>,
+    mut woken: impl FnMut(Python<'_>) -> PyResult<()>,
+    mut cancel: impl FnMut(Python<'_>) -> PyResult<()>,
+) -> PyResult<T> {
     let _aside = pool::step_aside(py);
     let mut interrupted = None;
     loop {
-        let is_notified = runtime::detached(py, || wait_for(&wakeup, SLICE));
+        let is_notified = runtime::detached(py, || wait_for(wakeup, SLICE));
         if is_notified {
             // Before the look, so that what comes after it is seen the next time.
             wakeup.clear();
         }
-        match (answer.try_recv(), interrupted.take()) {
-            (Err(TryRecvError::Empty), before) => interrupted = before,
-            (_, Some(interrupt)) => return Err(interrupt),
-            (Ok(answer), None) => return answer.map_err(|error| tool_error(py, &error)),
-            (Err(TryRecvError::Disconnected), None) => return Err(tool_error(py, &panicked())),
+        if let Some(answer) = answer() {
+            return interrupted.map_or(answer, Err);
         }
         let seen = if is_notified && interrupted.is_none() { woken(py) } else { Ok(()) };
         if let Err(interrupt) = seen.and_then(|()| py.check_signals()) {
             if interrupted.is_some() {
                 return Err(interrupt);
             }
-            running.abort();
+            cancel(py)?;
             interrupted = Some(interrupt);
         }
     }

@@ -7,12 +7,12 @@
 use crate::drivers::awaiting::{
     Awaitable, Awaited, Step, cancelled_error, close, is_cancelled_error, new_awaitable, send, throw_value,
 };
+use crate::drivers::waiting;
 use crate::runtime::call_scope::CallScope;
 use crate::runtime::fork_safe_once::intern;
 use crate::runtime::loop_bridge::{LoopAction, LoopBridge, Mail};
-use crate::runtime::pool::{self, ThreadedFunction};
-use crate::runtime::process;
-use crate::runtime::wakeup::{Wakeup, wait_for};
+use crate::runtime::pool::ThreadedFunction;
+use crate::runtime::wakeup::Wakeup;
 use crate::values::errors::show_unraisable;
 use parking_lot::Mutex;
 use pyo3::exceptions::{PyBaseException, PyOSError};
@@ -21,12 +21,8 @@ use pyo3::gc::{PyTraverseError, PyVisit};
 use pyo3::prelude::*;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::time::Duration;
 use toolhub::giving_up::{EndableWait, GivenUp};
 use toolhub::mailbox::Notifier;
-
-/// How long one wait lasts; a signal or the answer ends it earlier.
-const SLICE: Duration = Duration::from_secs(1);
 
 /// What the waiting thread and the loop share.
 pub struct BlockingCall {
@@ -186,26 +182,15 @@ pub fn run_blocking(
     let context = unsafe { Bound::from_owned_ptr_or_err(py, ffi::PyContext_CopyCurrent())?.unbind() };
     let mailbox = bridge.get().mailbox().clone();
     mailbox.push(Mail::Run(Box::new(move |bridge| start(bridge, root, context))));
-    let _aside = pool::step_aside(py);
-    let mut interrupted = None;
-    loop {
-        if process::detached(py, || wait_for(&call.wakeup, SLICE)) {
-            // Before the look: what comes after it notifies again.
-            call.wakeup.clear();
-            let answer = call.answer.lock().take();
-            if let Some(answer) = answer {
-                return interrupted.map_or(answer, Err);
-            }
-            if call.takes_notice() {
-                call.cancel_from_here(py, bridge)?;
-            }
-        }
-        if let Err(interrupt) = py.check_signals() {
-            if interrupted.is_some() {
-                return Err(interrupt);
-            }
-            call.cancel_from_here(py, bridge)?;
-            interrupted = Some(interrupt);
-        }
-    }
+    let woken = |py: Python<'_>| match call.takes_notice() {
+        true => call.cancel_from_here(py, bridge),
+        false => Ok(()),
+    };
+    waiting::wait_until(
+        py,
+        &call.wakeup,
+        || call.answer.lock().take(),
+        woken,
+        |py| call.cancel_from_here(py, bridge),
+    )
 }
