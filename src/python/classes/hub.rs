@@ -104,6 +104,11 @@ impl PyHub {
         process::check_generation(self.generation)
     }
 
+    /// The core, for what [`Self::check_process`] does not refuse.
+    pub fn checked_core(&self) -> PyResult<&Hub> {
+        self.check_process().map(|()| self.core())
+    }
+
     pub fn enroll(
         slf: &Bound<'_, Self>,
         source: Source,
@@ -370,34 +375,30 @@ impl PyHub {
         name: Option<&Bound<'py, PyAny>>,
         caller: Option<&str>,
     ) -> PyResult<Bound<'py, PyDict>> {
-        self.check_process()?;
+        let core = self.checked_core()?;
         let name = name.map(|name| as_text("name", name)).transpose()?.map(|name| name.to_string_lossy());
-        let counted = CountedCalls::of(py, &self.core, caller)?;
-        stats_by_tool(py, &self.core.registry.snapshot(), name.as_deref(), &counted)
+        let counted = CountedCalls::of(py, core, caller)?;
+        stats_by_tool(py, &core.registry.snapshot(), name.as_deref(), &counted)
     }
 
     fn capability_rules(&self) -> PyResult<Vec<(String, Vec<String>)>> {
-        self.check_process()?;
-        Ok(self.core.capability_rules().tags())
+        Ok(self.checked_core()?.capability_rules().tags())
     }
 
     fn add_capability_words(&self, tag: &str, words: Vec<String>) -> PyResult<()> {
-        self.check_process()?;
         let words: Vec<&str> = words.iter().map(String::as_str).collect();
-        self.core.change_capability_rules(|rules| rules.add(tag, &words));
+        self.checked_core()?.change_capability_rules(|rules| rules.add(tag, &words));
         Ok(())
     }
 
     fn remove_capability(&self, tag: &str) -> PyResult<bool> {
-        self.check_process()?;
         let mut removed = false;
-        self.core.change_capability_rules(|rules| removed = rules.remove(tag));
+        self.checked_core()?.change_capability_rules(|rules| removed = rules.remove(tag));
         Ok(removed)
     }
 
     fn extract_capabilities(&self, name: &str, description: &str) -> PyResult<Vec<String>> {
-        self.check_process()?;
-        Ok(self.core.capability_rules().of_tool(name, description))
+        Ok(self.checked_core()?.capability_rules().of_tool(name, description))
     }
 
     /// Forgets all tools and cached results; every later call is refused.

@@ -34,12 +34,11 @@ pub fn prompt_text<'py>(
     budget: Option<usize>,
     tokenizer: Option<&Bound<'_, PyTokenizer>>,
 ) -> PyResult<Bound<'py, PyString>> {
-    hub.get().check_process()?;
     let style = named("style", "'detailed', 'compact' or 'names'", style, PromptStyle::parse)?;
     let lang = parse_lang(lang)?;
     let counter = tokenizer.map(|tokenizer| tokenizer.get().counter());
     let choice = choice.map(|choice| choice.get().shown());
-    let hub_core = hub.get().core();
+    let hub_core = hub.get().checked_core()?;
     let made = hub.py().detach(|| {
         let (core, others, more) = match choice {
             None => (core, None, 0),
@@ -79,9 +78,8 @@ pub fn vendor_tools(
     limit: Option<usize>,
 ) -> PyResult<Vec<(String, String)>> {
     let py = hub.py();
-    hub.get().check_process()?;
     let vendor = vendor_called(vendor)?;
-    let (core, choice) = (hub.get().core(), choice.get().shown());
+    let (core, choice) = (hub.get().checked_core()?, choice.get().shown());
     let made: Vec<_> = py.detach(|| {
         let snapshot = core.registry.snapshot();
         let mut names = choice.names(limit);
@@ -130,10 +128,9 @@ pub fn from_form_of<'py>(
     api: Option<&str>,
 ) -> PyResult<(Bound<'py, PyString>, Bound<'py, PyAny>)> {
     let py = hub.py();
-    hub.get().check_process()?;
     // A string with a lone surrogate is not the name of a tool.
     let Ok(given) = name.to_str() else { return Ok((name.clone(), arguments)) };
-    let known = hub.get().core().registry.load().find(given).is_some();
+    let known = hub.get().checked_core()?.registry.load().find(given).is_some();
     let original = if known { None } else { tool_with_vendor_name(hub.get(), name) };
     let tool = original.as_deref().unwrap_or(given);
     let restored = match (hub.get().vendor_forms().of(tool, api), arguments.cast_exact::<PyDict>()) {

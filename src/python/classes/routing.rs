@@ -29,8 +29,7 @@ fn find_route(hub: &PyHub, source: Option<&str>) -> Result<Route, HubError> {
 #[pyfunction]
 #[pyo3(signature = (hub, label, target))]
 pub fn add_alias(hub: &Bound<'_, PyHub>, label: &str, target: Option<&str>) -> PyResult<()> {
-    hub.get().check_process()?;
-    hub.get().core().add_alias(label, target).map_err(PyValueError::new_err)
+    hub.get().checked_core()?.add_alias(label, target).map_err(PyValueError::new_err)
 }
 
 /// Rule, candidates in order, strategy, all of it in words, and the servers that would be asked first.

@@ -73,9 +73,8 @@ pub fn search<'py>(
     vector: Option<Vec<f32>>,
     learnt: bool,
 ) -> PyResult<Bound<'py, PyList>> {
-    hub.get().check_process()?;
     let query = start_of(query, QUERY_CHARS)?;
-    let core = hub.get().core();
+    let core = hub.get().checked_core()?;
     let principal = call_scope::principal(hub.py())?;
     let caller = principal.as_ref().map(|principal| &*principal.id);
     let asked = SearchQuery { words: &query, vector: vector.as_deref(), caller };
@@ -93,8 +92,7 @@ pub fn use_search_data(dictionary: PathBuf, word_vectors: PathBuf) {
 /// Up to `most` tools that have no vector yet: name, state, and the text to embed.
 #[pyfunction]
 pub fn unembedded(hub: &Bound<'_, PyHub>, most: usize) -> PyResult<Vec<(String, u64, String)>> {
-    hub.get().check_process()?;
-    let core = hub.get().core();
+    let core = hub.get().checked_core()?;
     let unseen = hub.py().detach(|| core.unembedded(most));
     Ok(unseen.into_iter().map(|one| (one.name.to_string(), one.changed_at, one.text)).collect())
 }
@@ -103,8 +101,7 @@ pub fn unembedded(hub: &Bound<'_, PyHub>, most: usize) -> PyResult<Vec<(String, 
 #[pyfunction]
 #[pyo3(signature = (hub, name, state, vector))]
 pub fn embed(hub: &Bound<'_, PyHub>, name: &str, state: u64, vector: Option<Vec<f32>>) -> PyResult<()> {
-    hub.get().check_process()?;
-    hub.get().core().embed(name.into(), state, vector);
+    hub.get().checked_core()?.embed(name.into(), state, vector);
     Ok(())
 }
 
@@ -128,8 +125,7 @@ impl ToolChoice {
         first: Vec<String>,
         #[pyo3(from_py_with = names)] tools: Option<Vec<String>>,
     ) -> PyResult<Self> {
-        hub.get().check_process()?;
-        let core = hub.get().core();
+        let core = hub.get().checked_core()?;
         Ok(hub.py().detach(|| {
             let among: Option<HashSet<String>> = tools.map(|tools| tools.into_iter().collect());
             ToolChoice(core.shown_tools(&first, among.as_ref()))

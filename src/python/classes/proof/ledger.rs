@@ -55,11 +55,10 @@ pub fn ledger_rows<'py>(
     limit: usize,
 ) -> PyResult<Vec<Bound<'py, PyAny>>> {
     let py = hub.py();
-    hub.get().check_process()?;
     let names = "'started', 'not_sent', 'done', 'failed' or 'unknown'";
     let state = state.map(|name| named("state", names, name, EffectState::parse)).transpose()?;
     let filter = LedgerFilter { run, principal: seen_by(py, principal)?, state, tool, limit };
-    let core = hub.get().core();
+    let core = hub.get().checked_core()?;
     shown(py, wait(py, |done| core.ledger().rows(filter, done))?)
 }
 
@@ -67,8 +66,7 @@ pub fn ledger_rows<'py>(
 #[pyfunction]
 pub fn resume_run(hub: &Bound<'_, PyHub>, run: String) -> PyResult<Option<String>> {
     let py = hub.py();
-    hub.get().check_process()?;
-    let (core, principal) = (hub.get().core(), seen_by(py, None)?.unwrap_or_default());
+    let (core, principal) = (hub.get().checked_core()?, seen_by(py, None)?.unwrap_or_default());
     let taken = run.clone();
     let refused = wait(py, |done| core.ledger().resume(principal, taken, done))?.err();
     let refusal = |refusal| message!("The run cannot be resumed: {}", run_refused(&run, &refusal));
@@ -93,11 +91,10 @@ pub fn settle_row(
     value: &Bound<'_, PyAny>,
 ) -> PyResult<Option<String>> {
     let py = hub.py();
-    hub.get().check_process()?;
     let names = "'done', 'failed' or 'again'";
     let settlement = named("the decision", names, decision, Settlement::parse)?;
     let value = json::as_json("the result of a settled call", value)?;
-    let (core, principal) = (hub.get().core(), seen_by(py, None)?);
+    let (core, principal) = (hub.get().checked_core()?, seen_by(py, None)?);
     let settled = id.clone();
     let decided = (settlement, value);
     let is_settled = wait(py, |done| core.ledger().settle(settled, principal, decided, done))?;
@@ -112,8 +109,7 @@ pub fn pending_approvals<'py>(
     principal: Option<String>,
 ) -> PyResult<Vec<Bound<'py, PyAny>>> {
     let py = hub.py();
-    hub.get().check_process()?;
-    let (core, principal) = (hub.get().core(), seen_by(py, principal)?);
+    let (core, principal) = (hub.get().checked_core()?, seen_by(py, principal)?);
     shown(py, wait(py, |done| core.ledger().pending(principal, done))?)
 }
 
@@ -127,8 +123,7 @@ pub fn decide_approval(
     reason: Option<String>,
 ) -> PyResult<Option<String>> {
     let py = hub.py();
-    hub.get().check_process()?;
-    let (core, principal) = (hub.get().core(), seen_by(py, None)?);
+    let (core, principal) = (hub.get().checked_core()?, seen_by(py, None)?);
     let asked = id.clone();
     let decided = wait(py, |done| core.ledger().decide(asked, principal, (approves, reason), done))?;
     Ok(decided.err().map(|refusal| answer_refused(&id, refusal).text(core.options.lang).into_owned()))

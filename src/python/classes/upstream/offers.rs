@@ -150,15 +150,13 @@ fn lang(hub: &Bound<'_, PyHub>) -> Lang {
 /// Removes a resource, a template or a prompt; false if the hub has none of this key.
 #[pyfunction]
 pub fn remove_offer(hub: &Bound<'_, PyHub>, kind: &str, key: &str) -> PyResult<bool> {
-    hub.get().check_process()?;
-    Ok(hub.get().core().own_offers.remove(offer_kind(kind)?, key))
+    Ok(hub.get().checked_core()?.own_offers.remove(offer_kind(kind)?, key))
 }
 
 /// Announces that the content of a resource has changed.
 #[pyfunction]
 pub fn resource_updated(hub: &Bound<'_, PyHub>, uri: &str) -> PyResult<()> {
-    hub.get().check_process()?;
-    let updated = hub.get().core().own_offers.updated(uri);
+    let updated = hub.get().checked_core()?.own_offers.updated(uri);
     updated.map_err(|error| tool_error(hub.py(), &error.in_language(lang(hub))))
 }
 

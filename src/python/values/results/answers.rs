@@ -34,8 +34,7 @@ pub fn format_result<'py>(
     result: &Bound<'py, PyDict>,
     limit: Option<usize>,
 ) -> PyResult<(Bound<'py, PyString>, Option<ReportedCut>)> {
-    hub.get().check_process()?;
-    let (text, cut) = formatted(hub.get().core(), result, limit, ResultBudget::Kind, None)?;
+    let (text, cut) = formatted(hub.get().checked_core()?, result, limit, ResultBudget::Kind, None)?;
     Ok((string(hub.py(), &text)?, cut))
 }
 
@@ -49,7 +48,6 @@ pub fn write_answers<'py>(
     found: Option<&str>,
     limit: Option<usize>,
 ) -> PyResult<(Bound<'py, PyAny>, Vec<Option<ReportedCut>>)> {
-    hub.get().check_process()?;
     let format = match format {
         "auto" => ResultFormat::answering(found),
         name => result_format(name)?,
@@ -57,7 +55,8 @@ pub fn write_answers<'py>(
     let mut cuts = Vec::with_capacity(answers.len());
     let mut written = Vec::with_capacity(answers.len());
     for given in answers {
-        let formatted = formatted(hub.get().core(), &given.4, limit, ResultBudget::Run, Some(format));
+        let formatted =
+            formatted(hub.get().checked_core()?, &given.4, limit, ResultBudget::Run, Some(format));
         // A result that cannot be read does not take the others along.
         let (text, cut) = formatted.or_else(|error| unreadable(hub.py(), &given.3, error))?;
         cuts.push(cut);
@@ -113,9 +112,8 @@ pub fn read_more(
     offset: usize,
     limit: usize,
 ) -> PyResult<(Option<String>, Option<String>)> {
-    hub.get().check_process()?;
     let handle = as_text("handle", handle)?.to_string_lossy();
-    let core = hub.get().core();
+    let core = hub.get().checked_core()?;
     let reader = call_scope::principal(hub.py())?;
     let page = hub.py().detach(|| core.read_more(&handle, (offset, limit), reader.as_deref()));
     Ok(match page {
