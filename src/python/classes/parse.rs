@@ -188,18 +188,17 @@ pub fn parse_message(
     is_plain: bool,
 ) -> PyResult<ParsedMessage> {
     let py = text.py();
-    if let Ok(given) = text.cast::<PyString>() {
-        let text = all_of(given)?;
+    let given = text.cast::<PyString>().ok();
+    let read = match (given, text.cast::<PyBytes>()) {
+        (Some(text), _) => Some(all_of(text)?),
+        (None, bytes) => bytes.ok().map(|bytes| String::from_utf8_lossy(bytes.as_bytes())),
+    };
+    if let Some(text) = read {
         let found = released(py, text.len(), || parse::parse(&text, options));
         // Other texts may have lone surrogates, which are replaced.
-        let is_same = || matches!(text, Cow::Borrowed(ascii) if ascii == found.text);
-        let around = (given.is_exact_instance_of::<PyString>() && is_same()).then(|| given.clone());
-        return found_message(py, found, &text, around);
-    }
-    if let Ok(bytes) = text.cast::<PyBytes>() {
-        let text = String::from_utf8_lossy(bytes.as_bytes());
-        let found = released(py, text.len(), || parse::parse(&text, options));
-        return found_message(py, found, &text, None);
+        let is_same = matches!(text, Cow::Borrowed(ascii) if ascii == found.text);
+        let around = given.filter(|given| is_same && given.is_exact_instance_of::<PyString>());
+        return found_message(py, found, &text, around.cloned());
     }
     let refuse = |why: String| {
         PyTypeError::new_err(format!("{caller} takes a text or a message of a chat API: {why}"))

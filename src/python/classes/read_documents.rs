@@ -20,6 +20,7 @@ use toolhub::sources::mcp::config::{self, raw_entries, server_from};
 use toolhub::sources::skills::front_matter;
 use toolhub::text;
 use toolhub::text::nearest;
+use toolhub::wording::row_of;
 
 /// Reads the JSON value at the start of a model's text: the value, the repairs, and why the rest of a list was left out.
 #[pyfunction]
@@ -121,6 +122,13 @@ pub fn unreached(
     elsewhere: &str,
 ) -> Option<String> {
     search::unreached(clause, answer, &search::DoneCalls { given: &given, known, elsewhere })
+}
+
+/// The template of a sentence in a language, where its places are numbered; a text that is not in the table stays.
+#[pyfunction]
+pub fn in_language(template: &str, lang: &str) -> String {
+    let row = (lang == "zh").then(|| row_of(template)).flatten();
+    row.map_or(template, |(_, chinese)| chinese).to_owned()
 }
 
 /// Units of measure: the name of each, its kind, and its worth in the base of the kind; 0 for a degree Fahrenheit.

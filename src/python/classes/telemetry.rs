@@ -97,7 +97,7 @@ impl TelemetryQueue {
         hub.get().core().telemetry.set_sink(Some(Box::new(move |record| {
             sink.push(WaitingRecord::OfCore(record));
         })));
-        queue_opened();
+        TRACED.fetch_add(1, Ordering::Relaxed);
         Ok(TelemetryQueue { queue, hub: hub.clone().unbind() })
     }
 
@@ -145,7 +145,7 @@ impl TelemetryQueue {
         if std::mem::replace(&mut self.queue.lock().is_closed, true) {
             return;
         }
-        queue_closed();
+        TRACED.fetch_sub(1, Ordering::Relaxed);
         self.hub.get().core().telemetry.set_sink(None);
         self.queue.arrived.notify_all();
     }
@@ -202,14 +202,6 @@ pub fn telemetry_attributes() -> Vec<(&'static str, bool)> {
 
 /// The hubs that are traced: without one, nothing of OpenTelemetry is imported.
 static TRACED: AtomicUsize = AtomicUsize::new(0);
-
-pub fn queue_opened() {
-    TRACED.fetch_add(1, Ordering::Relaxed);
-}
-
-pub fn queue_closed() {
-    TRACED.fetch_sub(1, Ordering::Relaxed);
-}
 
 /// Makes the span that a request brings the current one of everything that runs in `context`.
 pub fn enter_span(context: &Bound<'_, PyAny>, meta: &Map<String, Value>) -> PyResult<()> {

@@ -337,6 +337,7 @@ pub fn wake_waiting(waiter: Option<Py<PyAny>>, of: &Bound<'_, PyAny>) {
 }
 
 /// The bridge of the running event loop.
+#[pyfunction(name = "current_bridge")]
 pub fn current(py: Python<'_>) -> PyResult<Bound<'_, LoopBridge>> {
     let event_loop = running_loop(py)?;
     let known = BRIDGES.with_borrow(|bridges| {
@@ -418,12 +419,6 @@ pub fn forget_loops() {
     // A loop that is collected closes itself, and takes its own descriptors out of the parent's epoll.
     Python::attach(|py| known.iter().filter_map(|one| upgrade(one.bind(py))).for_each(std::mem::forget));
     drop((BRIDGES.take(), known));
-}
-
-/// The bridge of the running loop, for the background loop and for tests.
-#[pyfunction]
-pub fn current_bridge(py: Python<'_>) -> PyResult<Bound<'_, LoopBridge>> {
-    current(py)
 }
 
 /// Lets asyncio drop a task of ours in silence. If a loop ends by an exception while calls are pending, nobody else knows of it,

@@ -5,7 +5,6 @@ pub mod stub_types;
 
 // Texts: read where Python keeps them, and cleaned for logs.
 pub mod event_text;
-pub mod localized;
 pub mod unicode;
 
 // JSON, both ways.

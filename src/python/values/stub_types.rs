@@ -27,40 +27,33 @@ macro_rules! typed {
     )*};
 }
 
-macro_rules! field_types {
-    ($($(#[$doc:meta])* $name:ident, $class:ty, $hint:expr;)*) => {$(
-        $(#[$doc])*
-        pub struct $name;
-
-        // SAFETY: nothing is done with an instance that its class does not allow.
-        unsafe impl PyTypeCheck for $name {
-            const TYPE_HINT: PyStaticExpr = $hint;
-
-            fn type_check(object: &Bound<'_, PyAny>) -> bool {
-                <$class>::type_check(object)
-            }
-
-            fn classinfo_object(py: Python<'_>) -> Bound<'_, PyAny> {
-                <$class>::classinfo_object(py)
-            }
-        }
-    )*};
-}
-
 const ANY: PyStaticExpr = type_hint_identifier!("typing", "Any");
+
+const DICT: PyStaticExpr = type_hint_subscript!(
+    type_hint_identifier!("builtins", "dict"),
+    type_hint_identifier!("builtins", "str"),
+    ANY
+);
 
 typed! {
     /// A JSON object.
-    TypedDict, type_hint_subscript!(
-        type_hint_identifier!("builtins", "dict"), type_hint_identifier!("builtins", "str"), ANY
-    );
+    TypedDict, DICT;
     /// A list of values of any type.
     TypedList, type_hint_subscript!(type_hint_identifier!("builtins", "list"), ANY);
 }
 
-field_types! {
-    /// A JSON object.
-    DictField, PyDict, type_hint_subscript!(
-        type_hint_identifier!("builtins", "dict"), type_hint_identifier!("builtins", "str"), ANY
-    );
+/// A JSON object in a field.
+pub struct DictField;
+
+// SAFETY: nothing is done with an instance that its class does not allow.
+unsafe impl PyTypeCheck for DictField {
+    const TYPE_HINT: PyStaticExpr = DICT;
+
+    fn type_check(object: &Bound<'_, PyAny>) -> bool {
+        PyDict::type_check(object)
+    }
+
+    fn classinfo_object(py: Python<'_>) -> Bound<'_, PyAny> {
+        PyDict::classinfo_object(py)
+    }
 }

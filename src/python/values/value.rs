@@ -2,9 +2,8 @@
 
 use crate::drivers::awaiting::is_coroutine;
 use crate::runtime::fork_safe_once::intern;
-use crate::runtime::gil::released;
 use crate::runtime::lazy_import::Imported;
-use crate::values::unicode::all_of;
+use crate::values::unicode::start_of;
 use pyo3::prelude::*;
 use pyo3::types::{PyBool, PyDict, PyFloat, PyInt, PyList, PyMapping, PyString, PyTuple, PyType};
 use toolhub::model::{Meaning, NothingMeans, ReportedFailure, ReturnedValue, meaning};
@@ -74,15 +73,10 @@ fn is_plain(value: &Bound<'_, PyAny>) -> bool {
 pub fn readable(value: &Bound<'_, PyAny>) -> PyResult<String> {
     static READABLE: Imported = Imported::new("toolhub._plain", "readable");
     if let Ok(text) = value.cast_exact::<PyString>() {
-        return owned(text);
+        return start_of(text, usize::MAX);
     }
     let text = READABLE.get(value.py())?.call1((value,))?;
-    owned(text.cast::<PyString>()?)
-}
-
-fn owned(text: &Bound<'_, PyString>) -> PyResult<String> {
-    let (py, text) = (text.py(), all_of(text)?);
-    Ok(released(py, text.len(), || text.into_owned()))
+    start_of(text.cast::<PyString>()?, usize::MAX)
 }
 
 /// A tool's own result in a form that runs no code of the user when it is read again: the mapping is read here, once, and

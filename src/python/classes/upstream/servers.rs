@@ -11,6 +11,7 @@ use crate::runtime::process;
 use crate::values::errors::ErrorValue;
 use crate::values::json;
 use crate::values::json::JsonValue;
+use futures_util::future::join_all;
 use futures_util::stream::{StreamExt, TryStreamExt, once};
 use parking_lot::Mutex;
 use pyo3::exceptions::PyValueError;
@@ -438,16 +439,12 @@ fn described(servers: &Servers, server: &Server) -> Value {
 
 fn close_and_wait(all: Vec<Arc<Servers>>, patience: Duration) {
     let (done, over) = std::sync::mpsc::channel::<()>();
-    for servers in all {
-        let done = done.clone();
-        let closing = process::spawn(async move {
-            servers.close().await;
-            drop(done);
-        });
-        // No runtime, no connections.
-        drop(closing);
-    }
-    drop(done);
+    let closing = process::spawn(async move {
+        join_all(all.iter().map(|servers| servers.close())).await;
+        drop(done);
+    });
+    // No runtime, no connections.
+    drop(closing);
     let _ = over.recv_timeout(patience);
 }
 

@@ -5,9 +5,9 @@ use crate::values::arguments::argument_checks::ArgumentStyle;
 use crate::values::arguments::python_tool::python_tool;
 use crate::values::json;
 use crate::values::json_to_python::LargeJson;
-use crate::values::unicode::all_of;
+use crate::values::unicode::{all_of, start_of};
 use pyo3::prelude::*;
-use pyo3::types::{PyDict, PySlice, PyString};
+use pyo3::types::{PyDict, PyString};
 use serde_json::Value;
 use toolhub::message;
 use toolhub::message::Message;
@@ -16,7 +16,7 @@ use toolhub::registry::Candidate;
 use toolhub::text::repeats_key;
 
 /// An object starts within this number of characters.
-const WINDOW: isize = 64;
+const WINDOW: usize = 64;
 
 /// The object that a text holds. `None` for any other value, and for text that is not an object in JSON; an error for an object
 /// that says something twice: which one was meant, nobody knows.
@@ -39,8 +39,7 @@ pub fn object_in<'py>(given: &Bound<'py, PyAny>) -> Result<Option<Bound<'py, PyD
 fn object_text<'py>(given: &Bound<'py, PyAny>) -> Option<Bound<'py, PyString>> {
     let text = given.cast_exact::<PyString>().ok()?;
     // A window: converting a long text to look at its start costs more than the call.
-    let window = text.get_item(PySlice::new(given.py(), 0, WINDOW, 1)).ok()?;
-    let begins = window.cast::<PyString>().ok()?.to_string_lossy().trim_start().starts_with('{');
+    let begins = start_of(text, WINDOW).ok()?.trim_start().starts_with('{');
     begins.then(|| text.clone())
 }
 
