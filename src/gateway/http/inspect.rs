@@ -115,13 +115,13 @@ fn private(reply: HttpReply) -> HttpReply {
         .with(NO_SNIFF, HeaderValue::from_static("nosniff"))
 }
 
-type Answered<T> = Box<dyn FnOnce(Result<T, String>) + Send>;
+type Answered<T> = Box<dyn FnOnce(Result<T, Message>) + Send>;
 
 /// What the ledger answers, or why it cannot be used.
-async fn of_ledger<T: Send + 'static>(ask: impl FnOnce(Answered<T>)) -> Result<T, String> {
+async fn of_ledger<T: Send + 'static>(ask: impl FnOnce(Answered<T>)) -> Result<T, Message> {
     let (sender, receiver) = oneshot::channel();
     ask(Box::new(move |answer| drop(sender.send(answer))));
-    receiver.await.unwrap_or_else(|_| Err("it is closed".to_owned()))
+    receiver.await.unwrap_or_else(|_| Err("it is closed".into()))
 }
 
 async fn pending(gateway: &Gateway) -> HttpReply {
@@ -169,8 +169,8 @@ async fn write_down(
     audit.begin(&AuditRecord { duration: begun.elapsed(), ..record }).await
 }
 
-fn unusable(gateway: &Gateway, why: &str) -> HttpReply {
-    let text = message!("The ledger in the store cannot be used ({})", why);
+fn unusable(gateway: &Gateway, why: &Message) -> HttpReply {
+    let text = message!("The ledger in the store cannot be used ({})", why.clone());
     refused(gateway, StatusCode::SERVICE_UNAVAILABLE, &text)
 }
 
