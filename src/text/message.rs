@@ -4,7 +4,7 @@
 //! also the id of the sentence: [`Message::text`] finds its Chinese in one table by it, and never looks at a finished text.
 //! Words of tools, servers and the system are messages without a template and stay as they are.
 
-use super::wording::{in_chinese, row_of};
+use super::wording::row_of;
 use serde::{Serialize, Serializer};
 use std::borrow::Cow;
 use std::fmt::{self, Display, Write as _};
@@ -128,14 +128,12 @@ impl Message {
             messages.iter().map(|one| one.chinese()).collect::<Vec<_>>().join(join.text(Lang::Zh))
         };
         match &self.0 {
-            Form::Fixed(template) => {
-                row_of(template).map_or_else(|| in_chinese(template), |(_, chinese)| chinese.into())
-            }
-            Form::Foreign(text) => in_chinese(text),
+            Form::Fixed(text) => in_table(text),
+            Form::Foreign(text) => in_table(text),
             Form::Filled(filled) => filled.chinese().into(),
             Form::Listed(list) => joined(&list.messages, list.join).into(),
             Form::Clause(sentence) => match &sentence.0 {
-                Form::Foreign(text) => in_chinese(text.trim_end_matches('.')),
+                Form::Foreign(text) => in_table(text.trim_end_matches('.')),
                 _ => sentence.chinese().trim_end_matches(['。', '.']).to_owned().into(),
             },
         }
@@ -164,11 +162,16 @@ impl Message {
     }
 }
 
+/// A text in Chinese if it is a sentence of the table without arguments.
+fn in_table(text: &str) -> Cow<'_, str> {
+    row_of(text).map_or(text, |(_, chinese)| chinese).into()
+}
+
 impl Filled {
     fn chinese(&self) -> String {
         let mut text = String::with_capacity(self.text.len());
         let Some((english, mut rest)) = row_of(self.template) else { return self.text.clone() };
-        // Where sentences of rooms that write text are expected, they are looked for.
+        // Where sentences of rooms that write text are expected, they are looked up.
         let sentences: Vec<bool> = english.split('{').skip(1).map(|after| !after.starts_with('}')).collect();
         while let Some((before, after)) = rest.split_once('{') {
             let (number, after) = after.split_once('}').unwrap_or((after, ""));
@@ -178,7 +181,7 @@ impl Filled {
                 Some(Argument::Text(place)) => {
                     let given = &self.text[place.clone()];
                     let is_sentence = sentences.get(at) == Some(&true);
-                    text.push_str(&if is_sentence { in_chinese(given) } else { given.into() });
+                    text.push_str(&if is_sentence { in_table(given) } else { given.into() });
                 }
                 Some(Argument::Message(message)) => text.push_str(&message.chinese()),
                 None => {}

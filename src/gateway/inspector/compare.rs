@@ -10,6 +10,7 @@ use serde_json::value::RawValue;
 use std::collections::{HashMap, VecDeque};
 use std::hash::Hash;
 use toolhub_text::canonical::{digest, first_difference_in};
+use toolhub_text::message::Message;
 
 /// A change of the time counts if it is this many times as long, and this many milliseconds longer.
 const SLOWER_TIMES: f64 = 2.0;
@@ -24,7 +25,7 @@ pub struct SpanPair {
     change: SpanChange,
     /// Where they differ first.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub(super) note: Option<String>,
+    pub(super) note: Option<Message>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
@@ -116,10 +117,10 @@ fn changed(
     (first, a): (&RunFile, usize),
     (second, b): (&RunFile, usize),
     (one, other): (&ComparedLine, &ComparedLine),
-) -> (SpanChange, Option<String>) {
+) -> (SpanChange, Option<Message>) {
     let (before, after) = (&first.spans[a], &second.spans[b]);
     if before.outcome != after.outcome {
-        return (SpanChange::Outcome, Some(format!("{} → {}", before.outcome, after.outcome)));
+        return (SpanChange::Outcome, Some(format!("{} → {}", before.outcome, after.outcome).into()));
     }
     if let Some(place) = first_difference_in("arguments", &one.arguments, &other.arguments) {
         return (SpanChange::Arguments, Some(place));

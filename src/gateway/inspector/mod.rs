@@ -28,7 +28,6 @@ use compare::compare;
 use events::RunFile;
 use std::path::Path;
 use timeline::Timeline;
-use toolhub_text::wording::in_chinese;
 use toolhub_types::model::Lang;
 
 /// The page of a recorded run, or of two that are compared. The error is a sentence in the language of the page.
@@ -37,7 +36,7 @@ pub fn recorded_page(run: &Path, other: Option<&Path>, lang: Lang) -> Result<Str
     let (run, other) = (read(run)?, other.map(read).transpose()?);
     let mut pairs = other.as_ref().map(|other| compare(&run, other));
     for pair in pairs.iter_mut().flatten().filter(|_| lang == Lang::Zh) {
-        pair.note = pair.note.take().map(|note| in_chinese(&note).into_owned());
+        pair.note = pair.note.take().map(|note| note.text(lang).into_owned().into());
     }
     let files: Vec<&RunFile> = std::iter::once(&run).chain(&other).collect();
     let timelines: Vec<Timeline<'_>> = files.iter().map(|file| Timeline::of(file)).collect();

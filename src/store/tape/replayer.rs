@@ -161,7 +161,11 @@ impl RecordedCalls {
             let recorded = nearest.key.parts().get(name).unwrap_or(&Value::Null);
             first_difference_in(if name == "arguments" { "args" } else { name }, recorded, part)
         });
-        message!("the nearest recording is in line {}: {}", nearest.line, difference.unwrap_or_default())
+        message!(
+            "the nearest recording is in line {}: {}",
+            nearest.line,
+            difference.unwrap_or_else(|| String::new().into())
+        )
     }
 }
 

@@ -1,6 +1,8 @@
 //! Where two JSON values differ, in words.
 
 use super::canonical;
+use crate::message;
+use crate::message::Message;
 use serde_json::Value;
 
 /// In characters, of a value that is shown.
@@ -9,12 +11,12 @@ const SHOWN: usize = 60;
 const BEFORE: usize = 20;
 
 /// The first place where what was given differs from what was recorded: `args.rows[3].name: 'a' was recorded, 'b' was given`.
-pub fn first_difference(recorded: &Value, given: &Value) -> Option<String> {
+pub fn first_difference(recorded: &Value, given: &Value) -> Option<Message> {
     first_difference_in("args", recorded, given)
 }
 
 /// The same in values that have another name.
-pub fn first_difference_in(name: &str, recorded: &Value, given: &Value) -> Option<String> {
+pub fn first_difference_in(name: &str, recorded: &Value, given: &Value) -> Option<Message> {
     let mut found = Vec::new();
     walk(name, Some(recorded), Some(given), 1, &mut found);
     found.pop()
@@ -27,7 +29,7 @@ pub fn count_differences(recorded: &Value, given: &Value, most: usize) -> usize 
     found.len()
 }
 
-fn walk(path: &str, recorded: Option<&Value>, given: Option<&Value>, most: usize, found: &mut Vec<String>) {
+fn walk(path: &str, recorded: Option<&Value>, given: Option<&Value>, most: usize, found: &mut Vec<Message>) {
     if found.len() >= most {
         return;
     }
@@ -46,7 +48,8 @@ fn walk(path: &str, recorded: Option<&Value>, given: Option<&Value>, most: usize
         (Some(one), Some(other)) if canonical(one) == canonical(other) => {}
         (one, other) => {
             let from = same_start(one, other);
-            found.push(format!("{path}: {} was recorded, {} was given", shown(one, from), shown(other, from)))
+            let (one, other) = (shown(one, from), shown(other, from));
+            found.push(message!("{}: {} was recorded, {} was given", path, one, other));
         }
     }
 }

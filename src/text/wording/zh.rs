@@ -1,5 +1,4 @@
-//! The table: an English template and the Chinese one. The first template that fits counts, so the longer form of a sentence
-//! comes before the shorter one. In the Chinese template the placeholders are numbered.
+//! The table: an English template and the Chinese one. In the Chinese template the places are numbered.
 
 mod agents;
 mod arguments;
@@ -13,28 +12,24 @@ mod models;
 mod offers;
 mod servers;
 
-/// All templates in the order in which they are tried.
+/// All templates but those of the page.
 pub(super) fn templates() -> impl Iterator<Item = &'static (&'static str, &'static str)> {
     let own = [
-        FIRST,
+        HUB,
+        arguments::ARGUMENTS,
+        arguments::CALLS,
         ledger::LEDGER,
         explanations::EXPLANATIONS,
-        HUB,
         servers::SERVERS,
         login::LOGIN,
         models::MODELS,
         gateway::GATEWAY,
         inspector::INSPECTOR,
         offers::OFFERS,
+        agents::AGENTS,
         cassettes::CASSETTES,
-        LAST,
     ];
     own.into_iter().flatten()
-}
-
-/// Templates that only messages have: they are too general to be looked for in a text.
-pub(super) fn by_id() -> impl Iterator<Item = &'static (&'static str, &'static str)> {
-    arguments::ARGUMENTS.iter().chain(arguments::CALLS).chain(agents::AGENTS)
 }
 
 /// The words of the inspector's page.
@@ -42,22 +37,18 @@ pub(super) fn page() -> impl Iterator<Item = &'static (&'static str, &'static st
     inspector::PAGE.iter()
 }
 
-/// What may follow any sentence about a server. The sentence before it is shorter by that, so it comes first.
-const FIRST: &[(&str, &str)] = &[(
-    "{~} (tool '{}' on server '{}' may have run: the outcome is unknown)",
-    "{0}（服务器 '{2}' 上的工具 '{1}' 可能已经执行：结果未知）",
-)];
-
-/// The first line of an explanation, a form that many sentences have.
-const LAST: &[(&str, &str)] = &[("'{}': {~}.", "'{0}'：{1}。")];
-
 const HUB: &[(&str, &str)] = &[
+    ("'{}': {~}.", "'{0}'：{1}。"),
+    (
+        "{~} (tool '{}' on server '{}' may have run: the outcome is unknown)",
+        "{0}（服务器 '{2}' 上的工具 '{1}' 可能已经执行：结果未知）",
+    ),
     // The hub
     ("The hub is closed; make a new ToolHub.", "hub 已关闭；请新建一个 ToolHub。"),
     ("Cancelled.", "已取消。"),
     // No candidate
-    ("{~} Some servers could not be asked: {;}.", "{0}部分服务器无法查询：{1}。"),
-    ("There is no tool named '{}'. Did you mean {|}?", "没有名为 '{0}' 的工具。是否想用 {1}？"),
+    ("{~} Some servers could not be asked: {}.", "{0}部分服务器无法查询：{1}。"),
+    ("There is no tool named '{}'. Did you mean {}?", "没有名为 '{0}' 的工具。是否想用 {1}？"),
     ("There is no tool named '{}'. No tool is registered yet.", "没有名为 '{0}' 的工具。尚未注册任何工具。"),
     ("There is no tool named '{}'.", "没有名为 '{0}' 的工具。"),
     ("No tool has the capability '{}'. Known capabilities: {~}.", "没有工具具备能力 '{0}'。已知能力：{1}。"),
@@ -69,10 +60,6 @@ const HUB: &[(&str, &str)] = &[
     (
         "'{}' is not for models; only the program calls it, by its name.",
         "'{0}' 不供模型调用；只有程序可以按名称调用它。",
-    ),
-    (
-        "Known servers: {~}. Known sources: tools, skills, mcps.",
-        "已知服务器：{0}。已知来源：tools、skills、mcps。",
     ),
     ("There is no server '{}'. Known servers: {~}.", "没有服务器 '{0}'。已知服务器：{1}。"),
     ("none", "无"),
@@ -177,10 +164,9 @@ const HUB: &[(&str, &str)] = &[
         "调用的来源必须是文本（服务器 id、'tools'、'skills' 或 'mcps'）或者省略，实际为 {0}。",
     ),
     // Arguments
-    ("Invalid arguments for '{}': {;}.", "'{0}' 的参数无效：{1}。"),
-    ("Invalid arguments for '{}': {;}", "'{0}' 的参数无效：{1}"),
+    ("Invalid arguments for '{}': {}.", "'{0}' 的参数无效：{1}。"),
+    ("Invalid arguments for '{}': {}", "'{0}' 的参数无效：{1}"),
     ("and {} more", "另有 {0} 处"),
-    ("expected named arguments, got a bare value", "应为具名参数，实际为单个值"),
     ("expected named arguments ({}), got {~}", "应为具名参数（{0}），实际为{1}"),
     ("expected named arguments", "应为具名参数"),
     ("the arguments are nested too deeply, or cyclic", "参数嵌套过深或有循环"),
@@ -188,7 +174,7 @@ const HUB: &[(&str, &str)] = &[
         "the arguments do not fit, and finding out where would take too long",
         "有内容不符合要求，但找出位置代价过高",
     ),
-    ("expected {|}, got {~}", "应为{0}，实际为 {1}"),
+    ("expected {}, got {~}", "应为{0}，实际为 {1}"),
     ("an integer", "整数"),
     ("a number", "数字"),
     ("a string", "字符串"),
@@ -203,7 +189,7 @@ const HUB: &[(&str, &str)] = &[
     ("a UUID", "UUID"),
     ("a path", "路径"),
     ("a URL", "URL"),
-    ("one of these: {|}", "以下之一：{0}"),
+    ("one of these: {}", "以下之一：{0}"),
     ("one of {}", "以下之一：{0}"),
     ("a value of at least {}", "不小于 {0} 的值"),
     ("a value of at most {}", "不大于 {0} 的值"),
@@ -213,7 +199,7 @@ const HUB: &[(&str, &str)] = &[
     ("a string that matches {}", "匹配 {0} 的字符串"),
     ("items that all differ", "互不相同的项"),
     ("another value", "另一个值"),
-    ("anything but {|}", "除 {0} 以外的值"),
+    ("anything but {}", "除 {0} 以外的值"),
     ("a string in the format {}", "格式为 {0} 的字符串"),
     ("an object without unknown keys", "没有未知键的对象"),
     ("a string (hidden)", "字符串（已隐藏）"),
@@ -226,7 +212,6 @@ const HUB: &[(&str, &str)] = &[
     ("an integer of {} digits", "{0} 位的整数"),
     ("a Python object of type {}", "类型为 {0} 的 Python 对象"),
     // Frames of results, written in Python
-    ("Error: {~}", "错误：{0}"),
     ("[more: {}('{}', {}), {} characters in all]", "[更多内容：{0}('{1}', {2})，共 {3} 个字符]"),
     ("[more: {}('{}', {}), {} characters left]", "[更多内容：{0}('{1}', {2})，还剩 {3} 个字符]"),
     (
@@ -242,5 +227,4 @@ const HUB: &[(&str, &str)] = &[
     ("the model gave an empty answer", "模型给出了空的回答"),
     ("the model did not answer within {} s", "模型未在 {0} 秒内回答"),
     ("the model failed: {}: {~}", "模型失败：{0}：{1}"),
-    ("the model failed: {~}", "模型失败：{0}"),
 ];

@@ -13,7 +13,6 @@ pub(super) const GATEWAY: &[(&str, &str)] = &[
     ("it has no public key that verifies signatures", "它没有可验证签名的公钥"),
     ("it needs https (http is only for this machine)", "需要 https（http 仅用于本机）"),
     ("it answered with HTTP {}", "它返回了 HTTP {0}"),
-    ("it sent more than {} bytes", "它发送了超过 {0} 字节"),
     (
         "Tokens of an issuer need 'issuer' and 'audience', so that no token for another service is accepted.",
         "颁发者的令牌需要 'issuer' 和 'audience'，以免接受用于其他服务的令牌。",
@@ -149,7 +148,6 @@ pub(super) const GATEWAY: &[(&str, &str)] = &[
         "Server '{}' was removed or replaced before the call began; nothing was sent.",
         "服务器 '{0}' 在调用开始之前已被移除或替换；未发送任何内容。",
     ),
-    ("This hub has no servers.", "此 hub 没有服务器。"),
     ("Several servers have the {} '{}'; name it {}.", "多个服务器都有 {0} '{1}'；请用 {2} 指明。"),
     ("No server lists the {} '{}'.", "没有服务器列出 {0} '{1}'。"),
     ("Server '{}' does not support resource subscriptions.", "服务器 '{0}' 不支持订阅资源。"),

@@ -22,10 +22,6 @@ pub(super) const INSPECTOR: &[(&str, &str)] = &[
     ("it is not an event: {}", "它不是事件：{0}"),
     ("`time` is not a valid time: '{}'", "`time` 不是时间：'{0}'"),
     ("`ms` and `at` must be numbers, 0 or more", "`ms` 和 `at` 应为不小于 0 的数"),
-    (
-        "The page would replace '{}'; give another file with -o.",
-        "该页面会覆盖 '{0}'；请用 -o 给出另一个文件。",
-    ),
 ];
 
 /// The words of the page itself. Its script looks them up by the English ones, so they are equal to the letter.

@@ -30,32 +30,6 @@ pub(super) const LEDGER: &[(&str, &str)] = &[
     ),
     ("then {}, now {}; it differs in {}", "当时为 {0}，现在为 {1}；不同之处：{2}"),
     ("then {}, now {}", "当时为 {0}，现在为 {1}"),
-    ("The run cannot be resumed: {~}.", "无法恢复运行：{0}。"),
-    ("The run cannot be resumed: {~}?", "无法恢复运行：{0}？"),
-    (
-        "another hub, in this process or another one, is working on run '{}'. Close it first, or use one hub",
-        "另一个 hub（在本进程或其他进程中）正在处理运行 '{0}'。请先关闭它，或只使用一个 hub",
-    ),
-    (
-        "the store of run '{}' was lost, damaged or replaced by an older copy, so what the run has done is not known. Look at \
-         what has happened, accept the store with 'toolhub store accept --store {}', and use another run",
-        "运行 '{0}' 的存储已丢失、损坏或被较旧的副本替换，因此不知道该运行做过什么。请查明发生了什么，用 'toolhub store accept --store {1}' 接受该存储，并使用另一个运行",
-    ),
-    (
-        "the last call of run '{}' was more than 30 days ago, so what the run has done is not kept any more. Use another run",
-        "运行 '{0}' 的最后一次调用已超过 30 天，它做过什么已不再保留。请使用另一个运行",
-    ),
-    (
-        "run '{}' was begun with an older version of toolhub. Finish it with that version and the copy of its store in '{}', or \
-         settle what is unknown in it and use another run",
-        "运行 '{0}' 由旧版 toolhub 开始。请用那个版本和 '{1}' 中的存储副本完成它，或处理其中未知的记录并使用另一个运行",
-    ),
-    (
-        "run '{}' was begun with an older version of toolhub. Settle what is unknown in it, and use another run",
-        "运行 '{0}' 由旧版 toolhub 开始。请处理其中未知的记录，并使用另一个运行",
-    ),
-    ("run '{}' was never begun; did you mean {}", "运行 '{0}' 从未开始；您是指 {1} 吗"),
-    ("run '{}' was never begun", "运行 '{0}' 从未开始"),
     (
         "Tool '{}' was not called: a replay began while the call was prepared. Make the call again.",
         "未调用工具 '{0}'：准备调用时回放开始了。请再次调用。",
@@ -104,7 +78,6 @@ pub(super) const LEDGER: &[(&str, &str)] = &[
         "它旁边无法写入任何文件：{0}；请让该文件及其所在目录可写",
     ),
     ("it was removed or replaced while it was in use", "它在使用中被删除或替换"),
-    ("it is closed", "它已关闭"),
     ("it gave no answer", "它没有给出回答"),
     ("its thread cannot be started", "无法启动它的线程"),
     ("'{}' cannot be written: {}", "无法写入 '{0}'：{1}"),

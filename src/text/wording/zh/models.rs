@@ -86,15 +86,6 @@ pub(super) const MODELS: &[(&str, &str)] = &[
     ),
     ("has not been accepted since the store's pins were lost", "自存储的 pin 丢失以来未被接受"),
     ("has changed since its definition was accepted", "自其定义被接受以来已发生变化"),
-    // Scripts of skills
-    (
-        "The script '{}' of the skill '{}' could not be started: {}.",
-        "技能 '{1}' 的脚本 '{0}' 无法启动：{2}。",
-    ),
-    (
-        "The script '{}' of the skill '{}' was ended after {} s.",
-        "技能 '{1}' 的脚本 '{0}' 在 {2} 秒后被终止。",
-    ),
     // What is left
     (
         "Internal error: the call failed inside toolhub; please report it.",

@@ -41,7 +41,6 @@ pub(super) const OFFERS: &[(&str, &str)] = &[
         "提示 '{0}' 必须返回文本、内容块，或角色为 'user' 或 'assistant' 的消息。",
     ),
     ("The completion of '{}' must return a list of texts.", "'{0}' 的补全必须返回文本列表。"),
-    ("The arguments of '{}' must be a mapping of texts.", "'{0}' 的参数必须是文本的映射。"),
     ("The client of this call does not support '{}'.", "此调用的客户端不支持 '{0}'。"),
     ("The answer of the client does not fit the form: {~}.", "客户端的回答不符合表单：{0}。"),
     ("Resource '{}' raised {}: {}", "资源 '{0}' 抛出 {1}：{2}"),
