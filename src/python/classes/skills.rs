@@ -188,5 +188,5 @@ pub fn skill_file(folder: PathBuf, path: &str) -> PyResult<PathBuf> {
     let folder: &Path = &folder.canonicalize().map_err(|error| refused(error.to_string()))?;
     // Opened and closed again: that is where links are refused.
     let found = files::open(folder, path).and_then(|_| files::resolve(folder, path));
-    found.map_err(|why| refused(why.to_string()))
+    found.map_err(|why| refused(why.why().to_string()))
 }

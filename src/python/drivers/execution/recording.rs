@@ -145,7 +145,7 @@ impl Execution {
             if recording.was_sent() {
                 this.begin_here(slot);
             }
-            if let Some(answer) = recording.given() {
+            if let Some(answer) = recording.answer.clone() {
                 this.answered(slf.py(), slot, answer);
             }
             return Ok(None);
