@@ -324,7 +324,10 @@ class EndingCalls:
         """
 
 @final
-class Execution(Awaitable): ...
+class Execution(Awaitable):
+    """
+    The object that a caller awaits: what it was called with, and its state behind one lock.
+    """
 
 @final
 class Gateway:
@@ -471,7 +474,7 @@ class Hub:
     def get(self, /, name: Any) -> ToolInfo | None: ...
     def register(self, /, described: Any, source: str, server: str | None, priority: int | None, options: dict, replace: bool = False, instead_of: Any | None = None) -> tuple[Candidate, Candidate | None]:
         """
-        Registers what `toolhub._signature.describe` has described; returns the candidate and the one it replaces.
+        Registers what `toolhub._signature.build.describe` has described; returns the candidate and the one it replaces.
 
         `replace` removes every candidate of the same name, source and server, `instead_of` the one made from that object.
         """
@@ -1169,7 +1172,7 @@ def config_problem(path: str | PathLike[str], id: str, entry: Any) -> str | None
 
 def current_bridge() -> LoopBridge:
     """
-    The bridge of the running loop, for the background loop and for tests.
+    The bridge of the running event loop.
     """
 
 def current_call_scope() -> CallScope | None:
