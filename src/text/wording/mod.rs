@@ -6,15 +6,12 @@
 
 mod zh;
 
-use foldhash::HashMap;
-use std::sync::LazyLock;
-
 /// A template in English and in Chinese, where its places are numbered. In English `{}` is any value, and `{~}` a text that may be
-/// a sentence of the table; either is found as `{}`.
+/// a sentence of the table; either is found as `{}`. Searched from its start: it is read for Chinese only, and has no lock that a
+/// fork could leave taken.
 pub fn row_of(template: &str) -> Option<(&'static str, &'static str)> {
-    static ROWS: LazyLock<HashMap<String, (&str, &str)>> =
-        LazyLock::new(|| zh::templates().map(|row| (row.0.replace("{~}", "{}"), *row)).collect());
-    ROWS.get(template).copied()
+    let is_same = |english: &str| english.len() >= template.len() && english.replace("{~}", "{}") == template;
+    zh::templates().find(|(english, _)| is_same(english)).copied()
 }
 
 /// The words of the inspector's page, English and Chinese. `{}` stands for a value, in Chinese with its number.
