@@ -39,13 +39,16 @@ impl fmt::Display for Place {
 
 /// Keywords whose value is a schema.
 const SCHEMA: [&str; 3] = ["items", "additionalProperties", "contains"];
-/// Keywords that are copied if their value has the right type.
-const PLAIN: [(&str, Fits); 6] = [
-    ("title format pattern", Value::is_string),
+/// Keywords that are copied, in this order, if their value has the right type.
+const PLAIN: [(&str, Fits); 9] = [
+    ("title", Value::is_string),
     ("default const", |_| true),
-    ("nullable uniqueItems", Value::is_boolean),
+    ("format pattern", Value::is_string),
+    ("nullable", Value::is_boolean),
     ("minimum maximum exclusiveMinimum exclusiveMaximum multipleOf", Value::is_number),
-    ("minLength maxLength minItems maxItems minProperties maxProperties", Value::is_u64),
+    ("minLength maxLength minItems maxItems", Value::is_u64),
+    ("uniqueItems", Value::is_boolean),
+    ("minProperties maxProperties", Value::is_u64),
     ("examples", Value::is_array),
 ];
 
