@@ -105,4 +105,4 @@ def test_the_limits_of_a_hub_are_those_that_are_typed() -> None:
 
 
 def test_the_options_of_a_server_are_those_that_the_core_reads() -> None:
-    assert list(toolhub.options.ServerOptions.__annotations__) == toolhub._core.server_options()
+    assert sorted(toolhub.options.ServerOptions.__annotations__) == sorted(toolhub._core.server_options())

@@ -21,6 +21,7 @@ from ._prompt_methods import report_cut
 from ._servers import ServerManager
 
 _NATIVE = ("openai", "openai_responses", "anthropic", "gemini")
+_MIN_LIMIT = _core.min_result_limit()
 
 
 @dataclass(slots=True)
@@ -106,7 +107,7 @@ class RunMethods(DispatchMethods):
         </tool_result>
         """
         concurrency = check_whole("concurrency", concurrency, 1)
-        limit = if_given(check_whole, "limit", limit, _core.min_result_limit())
+        limit = if_given(check_whole, "limit", limit, _MIN_LIMIT)
         if results not in ("auto", "tags", *_NATIVE):
             raise ValueError(f"results must be auto, tags, {', '.join(_NATIVE)}, got {results!r}")
         if results == "auto" and format in ("tags", *_NATIVE):

@@ -17,7 +17,9 @@ use toolhub::message;
 use toolhub::message::Message;
 use toolhub::parse::{self, Certainty, ParseOptions};
 
-const NAMELESS: &str = "The call names no tool: expected 'tool_name' as text, got nothing.";
+fn nameless(given: impl Into<Message>) -> Message {
+    message!("The call names no tool: expected 'tool_name' as text, got {}.", given.into())
+}
 
 /// A request with the name and the arguments of the tool, or why it cannot be read.
 pub struct ReadRequest<'py> {
@@ -145,7 +147,7 @@ fn foreign<'py>(given: &Bound<'py, PyAny>) -> PyResult<ReadRequest<'py>> {
     };
     if call.name.is_empty() {
         let why = call.error.filter(|why| why != parse::NO_NAME);
-        return Ok(nothing(why.map_or(NAMELESS.into(), Message::from)));
+        return Ok(nothing(why.map_or_else(|| nameless("nothing"), Message::from)));
     }
     Ok(ReadRequest {
         name: PyString::new(py, &call.name),
@@ -165,11 +167,9 @@ fn shown(value: &Bound<'_, PyAny>) -> PyResult<String> {
 fn wrong_type(name: Option<&Bound<'_, PyAny>>, source: Option<&Bound<'_, PyAny>>) -> Option<Message> {
     let is_text = |value: &Bound<'_, PyAny>| value.is_instance_of::<PyString>();
     match (name, source) {
-        (None, _) => Some(NAMELESS.into()),
-        (Some(name), _) if is_text(name) && name.len().unwrap_or(0) == 0 => Some(NAMELESS.into()),
-        (Some(name), _) if !is_text(name) => {
-            Some(message!("The call names no tool: expected 'tool_name' as text, got {}.", class_of(name)))
-        }
+        (None, _) => Some(nameless("nothing")),
+        (Some(name), _) if is_text(name) && name.len().unwrap_or(0) == 0 => Some(nameless("nothing")),
+        (Some(name), _) if !is_text(name) => Some(nameless(class_of(name))),
         (_, Some(source)) if !is_text(source) => Some(message!(
             "The source of a call must be text (a server's id, 'tools', 'skills' or 'mcps') or be left out, got {}.",
             class_of(source)

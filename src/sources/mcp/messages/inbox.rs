@@ -16,6 +16,7 @@ use std::time::{Duration, Instant};
 use tokio::sync::{Semaphore, oneshot};
 use tokio_util::sync::CancellationToken;
 use toolhub_protocol::TRY_LATER;
+use toolhub_text::message;
 use toolhub_types::aside::heavy;
 use toolhub_types::error::{ErrorKind, HubError, Outcome};
 use toolhub_types::tool::{AskCaller, BoxFuture, CallContextExtras, CallLog, OnProgress, QuestionAnswer};
@@ -422,7 +423,7 @@ fn is_about_no_call(method: &str) -> bool {
 
 /// A program such as `cat`.
 fn echoed() -> HubError {
-    let text = "the program echoes its input; check that `command` and `args` start an MCP server";
+    let text = message!("the program echoes its input; check that `command` and `args` start an MCP server");
     HubError::new(ErrorKind::Protocol, text)
 }
 

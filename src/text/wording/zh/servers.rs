@@ -20,6 +20,10 @@ pub(super) const SERVERS: &[(&str, &str)] = &[
         "没有共同的协议版本：服务器使用 '{0}'，我们使用 {1}",
     ),
     ("the server was closed meanwhile", "服务器已在此期间关闭"),
+    (
+        "the program echoes its input; check that `command` and `args` start an MCP server",
+        "程序原样返回收到的内容；请检查 `command` 和 `args` 启动的是不是 MCP 服务器",
+    ),
     ("no answer in time", "没有及时回答"),
     ("no answer to tools/list within {} s", "{0} 秒内没有回答 tools/list"),
     (
