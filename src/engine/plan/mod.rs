@@ -289,7 +289,7 @@ pub fn select_by_name(
 }
 
 /// What the parser says is text. Its sentences, and the reasons in them, have rows in the table of Chinese.
-fn unreadable(error: &str) -> Message {
+fn unreadable(error: &Message) -> Message {
     let within = |start: &str| Some(Message::from(error.strip_prefix(start)?.strip_suffix('.')?.to_owned()));
     if let Some(why) = within("The call cannot be read: ") {
         message!("The call cannot be read: {}.", why)
@@ -298,7 +298,7 @@ fn unreadable(error: &str) -> Message {
     } else if let Some(kind) = within("The arguments must be an object, but are ") {
         message!("The arguments must be an object, but are {}.", kind)
     } else {
-        error.to_owned().into()
+        error.clone()
     }
 }
 
