@@ -140,11 +140,13 @@ impl Pending {
     /// call late or never, so a call that was given up stays in doubt: no other principal gets a question that may be its.
     fn only_owner(&self) -> Result<Option<CallOwner>, SeveralCallers> {
         let mut given_up = self.recently_given_up();
-        let mut running = self.calls.values().map(|call| &call.owner);
-        let Some(own) = running.next() else {
+        // Through its latest call: an earlier one may be answered while the question is on its way, and then nobody is there.
+        let Some(WatchedCall { owner: own, .. }) =
+            self.calls.iter().max_by_key(|(id, _)| **id).map(|(_, call)| call)
+        else {
             return if given_up.any(|call| call.caller.is_some()) { Err(SeveralCallers) } else { Ok(None) };
         };
-        let is_alone = running.all(|other| other.caller() == own.caller())
+        let is_alone = self.calls.values().all(|other| other.owner.caller() == own.caller())
             && given_up.all(|call| call.principal == own.principal);
         if is_alone { Ok(Some(own.clone())) } else { Err(SeveralCallers) }
     }
@@ -536,6 +538,21 @@ mod tests {
         assert_eq!(asked(&inbox, None), "bob");
         bob.end();
         assert_eq!(asked(&inbox, None), "owner");
+    }
+
+    #[test]
+    fn a_caller_is_asked_through_its_latest_call() {
+        let inbox = Inbox::new(Arc::new(Silent));
+        let logs: Vec<CallLog> =
+            (0..50).map(|_| CallLog { level: "info", write: Arc::new(|_| ()) }).collect();
+        let calls: Vec<Watched> = logs
+            .iter()
+            .zip(0..)
+            .map(|(log, id)| inbox.watch(id, None, Some(CallOwner { log: Some(log.clone()), ..of("ann") })))
+            .collect();
+        let asked = inbox.owner(None).ok().flatten().and_then(|owner| owner.log).unwrap();
+        assert!(Arc::ptr_eq(&asked.write, &logs[49].write));
+        drop(calls);
     }
 
     #[test]
