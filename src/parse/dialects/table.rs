@@ -81,7 +81,11 @@ pub(crate) static ALL: &[Form] = &[
         &["<function_calls>", "<invoke"],
         TagStyle { wraps: &["<function_calls>"], closes: &["</function_calls>"], ..PLAIN },
     ),
-    Form::tags(&["anthropic_xml"], &["<function_calls>", "<invoke"], namespaced!("antml:", "function_calls")),
+    Form::tags(
+        &["anthropic_xml"],
+        &["<antml:function_calls>", "<antml:invoke"],
+        namespaced!("antml:", "function_calls"),
+    ),
     // Agents show the model `<tool_call>` as the tag of calls. The tag alone is that of others.
     Form::tags(
         &["minimax_m2"],

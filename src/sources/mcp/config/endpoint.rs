@@ -120,7 +120,11 @@ impl Remote {
 
 impl fmt::Debug for Endpoint {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}", self.identity())
+        match self {
+            // The query may hold a key.
+            Endpoint::Http(remote) => write!(f, "{} {:?}", remote.shown_url(), remote.headers),
+            _ => write!(f, "{}", self.identity()),
+        }
     }
 }
 
