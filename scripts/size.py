@@ -37,7 +37,7 @@ CEILING = {
     "gateway": 9_570,
     "python": 13_670,
     "Rust": 76_930,
-    "Python": 16_740,
+    "Python": 16_750,
 }
 
 

@@ -89,7 +89,8 @@ def offered(value: Any, is_member: bool = False) -> Any:
         return {key: offered(member, True) for key, member in cast("dict[Any, Any]", value).items()}
     if isinstance(value, (list, tuple)):
         return [offered(item) for item in cast("list[Any]", value)]
-    if hasattr(type(value), "model_dump") and hasattr(type(value), "model_fields"):
+    kind = cast("type[Any]", type(value))
+    if hasattr(kind, "model_dump") and hasattr(kind, "model_fields"):
         return offered(value.model_dump(by_alias=True, exclude_none=True, mode="json"))
     return value
 
