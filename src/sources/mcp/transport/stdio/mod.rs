@@ -47,6 +47,7 @@ use supervisor::{ProcessSupervisor, StdioShared, Streams};
 use tokio::sync::{mpsc, watch};
 use tokio::time::timeout;
 use tokio_util::sync::CancellationToken;
+use toolhub_types::aside::heavy;
 use toolhub_types::error::{ErrorKind, HubError};
 use toolhub_types::tool::BoxFuture;
 
@@ -265,7 +266,7 @@ async fn read(
                 output.read(line, received.is_stray);
             }
             Line::TooLong(head) => {
-                oversize = IdScan::of(head);
+                oversize = heavy(head.len(), || IdScan::of(head));
                 fail(&oversize);
             }
             Line::Skipped(more) => {
