@@ -8,6 +8,7 @@ Both hand over to the core and give the same objects, so a command does not know
 
 import os
 import sys
+from abc import ABC, abstractmethod
 from contextlib import contextmanager, redirect_stdout
 
 from .. import _core
@@ -30,7 +31,7 @@ _STORE_TIMEOUT = 10.0
 _DATA = os.path.join(os.path.dirname(os.path.dirname(__file__)), "data")
 
 
-class Catalog:
+class Catalog(ABC):
     """Tools that the core has."""
 
     core: _core.Hub
@@ -47,13 +48,13 @@ class Catalog:
         """One tool by its name."""
         return self.core.get(name)
 
+    @abstractmethod
     def servers(self) -> "list[dict[str, Any]]":
         """The rows of all servers."""
-        raise NotImplementedError
 
+    @abstractmethod
     def search(self, query: str, k: int) -> "list[_core.Hit]":
         """The best tools for a query."""
-        raise NotImplementedError
 
 
 class StoredCatalog(Catalog):
