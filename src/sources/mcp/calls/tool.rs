@@ -152,7 +152,7 @@ impl ServerCall<'_> {
         let connection = self.tool.server.unless_dismissed(connect).await??;
         *is_connected = true;
         let confirmed = self.confirm(&connection, ctx.freshness).await;
-        confirmed.map_err(|error| self.unreachable(error))?;
+        let mut confirmed = confirmed.map_err(|error| self.unreachable(error))?;
         let (keep_raw, era) = (ctx.extras.keep_raw, connection.server().era);
         let mut input: Option<InputRequests> = None;
         if let Some(begun_elsewhere) = &ctx.extras.resumes {
@@ -165,9 +165,9 @@ impl ServerCall<'_> {
             let is_first = input.is_none();
             if !is_first {
                 // Somebody has taken the time to answer.
-                self.confirm(&connection, ctx.freshness).await.map_err(begun)?;
+                confirmed = self.confirm(&connection, ctx.freshness).await.map_err(begun)?;
             }
-            let sent = self.send(&connection, args, input.take(), ctx).await;
+            let sent = self.send(&connection, args, input.take(), confirmed, ctx).await;
             let raw = sent.map_err(|error| {
                 if error.kind == ErrorKind::Rpc {
                     self.server.answered();
@@ -206,8 +206,13 @@ impl ServerCall<'_> {
         Err(begun(HubError::new(ErrorKind::Limit, text)))
     }
 
-    /// Refuses the call if the tool is not any more what it was chosen as.
-    async fn confirm(&self, connection: &Arc<Connection>, freshness: Freshness) -> Result<(), HubError> {
+    /// Refuses the call if the tool is not any more what it was chosen as. Gives how often the way to the server had been
+    /// interrupted when the list was current that the call relies on, if it relies on one.
+    async fn confirm(
+        &self,
+        connection: &Arc<Connection>,
+        freshness: Freshness,
+    ) -> Result<Option<u64>, HubError> {
         let McpTool { spec, listed, as_listed, is_listed, server, .. } = self.tool;
         let pin = self.server.config().options.pin;
         let freshness = if pin { freshness.max(Freshness::Connection) } else { freshness };
@@ -216,14 +221,15 @@ impl ServerCall<'_> {
         let is_exact =
             freshness == Freshness::Now || pin || (freshness == Freshness::Connection && *is_listed);
         if !(is_exact || *is_listed && spec.is_repeatable()) {
-            return Ok(());
+            return Ok(None);
         }
-        let listing = self.server.listed_over(connection, freshness.max(Freshness::Connection)).await?;
+        let (listing, breaks) =
+            self.server.listed_over(connection, freshness.max(Freshness::Connection)).await?;
         // Lists share what has not changed, so this is nearly always enough.
         if listing.tools.iter().any(|one| Arc::ptr_eq(one, &as_listed.tool))
             && (!is_exact || listing.program_version == as_listed.program_version)
         {
-            return Ok(());
+            return Ok(Some(breaks));
         }
         let now = listing.find(&listed.name);
         // A pin accepts less than an approval.
@@ -241,7 +247,7 @@ impl ServerCall<'_> {
             !is_exact && now.as_ref().is_some_and(|now| now.tool == as_listed.tool || is_as_harmless(now));
         let now = now.as_ref().map(defined);
         if is_good || is_exact && now == before {
-            return Ok(());
+            return Ok(Some(breaks));
         }
         let (id, name) = (self.server.id(), clip(&listed.name));
         let text = match pin {
@@ -271,6 +277,7 @@ impl ServerCall<'_> {
         connection: &Connection,
         args: &Arguments,
         input: Option<InputRequests>,
+        breaks: Option<u64>,
         ctx: &CallContext,
     ) -> Result<Box<serde_json::value::RawValue>, HubError> {
         let mut params =
@@ -286,6 +293,7 @@ impl ServerCall<'_> {
             sent: Some(ctx.sent.clone()),
             name: Some(self.tool.listed.name.clone()),
             call: Some(&ctx.extras),
+            breaks,
         };
         let answer = connection.request("tools/call", params, extras).await;
         let may_check_result = self.tool.result.is_some() || !self.tool.is_listed;

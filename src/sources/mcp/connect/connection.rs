@@ -102,6 +102,8 @@ pub struct RequestExtras<'a> {
     pub call: Option<&'a CallContextExtras>,
     /// The flag of the attempt that the request is made for.
     pub sent: Option<Arc<SentFlag>>,
+    /// How often the way to the server had been interrupted when it listed what is requested.
+    pub breaks: Option<u64>,
 }
 
 impl Connection {
@@ -260,7 +262,7 @@ impl Connection {
         &self,
         method: &'static str,
         params: Params,
-        RequestExtras { name, headers, call, sent }: RequestExtras<'_>,
+        RequestExtras { name, headers, call, sent, breaks }: RequestExtras<'_>,
     ) -> Result<Box<RawValue>, HubError> {
         let _in_flight = (method != LISTEN).then(|| self.in_flight.clone());
         let id = self.ids.fetch_add(1, Ordering::Relaxed);
@@ -288,7 +290,7 @@ impl Connection {
         let identity = asking.as_ref().unwrap_or(&self.identity);
         let body = identity.request(self.server.era, id, method, params, &meta);
         let stage = Arc::new(SendStage::of_attempt(sent));
-        let request = OutgoingRequest { id, method, name, headers, trace, body, stage };
+        let request = OutgoingRequest { id, method, name, headers, trace, body, stage, breaks };
         // Only requests that the server may be working on; a handshake must not be cancelled.
         let may_cancel = method != "initialize" && method != "server/discover";
         let transport = may_cancel.then_some(&self.transport);

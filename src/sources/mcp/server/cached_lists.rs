@@ -59,7 +59,7 @@ pub struct ListRound {
     /// When the request was made; `None` for a list of an earlier process.
     requested: Option<Instant>,
     /// How often the way to the server had been interrupted by then.
-    breaks: u64,
+    pub breaks: u64,
     /// Hubs in between had their servers list theirs for it.
     of_now: bool,
 }
@@ -77,9 +77,13 @@ impl ServerLists {
         self.latest.lock().at.map(|at| at.elapsed())
     }
 
+    pub fn round(&self) -> ListRound {
+        self.latest.lock().round
+    }
+
     /// Whether a session of this generation has listed its tools.
     pub fn is_of(&self, generation: u64) -> bool {
-        self.latest.lock().round.generation == generation
+        self.round().generation == generation
     }
 
     /// Whether the list is as old as its server allows, or older, or was made before the way to the server was interrupted.

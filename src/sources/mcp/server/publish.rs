@@ -254,21 +254,23 @@ impl Server {
         self.lists.is_of(connection.generation) && !self.is_behind() && !self.lists.is_outdated(breaks)
     }
 
-    /// The tools as the session of this connection has listed them. It lists them first, unless it has done so and the list is as
-    /// current as this.
+    /// The tools as the session of this connection has listed them, and how often the way to the server had been interrupted by
+    /// then. It lists them first, unless it has done so and the list is as current as this.
     pub(in crate::mcp) async fn listed_over(
         self: &Arc<Self>,
         connection: &Arc<Connection>,
         freshness: Freshness,
-    ) -> Result<Arc<Listing>, HubError> {
+    ) -> Result<(Arc<Listing>, u64), HubError> {
         if freshness == Freshness::Now || !self.is_current_over(connection) {
             self.list_as(freshness).await.map_err(|error| error.with_outcome(Outcome::NotSent))?;
             if let Some(error) = self.life.lock().error.clone() {
                 return Err(error.with_outcome(Outcome::NotSent));
             }
         }
-        let listing = self.listing().filter(|_| self.lists.is_of(connection.generation));
-        listing.ok_or_else(lost)
+        // In this order the tools are of this round or a later one.
+        let round = self.lists.round();
+        let listing = self.listing().filter(|_| round.generation == connection.generation);
+        listing.map(|listing| (listing, round.breaks)).ok_or_else(lost)
     }
 }
 

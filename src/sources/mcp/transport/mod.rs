@@ -32,6 +32,8 @@ pub struct OutgoingRequest {
     /// The whole message as JSON, on one line.
     pub body: String,
     pub stage: Arc<SendStage>,
+    /// Leaves only if [`Transport::breaks`] still says this, where that can be told.
+    pub breaks: Option<u64>,
 }
 
 /// How far a message is. The writer and the caller that gives up race; the first one decides. A message of an attempt also

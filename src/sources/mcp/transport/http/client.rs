@@ -81,10 +81,10 @@ fn plain(open: OpenConnections) -> PooledClient<CountingConnector, OutgoingBody>
 }
 
 impl HttpClient {
-    /// How often no connection to the server was left so far. reqwest does not show its connections: there, those of the last
-    /// request count as open until they would be closed for idleness, or until a request fails.
-    pub(super) fn breaks(&self) -> u64 {
-        self.open.breaks()
+    /// The connections to the server. reqwest does not show them: there, those of the last request count as open until they
+    /// would be closed for idleness, or until a request fails.
+    pub(super) fn connections(&self) -> &OpenConnections {
+        &self.open
     }
 
     /// Sends a request and waits for the head of the response.
@@ -113,9 +113,9 @@ impl HttpClient {
                 if !body.is_end_stream() {
                     *request.body_mut() = Some(reqwest::Body::wrap(body));
                 }
-                let open = self.open.opened();
+                let begun = self.open.begun();
                 let response = client.execute(request).await;
-                open.keep();
+                begun.keep();
                 let response = response.inspect_err(|_| self.open.broken())?;
                 Ok(HttpResponse::new(http::Response::<reqwest::Body>::from(response)))
             }

@@ -5,6 +5,7 @@
 use super::client::{HttpClient, HttpResponse, client};
 use super::failure::{self, ExchangeError};
 use super::outgoing::OutgoingBody;
+use super::unbroken::OpenConnections;
 use crate::mcp::auth::Credentials;
 use crate::mcp::secrets::ServerSecrets;
 use crate::web::{WrongHeader, checked_header, shown_url};
@@ -55,8 +56,8 @@ struct Moved {
 }
 
 impl HttpEndpoint {
-    pub(super) fn breaks(&self) -> u64 {
-        self.client.breaks()
+    pub(super) fn connections(&self) -> &OpenConnections {
+        self.client.connections()
     }
 
     /// Checks the configuration; nothing is connected yet.

@@ -36,7 +36,9 @@ impl HttpShared {
         protocol_headers: &ProtocolHeaders,
         request: &OutgoingRequest,
     ) -> Result<Carried, HubError> {
-        let body = OutgoingBody::of_request(&request.body, &request.stage);
+        let breaks = request.breaks.filter(|_| !protocol_headers.has_session());
+        let body = OutgoingBody::of_request(&request.body, &request.stage)
+            .unless_interrupted(remote.connections(), breaks);
         let headers = || protocol_headers.of_request(request);
         let mut response = remote.ask(Method::POST, &remote.url, headers, body).await?;
         if !matches!(response.status().as_u16(), 200 | 201 | 203) {

@@ -98,7 +98,7 @@ impl Transport for StreamableHttp {
     fn breaks(&self) -> u64 {
         // A session is that of one program.
         match (self.shared.protocol_headers.load().has_session(), &*self.shared.remote.load()) {
-            (false, Some(remote)) => remote.breaks(),
+            (false, Some(remote)) => remote.connections().breaks(),
             _ => 0,
         }
     }

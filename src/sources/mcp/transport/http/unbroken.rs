@@ -6,10 +6,12 @@ use http::Uri;
 use hyper::rt::{Read, ReadBufCursor, Write};
 use hyper_util::client::legacy::connect::{Connected, Connection, HttpConnector};
 use hyper_util::rt::TokioIo;
-use parking_lot::Mutex;
+use parking_lot::{Mutex, MutexGuard};
+use socket2::SockRef;
 use std::io::{self, IoSlice};
+use std::mem::MaybeUninit;
 use std::pin::Pin;
-use std::sync::Arc;
+use std::sync::{Arc, Weak};
 use std::task::{Context, Poll};
 use std::time::{Duration, Instant};
 use tokio::net::TcpStream;
@@ -19,34 +21,46 @@ use tower_service::Service;
 /// one that is just being closed. (What was closed before is seen, and a request that was not begun on it is moved.)
 pub(super) const IDLE: Duration = Duration::from_secs(4);
 
-/// The open connections of one client, and how often there were none.
+type WeakStream = Weak<Mutex<TokioIo<TcpStream>>>;
+
+/// Whether the way of one client to its server has been open all the time.
 #[derive(Clone, Default)]
 pub(super) struct OpenConnections(Arc<Mutex<ConnectionCounts>>);
 
 #[derive(Default)]
 struct ConnectionCounts {
-    open: usize,
     breaks: u64,
-    /// Where connections cannot be counted: they are kept for a while after the last request.
+    /// The connections since the last break. Each was opened while an earlier one was open.
+    streams: Vec<WeakStream>,
+    /// Where connections are not seen: how many requests are under way, and when the last one ended well.
+    requests: usize,
     kept_since: Option<Instant>,
 }
 
-/// A connection, or a request where connections cannot be counted.
-pub(super) struct OpenConnection(OpenConnections);
+/// A request whose connection is not seen.
+pub(super) struct UnseenRequest(OpenConnections);
 
 impl OpenConnections {
     /// How often all connections were closed so far.
     pub(super) fn breaks(&self) -> u64 {
-        let counts = self.0.lock();
-        counts.breaks + u64::from(counts.has_expired())
+        self.0.lock().noticed()
     }
 
-    pub(super) fn opened(&self) -> OpenConnection {
+    fn opened(&self, stream: TcpStream) -> CountedStream {
+        let stream = Arc::new(Mutex::new(TokioIo::new(stream)));
         let mut counts = self.0.lock();
-        counts.breaks += u64::from(counts.has_expired());
+        counts.noticed();
+        counts.streams.retain(|stream| stream.strong_count() > 0);
+        counts.streams.push(Arc::downgrade(&stream));
+        CountedStream(stream)
+    }
+
+    pub(super) fn begun(&self) -> UnseenRequest {
+        let mut counts = self.0.lock();
+        counts.noticed();
         counts.kept_since = None;
-        counts.open += 1;
-        OpenConnection(self.clone())
+        counts.requests += 1;
+        UnseenRequest(self.clone())
     }
 
     /// A request failed on its way.
@@ -56,23 +70,39 @@ impl OpenConnections {
 }
 
 impl ConnectionCounts {
-    fn has_expired(&self) -> bool {
-        self.kept_since.is_some_and(|since| since.elapsed() >= IDLE)
+    fn noticed(&mut self) -> u64 {
+        let is_open = |stream: &WeakStream| stream.upgrade().is_some_and(|stream| is_open(&stream.lock()));
+        if !self.streams.is_empty() && !self.streams.iter().any(is_open) {
+            self.streams.clear();
+            self.breaks += 1;
+        }
+        if self.kept_since.is_some_and(|since| since.elapsed() >= IDLE) {
+            self.kept_since = None;
+            self.breaks += 1;
+        }
+        self.breaks
     }
 }
 
-impl OpenConnection {
-    /// A request has ended; its connection, which nobody sees, is kept.
+/// Asks the socket itself: that its end has come is known there before anybody has read it. What waits to be read may be
+/// followed by the end, so it proves nothing.
+fn is_open(stream: &TokioIo<TcpStream>) -> bool {
+    let peeked = SockRef::from(stream.inner()).peek(&mut [MaybeUninit::uninit()]);
+    peeked.is_err_and(|error| error.kind() == io::ErrorKind::WouldBlock)
+}
+
+impl UnseenRequest {
+    /// The request has ended; its connection is kept.
     pub(super) fn keep(self) {
         self.0.0.lock().kept_since = Some(Instant::now());
     }
 }
 
-impl Drop for OpenConnection {
+impl Drop for UnseenRequest {
     fn drop(&mut self) {
         let mut counts = self.0.0.lock();
-        counts.open -= 1;
-        if counts.open == 0 && counts.kept_since.is_none() {
+        counts.requests -= 1;
+        if counts.requests == 0 && counts.kept_since.is_none() {
             counts.breaks += 1;
         }
     }
@@ -96,57 +126,107 @@ impl Service<Uri> for CountingConnector {
 
     fn call(&mut self, uri: Uri) -> Self::Future {
         let (connecting, open) = (self.connector.call(uri), self.open.clone());
-        Box::pin(async move { Ok(CountedStream { stream: connecting.await?, _open: open.opened() }) })
+        Box::pin(async move { Ok(open.opened(connecting.await?.into_inner())) })
     }
 }
 
-pub(super) struct CountedStream {
-    stream: TokioIo<TcpStream>,
-    _open: OpenConnection,
+pub(super) struct CountedStream(Arc<Mutex<TokioIo<TcpStream>>>);
+
+impl CountedStream {
+    fn stream(&self) -> MutexGuard<'_, TokioIo<TcpStream>> {
+        self.0.lock()
+    }
 }
 
 impl Connection for CountedStream {
     fn connected(&self) -> Connected {
-        self.stream.connected()
+        self.stream().connected()
     }
 }
 
 impl Read for CountedStream {
     fn poll_read(
-        mut self: Pin<&mut Self>,
+        self: Pin<&mut Self>,
         context: &mut Context<'_>,
         buffer: ReadBufCursor<'_>,
     ) -> Poll<io::Result<()>> {
-        Pin::new(&mut self.stream).poll_read(context, buffer)
+        Pin::new(&mut *self.stream()).poll_read(context, buffer)
     }
 }
 
 impl Write for CountedStream {
-    fn poll_write(
-        mut self: Pin<&mut Self>,
-        context: &mut Context<'_>,
-        bytes: &[u8],
-    ) -> Poll<io::Result<usize>> {
-        Pin::new(&mut self.stream).poll_write(context, bytes)
+    fn poll_write(self: Pin<&mut Self>, context: &mut Context<'_>, bytes: &[u8]) -> Poll<io::Result<usize>> {
+        Pin::new(&mut *self.stream()).poll_write(context, bytes)
     }
 
-    fn poll_flush(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
-        Pin::new(&mut self.stream).poll_flush(context)
+    fn poll_flush(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Pin::new(&mut *self.stream()).poll_flush(context)
     }
 
-    fn poll_shutdown(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
-        Pin::new(&mut self.stream).poll_shutdown(context)
+    fn poll_shutdown(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Pin::new(&mut *self.stream()).poll_shutdown(context)
     }
 
     fn is_write_vectored(&self) -> bool {
-        self.stream.is_write_vectored()
+        self.stream().is_write_vectored()
     }
 
     fn poll_write_vectored(
-        mut self: Pin<&mut Self>,
+        self: Pin<&mut Self>,
         context: &mut Context<'_>,
         slices: &[IoSlice<'_>],
     ) -> Poll<io::Result<usize>> {
-        Pin::new(&mut self.stream).poll_write_vectored(context, slices)
+        Pin::new(&mut *self.stream()).poll_write_vectored(context, slices)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::mcp::transport::http::client::{HttpClient, client};
+    use crate::mcp::transport::http::outgoing::OutgoingBody;
+    use http::{HeaderMap, Method};
+    use reqwest::Url;
+    use std::io::{Read, Write};
+    use std::net::{TcpListener, TcpStream};
+    use std::thread::{self, JoinHandle};
+
+    /// Answers the first request that ends with "body".
+    fn answer(listener: &TcpListener) -> JoinHandle<(TcpStream, String)> {
+        let listener = listener.try_clone().unwrap();
+        thread::spawn(move || {
+            let (mut stream, _) = listener.accept().unwrap();
+            let (mut heard, mut bytes) = (String::new(), [0; 4096]);
+            while !heard.ends_with("body") {
+                match stream.read(&mut bytes).unwrap_or_default() {
+                    0 => break,
+                    read => heard.push_str(&String::from_utf8_lossy(&bytes[..read])),
+                }
+            }
+            let _ = stream.write_all(b"HTTP/1.1 200 OK\r\ncontent-length: 0\r\n\r\n");
+            (stream, heard)
+        })
+    }
+
+    async fn post(client: &HttpClient, url: &Url, breaks: u64) -> bool {
+        let body = OutgoingBody::of_message("body".to_owned());
+        let body = body.unless_interrupted(client.connections(), Some(breaks));
+        client.send(Method::POST, url, HeaderMap::new(), body).await.is_ok()
+    }
+
+    #[tokio::test]
+    async fn nothing_reaches_another_program_than_was_asked_before() {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let url: Url = format!("http://{}/", listener.local_addr().unwrap()).parse().unwrap();
+        let (client, _) = client(&url).unwrap();
+        let first = answer(&listener);
+        assert!(post(&client, &url, 0).await);
+        assert!(first.join().unwrap().1.ends_with("body"));
+        // That stream is closed by now. No task of ours has run since, so nobody has read its end.
+        assert_eq!(client.connections().breaks(), 1);
+        let second = answer(&listener);
+        assert!(!post(&client, &url, 0).await);
+        // It ends also where nothing was connected.
+        drop((client, TcpStream::connect(listener.local_addr().unwrap())));
+        assert!(!second.join().unwrap().1.contains("body"));
     }
 }
