@@ -3,9 +3,7 @@
 //! A [`Server`] knows how to be reached. Here is the set of servers, what changes when a configuration is loaded again,
 //! which candidates the servers give to the hub ([`publisher`]), and how a tool that no server has listed is looked up.
 
-mod apps;
 pub mod cache;
-mod first_lists;
 mod look_up;
 mod name_space;
 mod pins;

@@ -4,6 +4,8 @@
 //! They are understood at any time and always mean that server, whatever others list: a server that lists a name inside another
 //! one's space would be asked in its place.
 
+use crate::mcp::tool_list::Listed;
+use serde_json::Value;
 use std::borrow::Cow;
 use std::sync::Arc;
 use toolhub_protocol::APPS_SCHEME;
@@ -48,6 +50,40 @@ fn host(id: &str) -> String {
     let plain = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'_' | b'.' | b'~');
     let encoded = |byte: u8| if plain(byte) { (byte as char).to_string() } else { format!("%{byte:02X}") };
     id.bytes().map(encoded).collect()
+}
+
+// MCP Apps: tools with a user interface, which is a resource of their server, and tools for such interfaces alone.
+
+const META: &str = "_meta";
+/// Where a definition names its interface; the second form is the older one.
+const PLACES: [&str; 2] = ["/ui/resourceUri", "/ui~1resourceUri"];
+
+/// Whether a model may see the tool. `visibility: ["app"]` keeps it to the interfaces of the server.
+pub fn is_for_models(listed: &Listed) -> bool {
+    let visibility = listed.other.get(META).and_then(|meta| meta.pointer("/ui/visibility")?.as_array());
+    visibility.is_none_or(|for_whom| for_whom.iter().any(|one| one == "model"))
+}
+
+/// The definition with the interface under the name that tells its server: two servers may have one of the same URI, and need
+/// not list it.
+pub fn listed(server: &str, listed: &Arc<Listed>) -> Arc<Listed> {
+    let named = |place: &&str| {
+        let uri = listed.other.get(META).and_then(|meta| meta.pointer(place)?.as_str());
+        uri.is_some_and(|uri| uri.starts_with(APPS_SCHEME))
+    };
+    let places: Vec<&str> = PLACES.into_iter().filter(|place| named(place)).collect();
+    if places.is_empty() {
+        return listed.clone();
+    }
+    let mut own = Listed::clone(listed);
+    for place in places {
+        let uri = own.other.get_mut(META).and_then(|meta| meta.pointer_mut(place));
+        if let Some(uri) = uri {
+            let key = own_key(OfferKind::Resources, server, uri.as_str().unwrap_or_default());
+            *uri = Value::String(key);
+        }
+    }
+    Arc::new(own)
 }
 
 #[cfg(test)]

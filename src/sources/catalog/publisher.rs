@@ -3,9 +3,8 @@
 //! Only the server that was added last under an id may publish: a list of one that was replaced or removed meanwhile is
 //! dropped. Each server has a lock of its own, so a slow store delays no other server.
 
-use super::apps;
-use super::cache;
 use super::pins::Pins;
+use super::{cache, name_space};
 use crate::mcp::connection::ServerIdentity;
 use crate::mcp::server::{ListingSink, Server};
 use crate::mcp::skills::{Skill, SkillTool, Skills};
@@ -172,7 +171,7 @@ impl ListingSink for ToolPublisher {
                     continue;
                 }
                 let spec = spec(hub, server, listed, name.clone(), self.effects(server, listed));
-                let shown = apps::listed(server.id(), listed);
+                let shown = name_space::listed(server.id(), listed);
                 let as_listed =
                     ListedBy { tool: listed.clone(), program_version: listing.program_version.clone() };
                 let tool = Arc::new(McpTool::new(server.clone(), as_listed, shown, spec));
@@ -304,7 +303,7 @@ fn spec(
         annotations,
         timeout: options.timeout,
         is_candidate: options.is_candidate(&listed.name),
-        is_hidden: !apps::is_for_models(listed),
+        is_hidden: !name_space::is_for_models(listed),
         ..ToolSpec::named(name)
     }
 }

@@ -6,14 +6,13 @@
 //! is always there.
 
 use super::Servers;
-use super::first_lists::FirstLists;
+use super::look_up::FirstLists;
 use super::name_space::{NameSpaces, own_key};
 use super::resources::{
     LIST_PATIENCE, OfferOwner, OfferedBy, SilentAre, ask_server, for_caller, key_of, noun, too_late,
 };
-use crate::mcp::resources;
 use crate::mcp::server::Server;
-use crate::mcp::skills;
+use crate::mcp::{resources, skills};
 use serde_json::{Map, Value, json};
 use std::collections::HashMap;
 use std::sync::{Arc, OnceLock};

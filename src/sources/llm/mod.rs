@@ -13,17 +13,13 @@
 //! and nothing that a server says reaches an error before the secrets are taken out of it. *Nothing is
 //! unbounded*: bodies, events and error texts have limits.
 
-mod answer;
 mod client;
-mod config;
 mod endpoint;
 mod refusal;
-mod retry;
 mod stream;
 
-pub use answer::{ChatAnswer, Usage};
 pub use client::OpenAi;
-pub use config::OpenAiConfig;
-pub use endpoint::ChatMessage;
-pub use stream::ChatStream;
+
+pub use endpoint::{ChatMessage, OpenAiConfig};
+pub use stream::{ChatAnswer, ChatStream, Usage};
 pub use toolhub_text::secret::Secret;

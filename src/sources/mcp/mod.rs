@@ -39,6 +39,6 @@ pub use connect::{connection, secrets};
 pub(crate) use connect::{connector, request_span, session};
 pub(crate) use lists::pages;
 pub use lists::{resources, tool_list};
-pub(crate) use messages::{id_scan, proof};
+pub(crate) use messages::proof;
 pub use messages::{in_process, inbox, message, protocol, wire};
-pub(crate) use server::{backoff, lifecycle, principal_headers, principal_pool};
+pub(crate) use server::{backoff, lifecycle, principal_headers};

@@ -5,22 +5,20 @@
 //! running for the next one. No task holds the server itself while it waits: dropping the server ends them all.
 
 pub(crate) mod backoff;
-mod cached_lists;
 mod callers;
 mod info;
 pub(crate) mod lifecycle;
 pub(crate) mod principal_headers;
-pub(crate) mod principal_pool;
 mod publish;
 mod shutdown;
 
 use self::backoff::{LIST_STARTS_WITHIN, MOST_LIST_STARTS, Outage, RetryBudget};
-use self::cached_lists::ServerLists;
-use self::callers::CallerServers;
+use self::publish::ServerLists;
+
+use self::callers::{CallerServers, PrincipalPool};
 pub use self::info::ServerInfo;
 use self::lifecycle::{Availability, ConnectFailure, ConnectReason, Lifecycle, Unavailable};
 use self::principal_headers::HeaderNeeds;
-use self::principal_pool::PrincipalPool;
 use super::auth::Credentials;
 use super::callbacks::{Host, ServerCallbacks};
 use super::config::{Endpoint, ServerConfig};

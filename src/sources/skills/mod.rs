@@ -12,11 +12,10 @@ pub mod call;
 mod fields;
 pub mod files;
 pub mod front_matter;
-mod scan;
 mod skill;
 mod tool;
 
 pub use fields::SkillFields;
-pub use scan::{FoundSkills, find};
-pub use skill::{FileStamp, FolderSkill};
+
+pub use skill::{FileStamp, FolderSkill, FoundSkills, find};
 pub use tool::LocalSkill;

@@ -156,8 +156,8 @@ fn reported(tool: &str, content: &[Value], structured: Option<&Value>) -> Messag
 }
 
 /// The error of an answer to a call that cannot be read: the tool may have run.
-pub fn unreadable(what: Message) -> HubError {
-    protocol(what).with_outcome(Outcome::Unknown)
+pub fn unreadable(what: impl Into<Message>) -> HubError {
+    protocol(what.into()).with_outcome(Outcome::Unknown)
 }
 
 /// The error of an answer that cannot be read. `to`: what was asked.

@@ -1,20 +1,19 @@
 //! Where a server is: a program to start, a URL, or this process.
 
-use std::borrow::Cow;
-use std::collections::BTreeMap;
-use std::ffi::OsStr;
-use std::fmt;
-use std::path::PathBuf;
-
-use reqwest::Url;
-use serde_json::{Value, json};
-
-use super::env_file;
 use super::fields::Fields;
-use super::program_file;
+use super::variables::read_env_file;
 use crate::mcp::in_process::ServerLink;
 use crate::mcp::principal_headers;
 use crate::web::{WrongHeader, checked_header, shown_url};
+use reqwest::Url;
+use serde_json::{Value, json};
+use std::borrow::Cow;
+use std::collections::BTreeMap;
+use std::env::{split_paths, var_os};
+use std::ffi::OsStr;
+use std::fmt;
+use std::os::unix::fs::PermissionsExt;
+use std::path::{Path, PathBuf};
 use toolhub_text::secret::{Secret, is_secret_flag, scrubbed_text, shown_path};
 use toolhub_types::error::clip;
 
@@ -36,7 +35,7 @@ pub struct Command {
     pub cwd: Option<PathBuf>,
     /// The configuration names the folder.
     pub names_cwd: bool,
-    /// The file that a bare name is on the `PATH` of the server, when it was read; see `bound.rs`.
+    /// The file that a bare name is on the `PATH` of the server, when it was read; see [`ServerConfig::bound_values`](super::ServerConfig::bound_values).
     pub file: Option<PathBuf>,
 }
 
@@ -61,7 +60,7 @@ pub enum Dialect {
 
 impl Endpoint {
     /// What makes it this server and no other: the program with its arguments, its folder and the names of its variables, or
-    /// the URL with the names of its headers. People are shown it, so secrets are left out; see `bound.rs` for those.
+    /// the URL with the names of its headers. People are shown it, so secrets are left out; see [`ServerConfig::bound_values`](super::ServerConfig::bound_values) for those.
     pub fn identity(&self) -> Value {
         match self {
             Endpoint::Stdio(command) => json!({
@@ -240,7 +239,7 @@ fn command(fields: &mut Fields<'_, '_>) -> Option<Command> {
         fields.error("command", "must not be empty.");
     }
     let args = inner_args.into_iter().chain(fields.expanded_list("args")).flatten().collect();
-    let mut env = env_file(fields);
+    let mut env = variables_of_file(fields);
     env.extend(inner_env.into_iter().chain(fields.expanded_map("env").map(named)).flatten());
     for name in env.keys().filter(|name| name.is_empty() || name.contains(['=', '\0'])) {
         fields.error(&format!("env.{name}"), "is not a name that a variable can have.");
@@ -249,7 +248,7 @@ fn command(fields: &mut Fields<'_, '_>) -> Option<Command> {
     let names_cwd = named.is_some();
     let cwd = named.or_else(|| std::env::current_dir().ok());
     let program = program?;
-    let file = program_file::find(&program, env.get("PATH").map(OsStr::new), cwd.as_deref());
+    let file = find_program(&program, env.get("PATH").map(OsStr::new), cwd.as_deref());
     Some(Command { program, args, env, cwd, names_cwd, file })
 }
 
@@ -271,12 +270,12 @@ fn named(entries: Vec<(&str, String)>) -> NamedTexts {
     entries.into_iter().map(|(name, value)| (name.to_owned(), value)).collect()
 }
 
-fn env_file(fields: &mut Fields<'_, '_>) -> BTreeMap<String, String> {
+fn variables_of_file(fields: &mut Fields<'_, '_>) -> BTreeMap<String, String> {
     let Some(path) = fields.path_of("envFile") else { return BTreeMap::new() };
     // The value of a variable may be a secret: its path is shown as it was written.
     let written = fields.value("envFile").and_then(Value::as_str).filter(|written| written.contains('$'));
     let shown = written.map_or_else(|| path.display().to_string(), str::to_owned);
-    match env_file::read(&path, &shown) {
+    match read_env_file(&path, &shown) {
         Ok(variables) => variables.into_iter().collect(),
         Err(message) => {
             fields.error("envFile", message);
@@ -338,4 +337,56 @@ fn headers(fields: &mut Fields<'_, '_>) -> Vec<(String, Secret)> {
         }
     }
     headers
+}
+
+// Which file a bare name such as `npx` is. Another `PATH` makes it another program, so approvals are bound to the file.
+
+/// Where the C library looks without a `PATH`.
+const DEFAULT_PATH: &str = "/bin:/usr/bin";
+
+/// The file that a server is started from: the first one on its `PATH` that may be executed. `configured` is the `PATH` that
+/// the configuration sets; otherwise a server gets that of this process. A name with a folder is not looked up.
+pub(super) fn find_program(
+    program: &str,
+    configured: Option<&OsStr>,
+    folder: Option<&Path>,
+) -> Option<PathBuf> {
+    if program.contains(std::path::is_separator) {
+        return None;
+    }
+    let path =
+        configured.map(OsStr::to_owned).or_else(|| var_os("PATH")).unwrap_or_else(|| DEFAULT_PATH.into());
+    let here = folder.unwrap_or_else(|| Path::new(""));
+    // An empty or relative entry counts from the folder of the server.
+    split_paths(&path).map(|entry| here.join(entry).join(program)).find(|file| may_run(file))
+}
+
+fn may_run(file: &Path) -> bool {
+    file.metadata().is_ok_and(|data| data.is_file() && data.permissions().mode() & 0o111 != 0)
+}
+
+#[cfg(test)]
+mod program_file_tests {
+    use super::*;
+    use std::fs;
+
+    #[test]
+    fn the_first_file_that_may_be_executed_counts() {
+        let root = std::env::temp_dir().join(format!("toolhub-program-{}", std::process::id()));
+        for (name, mode) in [("a", 0o644), ("b", 0o755), ("c", 0o755)] {
+            let file = root.join(name).join("server");
+            fs::create_dir_all(file.parent().unwrap()).unwrap();
+            fs::write(&file, "").unwrap();
+            fs::set_permissions(&file, fs::Permissions::from_mode(mode)).unwrap();
+        }
+        let found = |program: &str, path: &str| find_program(program, Some(OsStr::new(path)), Some(&root));
+        let in_folder = |name: &str| Some(root.join(name).join("server"));
+        assert_eq!(found("server", "none:a:b:c"), in_folder("b"));
+        assert_eq!(found("server", "c:b"), in_folder("c"));
+        assert_eq!(found("server", "a"), None);
+        assert_eq!(found("./server", "b"), None);
+        assert_eq!(found("b/server", "b"), None);
+        assert_eq!(find_program("server", Some(OsStr::new("")), Some(&root.join("b"))), in_folder("b"));
+        fs::remove_dir_all(root).unwrap();
+    }
 }

@@ -7,10 +7,8 @@ use serde_json::Value;
 
 use super::auth::{self, Auth};
 use super::endpoint::{self, Endpoint};
-use super::fields::{Fields, kind};
-use super::foreign;
-use super::notice::{Notes, Notice};
-use super::options::{ServerOptions, server_options};
+use super::fields::{Fields, Notes, Notice, kind};
+use super::options::{ServerOptions, is_off, read_foreign, server_options};
 use super::variables::Variables;
 use super::{Environment, ServerConfig};
 use crate::mcp::in_process::ServerLink;
@@ -81,14 +79,14 @@ fn read_at(
         return Entry { config: None, off: false, notes };
     };
     let mut fields = Fields::new(object, variables, &mut notes);
-    let off = foreign::is_off(&mut fields);
+    let off = is_off(&mut fields);
     let ours = fields.inner("toolhub").map(|mut ours| {
         let options = ServerOptions::read(&mut ours);
         ours.finish();
         options
     });
     let mut options = ours.unwrap_or_default();
-    foreign::read(&mut fields, &mut options);
+    read_foreign(&mut fields, &mut options);
     let endpoint = known.or_else(|| endpoint::read(&mut fields));
     let auth = auth::read(&mut fields);
     let auth = endpoint.as_ref().map_or(Auth::None, |endpoint| fitting(auth, endpoint, &mut fields));

@@ -4,14 +4,13 @@ use crate::mcp::callbacks::ServerCallbacks;
 use crate::mcp::convert::{protocol, wrong_answer};
 use crate::mcp::inbox::{CallOwner, Inbox, Watched};
 use crate::mcp::message::{Identity, Params, client_info, notification};
-use crate::mcp::proof;
 use crate::mcp::protocol::{
     APPS_EXTENSION, APPS_MEDIA_TYPE, Era, LEGACY, MODERN, NegotiatedProtocol, ProtocolHint,
 };
-use crate::mcp::request_span;
 use crate::mcp::secrets::ServerSecrets;
 use crate::mcp::transport::{OutgoingRequest, SendStage, Transport};
 use crate::mcp::wire::{clean, parsed};
+use crate::mcp::{proof, request_span};
 use arc_swap::ArcSwapOption;
 use serde_json::value::RawValue;
 use serde_json::{Value, json};

@@ -17,8 +17,7 @@
 
 use crate::mcp::transport::SendStage;
 use serde_json::Value;
-use toolhub_protocol::RpcEnvelope;
-use toolhub_protocol::{INVALID_PARAMS, METHOD_NOT_FOUND};
+use toolhub_protocol::{INVALID_PARAMS, METHOD_NOT_FOUND, RpcEnvelope};
 use toolhub_types::error::{ErrorKind, HubError, OUTCOME_KEY, Outcome};
 
 /// What the `error` of an answer says about the call that it answers, if it came alone.

@@ -13,8 +13,7 @@
 //! `A` is the handle of an attempt in progress, `S` an established session. The machine owns them, so its state and the
 //! resources cannot disagree.
 
-use crate::mcp::backoff::ListStarts;
-use crate::mcp::backoff::ReconnectBackoff;
+use crate::mcp::backoff::{ListStarts, ReconnectBackoff};
 use crate::mcp::protocol::ProtocolHint;
 use std::time::{Duration, Instant};
 use toolhub_types::error::HubError;

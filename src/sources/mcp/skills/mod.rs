@@ -10,18 +10,22 @@
 //! text for a model, under the label of its server; nothing in it grants a permission (`allowed-tools` is ignored) and
 //! nothing of it is run.
 
-mod skill;
 mod tool;
 
-pub use skill::{Skill, SkillFile};
 pub use tool::SkillTool;
 
 use super::connection::Connection;
 use super::pages::{self, Fetched, PagedList};
+use super::wire::clean;
+use crate::skills::front_matter;
+use serde::Deserialize;
 use serde_json::value::RawValue;
 use serde_json::{Map, Value};
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
+use toolhub_text::canonical::bytes_digest;
+use toolhub_text::message;
+use toolhub_text::message::Message;
 use toolhub_types::error::HubError;
 
 pub const EXTENSION: &str = "io.modelcontextprotocol/skills";
@@ -89,6 +93,168 @@ fn path(skill: &Skill) -> &str {
     folder.split_once("://").map_or(folder, |(_, path)| path)
 }
 
+// One skill as its server describes it.
+
+/// What every host has to take, and we take no more: files of one skill, and their bytes in all.
+const MAX_FILES: usize = 512;
+const MAX_BYTES: u64 = 16 * 1024 * 1024;
+const MAX_NAME: usize = 200;
+const MAX_DESCRIPTION: usize = 10_000;
+
+#[derive(Clone, Debug, PartialEq)]
+pub struct Skill {
+    /// Where its `SKILL.md` is, on its server.
+    pub uri: Arc<str>,
+    /// A label that others may have too.
+    pub name: Arc<str>,
+    /// Without escapes and invisible characters.
+    pub description: String,
+    pub front_matter: Map<String, Value>,
+    /// All its files; `None` when the server generates them on each read, so that nothing is known about them.
+    pub files: Option<Vec<SkillFile>>,
+}
+
+#[derive(Clone, Debug, PartialEq, Deserialize)]
+pub struct SkillFile {
+    pub uri: Arc<str>,
+    /// `sha256:` and 64 digits.
+    pub digest: String,
+    pub size: u64,
+}
+
+#[derive(Deserialize)]
+struct SkillEntry {
+    uri: String,
+    frontmatter: Map<String, Value>,
+    resources: Value,
+}
+
+impl Skill {
+    /// Reads an entry of a list, or says why it is none.
+    pub fn read(raw: &RawValue) -> Result<Skill, String> {
+        let entry: SkillEntry = serde_json::from_str(raw.get())
+            .map_err(|error| format!("an entry that is not a skill: {error}"))?;
+        let shown = clean(&entry.uri, 100);
+        let wrong = |why: &str| Err(format!("the skill '{shown}': {why}"));
+        let text = |key: &str| entry.frontmatter.get(key).and_then(Value::as_str).unwrap_or_default();
+        let (name, description) = (text("name"), clean(text("description"), MAX_DESCRIPTION));
+        let Some(folder) = entry.uri.strip_suffix("/SKILL.md") else {
+            return wrong("its URI does not end with '/SKILL.md'");
+        };
+        if name.is_empty() || name.chars().any(|c| c.is_control() || c.is_whitespace() || c == '/') {
+            return wrong("it has no valid name");
+        }
+        if name.chars().count() > MAX_NAME {
+            return wrong("its name is too long");
+        }
+        if folder.rsplit('/').next() != Some(name) {
+            return wrong(&format!("its URI does not name the skill '{}'", clean(name, 60)));
+        }
+        if description.trim().is_empty() {
+            return wrong("it has no description");
+        }
+        let files = match entry.resources {
+            Value::String(word) if word == "dynamic" => None,
+            Value::String(_) => return wrong("its resources are neither a list nor 'dynamic'"),
+            listed => {
+                let files: Vec<SkillFile> = serde_json::from_value(listed)
+                    .map_err(|error| format!("an entry that is not a skill: {error}"))?;
+                if let Some(why) = broken(&files, &entry.uri, folder) {
+                    return wrong(why);
+                }
+                Some(files)
+            }
+        };
+        let (name, uri) = (Arc::from(name), Arc::from(entry.uri.as_str()));
+        Ok(Skill { uri, name, description, front_matter: entry.frontmatter, files })
+    }
+
+    /// The folder that all its files are in, without a slash at the end.
+    pub fn folder(&self) -> &str {
+        self.uri.strip_suffix("/SKILL.md").unwrap_or(&self.uri)
+    }
+
+    /// Its files except `SKILL.md`, as paths inside its folder.
+    pub fn resources(&self) -> Option<Vec<&str>> {
+        let path = |file| -> Option<&str> { inside(file, self.folder()) };
+        let files = self.files.as_ref()?.iter().filter(|file| file.uri != self.uri);
+        Some(files.filter_map(|file| path(&file.uri)).collect())
+    }
+
+    /// The URI of a file of this skill, which must be a listed one where there is a list.
+    pub fn uri_of(&self, path: &str) -> Option<Arc<str>> {
+        let uri = format!("{}/{}", self.folder(), path.strip_prefix("./").unwrap_or(path));
+        match &self.files {
+            Some(files) => files.iter().find(|file| *file.uri == *uri).map(|file| file.uri.clone()),
+            None => inside(&uri, self.folder()).is_some().then(|| Arc::from(uri)),
+        }
+    }
+
+    /// Whether these bytes are the file that was listed, or why not.
+    pub fn verify(&self, uri: &str, bytes: &[u8]) -> Result<(), Message> {
+        let Some(files) = &self.files else {
+            let fits = bytes.len() as u64 <= MAX_BYTES;
+            return fits.then_some(()).ok_or_else(|| message!("it is longer than {} bytes", MAX_BYTES));
+        };
+        let Some(file) = files.iter().find(|file| *file.uri == *uri) else {
+            return Err(message!("the file is not listed"));
+        };
+        if file.size != bytes.len() as u64 {
+            return Err(message!("it has {} bytes, {} were listed", bytes.len(), file.size));
+        }
+        match bytes_digest(bytes) == file.digest {
+            true => Ok(()),
+            false => Err(message!("its digest is not the listed one")),
+        }
+    }
+
+    /// The instructions in a `SKILL.md`, whose front matter must be the listed one.
+    pub fn instructions<'a>(&self, text: &'a str) -> Result<&'a str, Message> {
+        let (found, body) = front_matter::read(text)?;
+        for key in self.front_matter.keys().chain(found.keys()) {
+            let both = self.front_matter.get(key).zip(found.get(key));
+            if !both.is_some_and(|(listed, found)| front_matter::agree(listed, found)) {
+                return Err(message!("its '{}' is not the listed one", clean(key, 60)));
+            }
+        }
+        Ok(body)
+    }
+}
+
+/// The path of a file inside a folder. Nothing that climbs out of it, or hides that it does, has one.
+fn inside<'a>(uri: &'a str, folder: &str) -> Option<&'a str> {
+    let path = uri.strip_prefix(folder)?.strip_prefix('/')?;
+    let odd = |part: &str| {
+        let plain = part.to_ascii_lowercase().replace("%2e", ".");
+        plain.is_empty() || plain == "." || plain == ".." || plain.contains("%2f") || plain.contains("%5c")
+    };
+    let safe = !path.contains(['\\', '?', '#']) && !path.chars().any(char::is_control);
+    (safe && !path.split('/').any(odd)).then_some(path)
+}
+
+fn broken(files: &[SkillFile], uri: &str, folder: &str) -> Option<&'static str> {
+    let bytes = files.iter().map(|file| file.size).fold(0, u64::saturating_add);
+    let names: HashSet<&str> = files.iter().map(|file| &*file.uri).collect();
+    let are_inside = files.iter().all(|file| inside(&file.uri, folder).is_some());
+    let rules = [
+        (files.len() <= MAX_FILES, "it has more than 512 files"),
+        (bytes <= MAX_BYTES, "its files have more than 16 MiB in all"),
+        (
+            files.iter().all(|file| is_digest(&file.digest)),
+            "the digest of a file is not 'sha256:' and 64 hexadecimal digits",
+        ),
+        (are_inside, "one of its files is not inside its folder"),
+        (names.len() == files.len(), "a file is listed twice"),
+        (names.contains(uri), "its SKILL.md is not among its files"),
+    ];
+    rules.into_iter().find(|(is_kept, _)| !is_kept).map(|(_, why)| why)
+}
+
+fn is_digest(text: &str) -> bool {
+    let digits = text.strip_prefix("sha256:").unwrap_or_default();
+    digits.len() == 64 && digits.bytes().all(|byte| matches!(byte, b'0'..=b'9' | b'a'..=b'f'))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -111,5 +277,112 @@ mod tests {
         let skills = Skills { skills: uris.into_iter().map(skill).collect(), notices: Vec::new() };
         let labels: Vec<&str> = skills.labelled().map(|(label, _)| label).collect();
         assert_eq!(labels, ["a/refunds", "b/refunds", "pdf", "x://c/tax", "y://c/tax"]);
+    }
+}
+
+#[cfg(test)]
+mod skill_tests {
+    use super::*;
+    use serde_json::json;
+
+    const TEXT: &str = "---\nname: pdf\ndescription: Fill forms\n---\nDo this.";
+
+    fn file(uri: &str, bytes: &[u8]) -> Value {
+        json!({"uri": uri, "digest": bytes_digest(bytes), "size": bytes.len()})
+    }
+
+    fn entry() -> Value {
+        json!({"uri": "skill://acme/pdf/SKILL.md", "frontmatter": {"name": "pdf", "description": "Fill forms"},
+               "resources": [file("skill://acme/pdf/SKILL.md", TEXT.as_bytes()),
+                             file("skill://acme/pdf/templates/a.md", b"A")]})
+    }
+
+    fn read(entry: &Value) -> Result<Skill, String> {
+        Skill::read(&serde_json::value::to_raw_value(entry).unwrap())
+    }
+
+    #[test]
+    fn a_good_entry_tells_what_the_skill_has() {
+        let skill = read(&entry()).unwrap();
+        assert_eq!((&*skill.name, skill.folder()), ("pdf", "skill://acme/pdf"));
+        assert_eq!(skill.resources(), Some(vec!["templates/a.md"]));
+        assert_eq!(skill.uri_of("./templates/a.md").as_deref(), Some("skill://acme/pdf/templates/a.md"));
+        assert_eq!(skill.uri_of("templates/b.md"), None);
+        skill.verify(&skill.uri, TEXT.as_bytes()).unwrap();
+        assert_eq!(skill.instructions(TEXT).unwrap(), "Do this.");
+    }
+
+    #[test]
+    fn bytes_that_are_not_the_listed_ones_are_refused() {
+        let skill = read(&entry()).unwrap();
+        let refused = |bytes: &str| skill.verify(&skill.uri, bytes.as_bytes()).unwrap_err();
+        assert!(refused("short").contains("5 bytes"));
+        assert!(refused(&TEXT.replace("this", "that")).contains("digest"));
+        assert!(skill.verify("skill://acme/pdf/new.md", b"").unwrap_err().contains("not listed"));
+    }
+
+    #[test]
+    fn front_matter_that_is_not_the_listed_one_is_refused() {
+        let skill = read(&entry()).unwrap();
+        for (text, why) in [
+            (TEXT.replace("Fill", "Steal"), "'description'"),
+            (TEXT.replace("name: pdf", "name: other"), "'name'"),
+            (TEXT.replace("name: pdf", "name: pdf\nallowed-tools: Bash"), "'allowed-tools'"),
+            (TEXT.replace("description: Fill forms\n", ""), "'description'"),
+            ("Do this.".to_owned(), "does not begin"),
+        ] {
+            let error = skill.instructions(&text).unwrap_err();
+            assert!(error.contains(why), "{text}: {error}");
+        }
+    }
+
+    #[test]
+    fn a_bad_entry_says_what_is_wrong() {
+        let digest = bytes_digest(b"");
+        let bad = |pointer: &str, value: Value| {
+            let mut entry = entry();
+            *entry.pointer_mut(pointer).unwrap() = value;
+            read(&entry).unwrap_err()
+        };
+        for (pointer, value, why) in [
+            ("/uri", json!("skill://acme/pdf"), "'/SKILL.md'"),
+            ("/uri", json!("skill://acme/word/SKILL.md"), "does not name"),
+            ("/uri", json!(7), "not a skill"),
+            ("/frontmatter/name", json!("a/b"), "no valid name"),
+            ("/frontmatter/name", json!(null), "no valid name"),
+            ("/frontmatter/description", json!(" "), "no description"),
+            ("/frontmatter", json!([]), "not a skill"),
+            ("/resources", json!("static"), "neither"),
+            ("/resources", json!(null), "not a skill"),
+            ("/resources", json!([]), "not among"),
+            ("/resources/0/digest", json!("md5:00"), "digest"),
+            ("/resources/0/size", json!(-1), "not a skill"),
+            ("/resources/0/size", json!(17_000_000), "16 MiB"),
+            ("/resources/1/uri", json!("skill://acme/pdf/../x"), "not inside"),
+            ("/resources/1/uri", json!("skill://acme/pdf/%2E%2e/x"), "not inside"),
+            ("/resources/1/uri", json!("skill://acme/pdfx/a.md"), "not inside"),
+            ("/resources/1/uri", json!("skill://acme/pdf/SKILL.md"), "twice"),
+            (
+                "/resources",
+                json!(vec![json!({"uri": "skill://acme/pdf/a", "digest": digest, "size": 0}); 513]),
+                "512 files",
+            ),
+        ] {
+            let error = bad(pointer, value);
+            assert!(error.contains(why), "{pointer}: {error}");
+        }
+    }
+
+    #[test]
+    fn a_dynamic_skill_has_no_list_but_stays_in_its_folder() {
+        let mut entry = entry();
+        entry["resources"] = json!("dynamic");
+        let skill = read(&entry).unwrap();
+        assert_eq!(skill.resources(), None);
+        skill.verify(&skill.uri, b"anything").unwrap();
+        assert!(skill.uri_of("today.md").is_some());
+        for path in ["../x", "a/../../x", "%2e%2e/x", "a\\b", "", "a?b", "/x"] {
+            assert_eq!(skill.uri_of(path), None, "{path}");
+        }
     }
 }

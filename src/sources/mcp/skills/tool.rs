@@ -1,6 +1,6 @@
 //! One skill of one server, as a candidate of the hub: a call gives its instructions, or one of its files.
 
-use super::skill::Skill;
+use super::Skill;
 use crate::mcp::connection::{Connection, RequestExtras};
 use crate::mcp::convert::wrong_answer;
 use crate::mcp::message::Params;

@@ -3,8 +3,8 @@
 
 use super::http::HttpOptions;
 use super::http::body::{self, BodyKind, Events};
+use super::http::client::OutgoingBody;
 use super::http::endpoint::HttpEndpoint;
-use super::http::outgoing::OutgoingBody;
 use super::http::protocol_headers::ProtocolHeaders;
 use super::http::refusal::read_refusal;
 use super::http::shared::{HttpShared, SEND_TIME, accepted};

@@ -4,8 +4,8 @@
 //! for lists of tools, the client asks for a token in its own name (client credentials); if it gets none, requests go without.
 
 use super::super::{Credentials, Secret, bearer_header, denied, quote};
-use super::stored::{Client, now};
-use super::token::{TokenEndpoint, TokenRefusal, renew_at, seconds};
+use super::client::{TokenEndpoint, TokenRefusal, renew_at, seconds};
+use super::store::{Client, now};
 use super::web::Web;
 use reqwest::Url;
 use serde::Serialize;

@@ -2,12 +2,11 @@
 
 use super::super::{bearer_header, denied, quote};
 use super::challenge::Challenge;
+use super::client::{Cure, Failure};
 use super::config::{Grant, OAuthConfig};
 use super::discovery::{Discovered, discover};
 use super::login::Login;
-use super::store::TokenStore;
-use super::stored::{Client, StoredToken};
-use super::token::{Cure, Failure};
+use super::store::{Client, StoredToken, TokenStore};
 use super::web::Web;
 use futures_util::FutureExt;
 use futures_util::future::Shared;

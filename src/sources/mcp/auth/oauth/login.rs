@@ -1,11 +1,11 @@
 //! The grants: a login in the browser, client credentials, a refresh.
 
 use super::super::{Secret, bearer_header, denied, quote};
+use super::client::{Failure, TokenEndpoint, renew_at, seconds};
 use super::config::OAuthConfig;
 use super::discovery::Discovered;
 use super::redirect::{Expected, Redirect};
-use super::stored::{Client, StoredToken, now};
-use super::token::{Failure, TokenEndpoint, renew_at, seconds};
+use super::store::{Client, StoredToken, now};
 use super::web::Web;
 use base64::Engine;
 use base64::prelude::BASE64_URL_SAFE_NO_PAD;

@@ -4,7 +4,6 @@
 //! next one: a separate task that all callers wait for. It continues when a caller gives up, because a refresh token may be
 //! valid only once, and a login that a user has begun should not be lost.
 
-mod browser;
 mod challenge;
 mod client;
 mod config;
@@ -14,15 +13,11 @@ mod flight;
 mod login;
 mod redirect;
 mod store;
-mod stored;
-mod token;
 mod web;
 
-pub use browser::open_browser;
-pub use config::{Grant, OAuthConfig, OAuthSettings, Opener};
+pub use config::{Grant, OAuthConfig, OAuthSettings, Opener, open_browser};
 pub use exchange::{TokenExchange, TokenExchangeOptions};
-pub use store::{FileStore, MemoryStore, TokenStore};
-pub use stored::{Client, StoredToken};
+pub use store::{Client, FileStore, MemoryStore, StoredToken, TokenStore};
 
 use super::Credentials;
 use challenge::Challenge;

@@ -4,8 +4,8 @@
 
 use super::client::HttpResponse;
 use super::endpoint::HttpEndpoint;
-use crate::mcp::id_scan::IdScan;
 use crate::mcp::transport::too_large;
+use crate::mcp::wire::IdScan;
 use bytes::Bytes;
 use reqwest::header::CONTENT_TYPE;
 use std::time::Duration;
@@ -234,10 +234,7 @@ impl Events {
         let closed = closed.clone();
         tokio::spawn(async move {
             let rest = async { while let Ok(Some(_)) = self.response.chunk().await {} };
-            tokio::select! {
-                () = closed.cancelled() => {}
-                _ = tokio::time::timeout(END_TIME, rest) => {}
-            }
+            closed.run_until_cancelled(tokio::time::timeout(END_TIME, rest)).await
         });
     }
 }

@@ -9,21 +9,27 @@
 //! reqwest is the same pooled client below layers for redirects, retries and cookies, none of which is used here. They read
 //! the URL three times a request, which made up a fifth of the work of a call through the gateway.
 
-use super::failure::ExchangeError;
-use super::outgoing::OutgoingBody;
 use super::unbroken::{CountingConnector, IDLE, OpenConnections};
+use crate::mcp::transport::SendStage;
 use bytes::Bytes;
 use http::{HeaderMap, Method, Request, StatusCode, Uri, header};
 use http_body_util::BodyExt;
 use http_body_util::combinators::BoxBody;
-use hyper::body::Body;
+use hyper::body::{Body, Frame, SizeHint};
 use hyper_util::client::legacy::Client as PooledClient;
 use hyper_util::client::legacy::connect::HttpConnector;
 use hyper_util::client::proxy::matcher::Matcher;
 use hyper_util::rt::{TokioExecutor, TokioTimer};
 use reqwest::Url;
+use std::error::Error;
+use std::io;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::task::{Context, Poll};
 use std::time::Duration;
-use toolhub_protocol::net;
+use toolhub_protocol::net::{self, sources};
+use toolhub_text::message;
+use toolhub_text::message::Message;
 use tower_http::decompression::Decompression;
 use tower_service::Service;
 
@@ -165,5 +171,130 @@ impl HttpResponse {
             }
         }
         Ok(None)
+    }
+}
+
+/// Why an exchange broke, in the words of the HTTP library.
+pub(crate) struct ExchangeError {
+    error: Box<dyn Error + Send + Sync>,
+    /// There was no connection yet, so nothing was sent.
+    pub(crate) is_connect: bool,
+}
+
+impl From<reqwest::Error> for ExchangeError {
+    fn from(error: reqwest::Error) -> Self {
+        // The URL may have secrets in its query.
+        ExchangeError { is_connect: error.is_connect(), error: Box::new(error.without_url()) }
+    }
+}
+
+impl From<hyper_util::client::legacy::Error> for ExchangeError {
+    fn from(error: hyper_util::client::legacy::Error) -> Self {
+        ExchangeError { is_connect: error.is_connect(), error: Box::new(error) }
+    }
+}
+
+impl From<Box<dyn Error + Send + Sync>> for ExchangeError {
+    fn from(error: Box<dyn Error + Send + Sync>) -> Self {
+        ExchangeError { is_connect: false, error }
+    }
+}
+
+impl ExchangeError {
+    /// The innermost reason, which says what happened.
+    pub(crate) fn reason(&self) -> Message {
+        let is = |kind| self.io_errors().any(|error| error.kind() == kind);
+        let text = self.errors().last().map(ToString::to_string).unwrap_or_default();
+        match text.strip_prefix("invalid peer certificate: ") {
+            _ if is(io::ErrorKind::ConnectionRefused) => "connection refused".into(),
+            _ if is(io::ErrorKind::UnexpectedEof) => "the server closed it".into(),
+            Some(why) => message!("its TLS certificate is not trusted: {}", why),
+            // The words of rustls.
+            None if text.contains("InvalidContentType") => "there is no TLS at this address".into(),
+            None => text.into(),
+        }
+    }
+
+    /// Whether the bytes of the body made no sense. The system has names for lost connections; these kinds are for chunks
+    /// and compressed bytes that cannot be read.
+    pub(crate) fn is_malformed(&self) -> bool {
+        use io::ErrorKind::{InvalidData, InvalidInput, Other};
+        self.io_errors().any(|error| matches!(error.kind(), InvalidData | InvalidInput | Other))
+    }
+
+    fn io_errors(&self) -> impl Iterator<Item = &io::Error> {
+        self.errors().filter_map(|source| source.downcast_ref::<io::Error>())
+    }
+
+    /// From the outside in.
+    fn errors(&self) -> impl Iterator<Item = &(dyn Error + 'static)> {
+        let outermost: &(dyn Error + 'static) = &*self.error;
+        std::iter::once(outermost).chain(sources(outermost))
+    }
+}
+
+/// The body of a request, which knows the moment at which it leaves.
+///
+/// The HTTP library asks for the body when it has a connection and has encoded the head of the request, before it writes
+/// either. While it resolves a name, connects, agrees on TLS or waits for a connection of the pool, nothing has left.
+#[derive(Clone)]
+pub(crate) struct OutgoingBody {
+    bytes: Bytes,
+    /// `None`: nobody asks whether it left.
+    stage: Option<Arc<SendStage>>,
+    /// It leaves only while this is how often the way to the server was interrupted.
+    breaks: Option<(OpenConnections, u64)>,
+}
+
+impl OutgoingBody {
+    pub(crate) fn of_request(text: &str, stage: &Arc<SendStage>) -> Self {
+        OutgoingBody {
+            bytes: Bytes::copy_from_slice(text.as_bytes()),
+            stage: Some(stage.clone()),
+            breaks: None,
+        }
+    }
+
+    /// The same, for the program only that answered when the way had been interrupted so often.
+    pub(super) fn unless_interrupted(self, connections: &OpenConnections, breaks: Option<u64>) -> Self {
+        OutgoingBody { breaks: breaks.map(|breaks| (connections.clone(), breaks)), ..self }
+    }
+
+    /// A message that expects no answer.
+    pub(crate) fn of_message(text: String) -> Self {
+        OutgoingBody { bytes: text.into(), stage: None, breaks: None }
+    }
+
+    pub(crate) fn empty() -> Self {
+        OutgoingBody { bytes: Bytes::new(), stage: None, breaks: None }
+    }
+}
+
+impl Body for OutgoingBody {
+    type Data = Bytes;
+    type Error = io::Error;
+
+    fn poll_frame(
+        mut self: Pin<&mut Self>,
+        _cx: &mut Context<'_>,
+    ) -> Poll<Option<Result<Frame<Bytes>, io::Error>>> {
+        let bytes = std::mem::take(&mut self.bytes);
+        if bytes.is_empty() {
+            return Poll::Ready(None);
+        }
+        // The head of a request that was withdrawn is dropped with its connection.
+        let is_unbroken =
+            self.breaks.as_ref().is_none_or(|(connections, breaks)| connections.breaks() == *breaks);
+        let may_leave = is_unbroken && self.stage.as_ref().is_none_or(|stage| stage.leave());
+        let withdrawn = || io::Error::from(io::ErrorKind::ConnectionAborted);
+        Poll::Ready(Some(if may_leave { Ok(Frame::data(bytes)) } else { Err(withdrawn()) }))
+    }
+
+    fn is_end_stream(&self) -> bool {
+        self.bytes.is_empty()
+    }
+
+    fn size_hint(&self) -> SizeHint {
+        SizeHint::with_exact(self.bytes.len() as u64)
     }
 }

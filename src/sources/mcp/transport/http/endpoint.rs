@@ -2,11 +2,10 @@
 //!
 //! Headers and bodies go to the configured origin and nowhere else: redirects are followed by hand, inside of it.
 
-use super::client::{HttpClient, HttpResponse, client};
-use super::failure::{self, ExchangeError};
-use super::outgoing::OutgoingBody;
+use super::client::{ExchangeError, HttpClient, HttpResponse, OutgoingBody, client};
 use super::unbroken::OpenConnections;
 use crate::mcp::auth::Credentials;
+use crate::mcp::convert::unreadable;
 use crate::mcp::secrets::ServerSecrets;
 use crate::web::{WrongHeader, checked_header, shown_url};
 use arc_swap::ArcSwapOption;
@@ -162,7 +161,7 @@ impl HttpEndpoint {
             return HubError::new(ErrorKind::Connect, message!("{} ({})", reason, self.shown));
         }
         if error.is_malformed() {
-            return failure::unreadable(message!("the HTTP body is malformed ({})", reason));
+            return unreadable(message!("the HTTP body is malformed ({})", reason));
         }
         let text =
             message!("the connection broke before the answer was complete: {} ({})", reason, self.shown);
@@ -228,7 +227,7 @@ impl HttpEndpoint {
 /// A redirect that is not followed. That the server did not take the request is its word alone.
 fn unfollowed(response: &HttpResponse, text: Message) -> HubError {
     let status = Some(response.status().as_u16());
-    HubError { status, ..failure::unknown(ErrorKind::Http, text) }
+    HubError { status, ..HubError::new(ErrorKind::Http, text).with_outcome(Outcome::Unknown) }
 }
 
 fn unusable(what: impl Into<Message>) -> HubError {

@@ -1,20 +1,20 @@
 //! One request to the server and back: post it, read the answer or follow the stream that brings it.
 
 use super::body::{self, BodyKind, Events, is_message};
-use super::client::HttpResponse;
+use super::client::{HttpResponse, OutgoingBody};
 use super::endpoint::HttpEndpoint;
-use super::failure;
-use super::outgoing::OutgoingBody;
 use super::protocol_headers::ProtocolHeaders;
-use super::reconnect_delay::ReconnectDelay;
 use super::refusal::read_refusal;
 use super::shared::HttpShared;
+use crate::mcp::convert::unreadable;
 use crate::mcp::inbox::RpcReply;
 use crate::mcp::message::ping;
 use crate::mcp::transport::OutgoingRequest;
 use crate::mcp::wire::{self, Incoming};
 use reqwest::Method;
 use std::sync::Arc;
+use std::time::Duration;
+use toolhub_protocol::net::Backoff;
 use toolhub_types::aside::heavy;
 use toolhub_types::error::{ErrorKind, HubError};
 
@@ -51,9 +51,7 @@ impl HttpShared {
         }
         match body::kind(&response) {
             BodyKind::Events => self.follow(remote, request, response).await,
-            BodyKind::Page => {
-                Err(failure::unreadable("the server answered with an HTML page; check the address."))
-            }
+            BodyKind::Page => Err(unreadable("the server answered with an HTML page; check the address.")),
             BodyKind::Message => {
                 let body = body::whole(remote, &mut response).await?;
                 self.read(&body, request.id)
@@ -73,12 +71,12 @@ impl HttpShared {
             }
         }
         if messages.is_empty() {
-            return Err(failure::unreadable("unexpected end of input"));
+            return Err(unreadable("unexpected end of input"));
         }
         if self.inbox.receive(body, Some(id), &|| self.answerer()).is_settled {
             return Ok(Carried::Settled);
         }
-        Err(failure::unreadable("the body does not answer the request"))
+        Err(unreadable("the body does not answer the request"))
     }
 
     /// A stream that should bring the answer, and may bring other messages before it.
@@ -152,5 +150,113 @@ impl HttpShared {
         }
         let ping = self.post(remote, OutgoingBody::of_message(ping(request.id)));
         refusal.of_call(remote, &self.over, request.id, ping).await
+    }
+}
+
+// The stream on which a server of the legacy era sends what belongs to no request. It is an offer: most servers have none,
+// and nothing depends on it, so every refusal is taken without a word.
+
+/// Listens until the transport is closed or the server has no such stream.
+pub(crate) async fn listen(shared: Arc<HttpShared>) {
+    shared.closed.run_until_cancelled(keep_listening(&shared)).await;
+}
+
+async fn keep_listening(shared: &Arc<HttpShared>) {
+    let Ok(remote) = shared.remote() else { return };
+    let mut delay = ReconnectDelay::of_listening();
+    let mut place = StreamPosition::default();
+    while follow(shared, &remote, &mut place, &mut delay).await {
+        place.is_again = true;
+        tokio::time::sleep(delay.wait(place.retry)).await;
+    }
+}
+
+/// Where the stream was when it broke, and how soon the server wants to see us again.
+#[derive(Default)]
+struct StreamPosition {
+    last_id: Option<String>,
+    retry: Option<Duration>,
+    /// There was a stream before this one.
+    is_again: bool,
+}
+
+/// One stream from its beginning to its end. False when it is not worth asking again.
+async fn follow(
+    shared: &Arc<HttpShared>,
+    remote: &HttpEndpoint,
+    place: &mut StreamPosition,
+    delay: &mut ReconnectDelay,
+) -> bool {
+    let protocol_headers = shared.protocol_headers.load_full();
+    let headers = || Ok(protocol_headers.listening(place.last_id.as_deref()));
+    let response = match remote.ask(Method::GET, &remote.url, headers, OutgoingBody::empty()).await {
+        Ok(response) => response,
+        // The server may be starting again. A redirect to elsewhere or missing credentials will stay.
+        Err(error) => return matches!(error.kind, ErrorKind::Connect | ErrorKind::Closed),
+    };
+    if response.status() != 200 || !matches!(body::kind(&response), BodyKind::Events) {
+        return false;
+    }
+    if place.is_again {
+        shared.inbox.reconnected();
+    }
+    let mut events = Events::shared(response, remote.limit);
+    while let Ok(event) = events.next_shared(remote).await {
+        if shared.take(event, remote.limit) {
+            delay.reset();
+        }
+    }
+    place.last_id = events.last_id().map(str::to_owned).or_else(|| place.last_id.take());
+    place.retry = events.retry().or(place.retry);
+    true
+}
+
+// How soon a stream is opened again: later each time, whatever the server asks for.
+
+/// A server may ask for a longer wait than ours, up to this.
+const LONGEST_ASKED: Duration = Duration::from_secs(30);
+
+pub(crate) struct ReconnectDelay {
+    backoff: Backoff,
+    retry: u32,
+}
+
+impl ReconnectDelay {
+    /// For a stream that holds the answer to a request.
+    pub(crate) fn of_resuming() -> Self {
+        Self { backoff: Backoff::new(Duration::from_millis(200), Duration::from_secs(5)), retry: 0 }
+    }
+
+    /// For a stream that only brings notifications.
+    pub(crate) fn of_listening() -> Self {
+        Self { backoff: Backoff::new(Duration::from_secs(1), Duration::from_secs(30)), retry: 0 }
+    }
+
+    /// The wait before the next attempt.
+    pub(crate) fn wait(&mut self, asked: Option<Duration>) -> Duration {
+        let wait = self.backoff.wait(self.retry, asked.map(|asked| asked.min(LONGEST_ASKED)));
+        self.retry = self.retry.saturating_add(1);
+        wait
+    }
+
+    /// The stream was worth opening.
+    pub(crate) fn reset(&mut self) {
+        self.retry = 0;
+    }
+}
+
+#[cfg(test)]
+mod reconnect_delay_tests {
+    use super::*;
+
+    #[test]
+    fn waits_double_up_to_the_ceiling_and_heed_only_longer_ones() {
+        let mut delay = ReconnectDelay::of_resuming();
+        let mut wait = |asked: Option<u64>| delay.wait(asked.map(Duration::from_millis)).as_millis();
+        assert_eq!([wait(Some(0)), wait(None), wait(Some(2000)), wait(None)], [200, 400, 2000, 1600]);
+        assert_eq!([wait(None), wait(None), wait(None)], [3200, 5000, 5000]);
+        assert_eq!(wait(Some(u64::MAX)), 30_000);
+        delay.reset();
+        assert_eq!(delay.wait(None).as_millis(), 200);
     }
 }

@@ -13,11 +13,7 @@ pub(crate) mod body;
 pub(crate) mod client;
 pub(crate) mod endpoint;
 mod exchange;
-pub(crate) mod failure;
-mod listen;
-pub(crate) mod outgoing;
 pub(crate) mod protocol_headers;
-mod reconnect_delay;
 pub(crate) mod refusal;
 pub(crate) mod shared;
 mod unbroken;
@@ -27,8 +23,8 @@ pub use endpoint::HttpOptions;
 use super::{OutgoingRequest, Transport, TransportPlace};
 use crate::mcp::inbox::Inbox;
 use crate::mcp::protocol::Era;
+use client::OutgoingBody;
 use exchange::Carried;
-use outgoing::OutgoingBody;
 use reqwest::Method;
 use serde_json::value::RawValue;
 use shared::HttpShared;
@@ -83,7 +79,7 @@ impl Transport for StreamableHttp {
     fn on_negotiated(&self, era: Era, version: &'static str) {
         self.shared.on_negotiated(era, version);
         if era == Era::Legacy {
-            tokio::spawn(listen::listen(self.shared.clone()));
+            tokio::spawn(exchange::listen(self.shared.clone()));
         }
     }
 

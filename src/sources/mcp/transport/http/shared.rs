@@ -1,9 +1,8 @@
 //! What a transport over HTTP and its tasks share, and posting what the server does not have to answer.
 
 use super::body::{self, SharedEvent, is_message};
-use super::client::HttpResponse;
+use super::client::{HttpResponse, OutgoingBody};
 use super::endpoint::{HttpEndpoint, HttpOptions};
-use super::outgoing::OutgoingBody;
 use super::protocol_headers::ProtocolHeaders;
 use super::refusal::{Refusal, read_refusal};
 use crate::mcp::inbox::{Answerer, Inbox};

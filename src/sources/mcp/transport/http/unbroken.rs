@@ -182,8 +182,8 @@ impl Write for CountedStream {
 
 #[cfg(test)]
 mod tests {
+    use crate::mcp::transport::http::client::OutgoingBody;
     use crate::mcp::transport::http::client::{HttpClient, client};
-    use crate::mcp::transport::http::outgoing::OutgoingBody;
     use http::{HeaderMap, Method};
     use reqwest::Url;
     use std::io::{Read, Write};

@@ -196,7 +196,8 @@ pub fn how_it_ended(server: &str, status: io::Result<ExitStatus>) -> Message {
     }
 }
 
-#[cfg(all(test, target_os = "linux"))]
+#[cfg(test)]
+#[cfg(target_os = "linux")]
 mod tests {
     use super::*;
 

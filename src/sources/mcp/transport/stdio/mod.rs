@@ -2,13 +2,12 @@
 //!
 //! One task writes (callers only queue, so a server that does not read delays no deadline), one reads, one drains
 //! the error stream, one watches over the process and ends it. A request that is given up before it was written is never
-//! sent. One that is alone is written by its caller, if the pipe takes it at once: see [`stdin_writer`].
+//! sent. One that is alone is written by its caller, if the pipe takes it at once: see [`pipes`].
 
 mod child;
 mod group;
 mod lines;
 mod output;
-mod pipe;
 #[cfg(target_os = "linux")]
 mod sentinel;
 #[cfg(not(target_os = "linux"))]
@@ -26,7 +25,7 @@ mod sentinel {
         }
     }
 }
-mod stdin_writer;
+mod pipes;
 mod supervisor;
 
 pub use child::Program;
@@ -35,14 +34,14 @@ pub use output::ProcessOutput;
 pub use sentinel::forget as forget_sentinel;
 
 use super::{OutgoingRequest, SendStage, Transport, TransportPlace, too_large};
-use crate::mcp::id_scan::IdScan;
 use crate::mcp::inbox::{Answerer, Inbox};
+use crate::mcp::wire::IdScan;
 use lines::{Line, Lines};
-use pipe::OutputPipe;
+
+use pipes::{OutputPipe, Queued, StdinWriter};
 use serde_json::value::RawValue;
 use std::sync::Arc;
 use std::time::Duration;
-use stdin_writer::{Queued, StdinWriter};
 use supervisor::{ProcessSupervisor, StdioShared, Streams};
 use tokio::sync::{mpsc, watch};
 use tokio::time::timeout;

@@ -2,7 +2,7 @@
 
 use super::child::{Process, how_it_ended};
 use super::output::ProcessOutput;
-use super::stdin_writer::StdinWriter;
+use super::pipes::StdinWriter;
 use crate::mcp::inbox::Inbox;
 use std::io;
 use std::process::ExitStatus;
