@@ -86,6 +86,7 @@ fn request(id: u64, method: &'static str, name: Option<&str>) -> OutgoingRequest
         name: name.map(Into::into),
         headers: Vec::new(),
         body,
+        breaks: None,
         stage: Arc::default(),
     }
 }
