@@ -49,95 +49,47 @@ if TYPE_CHECKING:
     from . import kit as kit
     from . import llm as llm
     from . import testing as testing
-    from ._compat import ToolCandidate
-    from ._core import Candidate, Hit, Tokenizer, ToolInfo, Truncated, extract_capabilities
-    from ._marks import tool
-    from .calls import CurrentCall, current_call
-    from .exceptions import (
-        AuthenticationFailed,
-        ConnectionFailed,
-        ErrorKind,
-        InvalidArguments,
-        LimitExceeded,
-        NotAllowed,
-        ServerError,
-        Strategy,
-        ToolCancelled,
-        ToolError,
-        ToolFailed,
-        ToolNotFound,
-        ToolOverloaded,
-        ToolPaused,
-        ToolTimeout,
-    )
-    from .formatting import format_results
-    from .hub import RunOutcome, ToolHub
-    from .parsing import ParsedCall, ParseResult, StreamParser, formats, parse
-    from .principal import Principal
-    from .result import ToolResult
-    from .routing import Explanation
-    from .text import merge, truncate
+    from ._compat import ToolCandidate as ToolCandidate
+    from ._core import Candidate as Candidate
+    from ._core import Hit as Hit
+    from ._core import Tokenizer as Tokenizer
+    from ._core import ToolInfo as ToolInfo
+    from ._core import Truncated as Truncated
+    from ._core import extract_capabilities as extract_capabilities
+    from ._marks import tool as tool
+    from .calls import CurrentCall as CurrentCall
+    from .calls import current_call as current_call
+    from .exceptions import *  # noqa: F403
+    from .formatting import *  # noqa: F403
+    from .hub import RunOutcome as RunOutcome
+    from .hub import ToolHub as ToolHub
+    from .parsing import *  # noqa: F403
+    from .principal import *  # noqa: F403
+    from .result import *  # noqa: F403
+    from .routing import *  # noqa: F403
+    from .text import merge as merge
+    from .text import truncate as truncate
 
-__all__ = [
-    "AuthenticationFailed",
-    "Candidate",
-    "ConnectionFailed",
-    "CurrentCall",
-    "ErrorKind",
-    "Explanation",
-    "Hit",
-    "InvalidArguments",
-    "LimitExceeded",
-    "NotAllowed",
-    "ParseResult",
-    "ParsedCall",
-    "Principal",
-    "RunOutcome",
-    "ServerError",
-    "Strategy",
-    "StreamParser",
-    "Tokenizer",
-    "ToolCancelled",
-    "ToolCandidate",
-    "ToolError",
-    "ToolFailed",
-    "ToolHub",
-    "ToolInfo",
-    "ToolNotFound",
-    "ToolOverloaded",
-    "ToolPaused",
-    "ToolResult",
-    "ToolTimeout",
-    "Truncated",
-    "current_call",
-    "extract_capabilities",
-    "format_results",
-    "formats",
-    "merge",
-    "parse",
-    "tool",
-    "truncate",
-]
 __version__ = "0.1.0"
 
 # Names are imported on first use, so that `import toolhub` and the command line stay fast.
-_MODULE_OF = dict.fromkeys(__all__, "exceptions") | {
-    name: module
-    for module, names in {
-        "_compat": ("ToolCandidate",),
-        "_core": ("Candidate", "Hit", "Tokenizer", "ToolInfo", "Truncated", "extract_capabilities"),
-        "_marks": ("tool",),
-        "calls": ("CurrentCall", "current_call"),
-        "formatting": ("format_results",),
-        "hub": ("RunOutcome", "ToolHub"),
-        "parsing": ("ParseResult", "ParsedCall", "StreamParser", "formats", "parse"),
-        "principal": ("Principal",),
-        "result": ("ToolResult",),
-        "routing": ("Explanation",),
-        "text": ("merge", "truncate"),
-    }.items()
-    for name in names
+_HOMES = {
+    "_compat": "ToolCandidate",
+    "_core": "Candidate Hit Tokenizer ToolInfo Truncated extract_capabilities",
+    "_marks": "tool",
+    "calls": "CurrentCall current_call",
+    "exceptions": "AuthenticationFailed ConnectionFailed ErrorKind InvalidArguments LimitExceeded NotAllowed ServerError "
+    "Strategy ToolCancelled ToolError ToolFailed ToolNotFound ToolOverloaded ToolPaused ToolTimeout",
+    "formatting": "format_results",
+    "hub": "RunOutcome ToolHub",
+    "parsing": "ParseResult ParsedCall StreamParser formats parse",
+    "principal": "Principal",
+    "result": "ToolResult",
+    "routing": "Explanation",
+    "text": "merge truncate",
 }
+_MODULE_OF = {name: module for module, names in _HOMES.items() for name in names.split()}
+__all__ = sorted(_MODULE_OF)  # pyright: ignore[reportUnsupportedDunderAll]
 
 _lifecycle.install()
 if "TOOLHUB_RECORD" in os.environ or "TOOLHUB_REPLAY" in os.environ:
