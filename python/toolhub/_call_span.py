@@ -58,16 +58,6 @@ class GivenIds(threading.local):
         return self.decided
 
 
-class _Decided:
-    """What a sampler has said, with what was learnt since."""
-
-    __slots__ = ("attributes", "decision", "trace_state")
-
-    def __init__(self, sampled: Any, learnt: Mapping[str, Any]) -> None:
-        self.decision, self.trace_state = sampled.decision, sampled.trace_state
-        self.attributes = {**sampled.attributes, **learnt}
-
-
 def copy_of(tracer: Any, ids: GivenIds) -> Any:
     """A tracer like one of the SDK, whose spans have the ids that they are given, because they were sent already.
 
@@ -94,11 +84,11 @@ class CallTracer:
         self._tracer = copy_of(tracer, self._given)
         self._tracer.sampler = self._given
 
-    def start(self, span: "CallSpan", learnt: Mapping[str, Any]) -> Any:
+    def start(self, span: "CallSpan") -> Any:
         """The span of the SDK for one of ours."""
         given = self._given
         (given.trace_id, given.span_id), given.is_random = span.ids, self.is_random
-        given.decided = _Decided(span.sampled, learnt)
+        given.decided = span.sampled
         return self._tracer.start_span(span.name, context=span.around, start_time=span.begun)
 
 
@@ -147,8 +137,7 @@ class CallSpan(trace.Span):
     def export(self) -> None:
         """Hand it to the SDK; the call has ended."""
         span = self._used()
-        if self._learnt:
-            span.set_attributes(self._learnt)
+        span.set_attributes(self._learnt)
         if self._status is not None:
             span.set_status(self._status)
         span.end(self._ended)
@@ -158,8 +147,7 @@ class CallSpan(trace.Span):
             if self._sdk_span is None:
                 # For a processor that asks for the current span while this one begins.
                 self._sdk_span = trace.NonRecordingSpan(self._context)
-                learnt, self._learnt = self._learnt, {}
-                self._sdk_span = self._tracer.start(self, learnt)
+                self._sdk_span = self._tracer.start(self)
             return self._sdk_span
 
     def get_span_context(self) -> trace.SpanContext:

@@ -10,6 +10,7 @@ Rules are pairs of a pattern for names of tools and an effect, the last that fit
 
 import os
 import re
+from functools import lru_cache
 from typing import NamedTuple
 
 from ._clients import ClientFile, paths_of
@@ -102,7 +103,7 @@ def forbid(draft: "Draft", file: ClientFile) -> None:
     """Obey the settings of the client that are not in the entry."""
     try:
         draft.obey([rule for said in _SAID.get(file.client, ()) for rule in _rules(said, draft.id, file)])
-    except (OSError, ValueError) as error:
+    except (OSError, ValueError, RecursionError) as error:
         draft.disable(
             f"'{draft.id}' is imported disabled, because settings that may forbid its tools cannot be read: {error}"
         )
@@ -183,23 +184,15 @@ def rest_after(pattern: str, prefix: str) -> list[str]:
     >>> rest_after("git_*", "git_"), rest_after("*_log", "git_"), rest_after("other", "git_")
     (['*'], ['*_log', 'log'], [])
     """
-    states = {0}
-    for letter in prefix:
-        states = {
-            after
-            for state in _opened(pattern, states)
-            if state < len(pattern) and pattern[state] in ("*", "?", letter)
-            for after in (state if pattern[state] == "*" else state + 1,)
-        }
-    rests = {pattern[state:] for state in states}
-    return sorted(re.sub(r"\*+", "*", rest) for rest in rests if rest)
+    return sorted(rest for rest in _left_over(re.sub(r"\*+", "*", pattern), prefix) if rest)
 
 
-def _opened(pattern: str, states: set[int]) -> set[int]:
-    """The states that are reached without a letter: a star may stand for nothing."""
-    reached = set(states)
-    for state in sorted(states):
-        while state < len(pattern) and pattern[state] == "*":
-            state += 1
-            reached.add(state)
-    return reached
+@lru_cache
+def _left_over(pattern: str, prefix: str) -> frozenset[str]:
+    """What of a pattern is left when its beginning fits all of a prefix, in each way in which it can."""
+    first, rest = pattern[:1], pattern[1:]
+    if not prefix:
+        return frozenset({pattern})
+    if first == "*":
+        return _left_over(pattern, prefix[1:]) | _left_over(rest, prefix)
+    return _left_over(rest, prefix[1:]) if first in ("?", prefix[0]) else frozenset()

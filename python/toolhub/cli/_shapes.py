@@ -34,11 +34,6 @@ class Language:
 
     def sequence(self, items: list[str]) -> str:
         """An array with one type for each place."""
-        return self.array.format(self.union.join(dict.fromkeys(items)) or self.any)
-
-
-class _Short(Language):
-    def sequence(self, items: list[str]) -> str:
         return f"[{', '.join(items)}]"
 
 
@@ -46,9 +41,6 @@ class _TypeScript(Language):
     def members(self, parts: list[tuple[str, str, bool]]) -> str:
         shown = "; ".join(f"{key(name)}{'' if required else '?'}: {kind}" for name, kind, required in parts)
         return f"{{ {shown} }}"
-
-    def sequence(self, items: list[str]) -> str:
-        return f"[{', '.join(items)}]"
 
 
 class _Python(Language):
@@ -61,6 +53,9 @@ class _Python(Language):
             return self.any
         return f"Literal[{', '.join(map(repr, values))}]"
 
+    def sequence(self, items: list[str]) -> str:
+        return self.array.format(self.union.join(dict.fromkeys(items)) or self.any)
+
 
 def key(name: str) -> str:
     """A member's name in TypeScript, in quotes where it needs them."""
@@ -68,7 +63,7 @@ def key(name: str) -> str:
 
 
 _PLAIN = ("string", "integer", "number", "boolean", "object", "null")
-SHORT = _Short({name: name for name in _PLAIN}, "any", "{}[]", "{{[key]: {}}}", " | ")
+SHORT = Language({name: name for name in _PLAIN}, "any", "{}[]", "{{[key]: {}}}", " | ")
 TYPESCRIPT = _TypeScript(
     {"string": "string", "integer": "number", "number": "number", "boolean": "boolean"}
     | {"object": "Record<string, unknown>", "null": "null"},

@@ -1,13 +1,32 @@
-"""What all integrations share: the tools of a hub as definitions, and progress that a framework awaits."""
+"""What all integrations share: their package, the tools of a hub as definitions, and progress that a framework awaits."""
 
 import asyncio
 import contextvars
+import importlib
 from collections.abc import Awaitable, Callable, Coroutine, Iterable
 from typing import Any, NamedTuple, cast
 
 from .._core import PatternList, ToolInfo
 from .._user_functions import in_thread
 from ..hub import ToolHub
+
+
+def imported(module: str, package: str, extra: str) -> Any:
+    """The module; raises `ImportError` with the way to install its package.
+
+    >>> imported("no_such_framework.tools", "no-such-framework", "langchain")
+    Traceback (most recent call last):
+    ImportError: this integration needs no-such-framework: pip install 'agent-toolhub[langchain]'
+    """
+    try:
+        return importlib.import_module(module)
+    except ModuleNotFoundError as error:
+        # A broken installation of the package itself speaks for itself.
+        if (error.name or "").partition(".")[0] != module.partition(".")[0]:
+            raise
+        raise ImportError(
+            f"this integration needs {package}: pip install 'agent-toolhub[{extra}]'"
+        ) from error
 
 
 class Declared(NamedTuple):
@@ -20,18 +39,13 @@ class Declared(NamedTuple):
 
 def declared(hub: ToolHub, tools: Iterable[str] | None) -> list[Declared]:
     """The tools of a hub whose names fit the patterns, all of them without patterns."""
-    names = None if tools is None else [tool.name for tool in selected(hub, tools)]
+    patterns = _patterns(tools)
+    names = None if tools is None else [tool.name for tool in hub.tools() if _fits(tool, patterns)]
     functions = (entry["function"] for entry in hub.as_openai(tools=names))
     return [
         Declared(function["name"], function.get("description", ""), function["parameters"])
         for function in functions
     ]
-
-
-def selected(hub: ToolHub, tools: Iterable[str] | None) -> list[ToolInfo]:
-    """The tools of a hub whose names fit the patterns, all of them without patterns."""
-    patterns = _patterns(tools)
-    return [tool for tool in hub.tools() if _fits(tool, patterns)]
 
 
 def _patterns(tools: Iterable[str] | None) -> PatternList:

@@ -11,9 +11,8 @@ from typing import Any
 from .._core import ToolInfo
 from ..hub import ToolHub
 from ..result import ToolResult
-from ._calls import OfferedTools, in_this_context
+from ._calls import OfferedTools, imported, in_this_context
 from ._list_changes import ListChanges
-from ._packages import imported
 
 __all__ = ["attach"]
 

@@ -8,8 +8,7 @@ from ..exceptions import ErrorKind, ToolError
 from ..hub import ToolHub
 from ..options import CallOptions
 from ..result import ToolResult
-from ._calls import declared, in_this_context
-from ._packages import imported
+from ._calls import declared, imported, in_this_context
 
 __all__ = ["from_langchain", "to_langchain"]
 

@@ -7,8 +7,7 @@ from ..hub import ToolHub
 from ..options import CallOptions
 from ..parsing import parse
 from ..result import ToolResult
-from ._calls import declared
-from ._packages import imported
+from ._calls import declared, imported
 
 __all__ = ["to_openai_agents"]
 

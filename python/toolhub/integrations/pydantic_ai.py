@@ -8,8 +8,7 @@ from ..exceptions import ErrorKind
 from ..hub import ToolHub
 from ..options import CallOptions
 from ..result import ToolResult
-from ._calls import declared
-from ._packages import imported
+from ._calls import declared, imported
 
 __all__ = ["to_pydantic_ai"]
 
