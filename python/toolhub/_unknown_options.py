@@ -122,25 +122,19 @@ def known_options(method: Callable[..., Any]) -> dict[str, bool] | None:
 
 
 def refuse_unknown(
-    hub: Any,
-    method: Callable[..., Any],
-    options: Mapping[str, Any],
-    name: Any = None,
-    args: Any = None,
-    extra: tuple[Any, ...] = (),
+    hub: Any, method: Callable[..., Any], options: Mapping[str, Any], *positional: Any
 ) -> None:
-    """Raise for keywords in `**options` that are not keys of its `TypedDict`, and for more than one value of arguments."""
+    """Raise for keywords that a method does not have, and for more than one value of arguments in a call of a tool."""
     known = known_options(method) or {}
     if unknown := [key for key in options if key not in known]:
         suggested = [key for key, is_option in known.items() if is_option]
-        raise unknown_options(hub, method.__name__, unknown, suggested, (name, args))
-    if extra:
-        raise too_many_arguments(hub, method.__name__, name, args, extra)
+        raise unknown_options(hub, method.__name__, unknown, suggested, positional)
+    if method.__name__ in CALLS and len(positional) > 2:
+        raise _too_many_arguments(hub, method.__name__, *positional)
 
 
-def too_many_arguments(hub: Any, method: str, name: Any, args: Any, extra: tuple[Any, ...]) -> TypeError:
+def _too_many_arguments(hub: Any, method: str, name: Any, *values: Any) -> TypeError:
     """The error for `hub.call("add", 1, 2)`."""
-    values = (args, *extra)
     parameters = _parameters(hub, name)
     shown = [text if len(text) <= 20 else "…" for text in map(repr, values)]
     pairs = ", ".join(f"{key!r}: {text}" for key, text in zip(parameters, shown, strict=False))
@@ -157,18 +151,8 @@ def _parameters(hub: Any, name: Any) -> list[str]:
 
 
 def _checked(method: Callable[..., Any], needs_open: bool) -> Callable[..., Any]:
-    known = known_options(method)
-    if known is None or inspect.isasyncgenfunction(method):
+    if known_options(method) is None or inspect.isasyncgenfunction(method):
         return method
-    name = method.__name__
-
-    def check(args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> None:
-        if not kwargs.keys() <= known.keys():
-            unknown = [key for key in kwargs if key not in known]
-            options = [key for key, is_option in known.items() if is_option]
-            raise unknown_options(args[0], name, unknown, options, args[1:])
-        if name in CALLS and len(args) > 3:
-            raise too_many_arguments(args[0], name, args[1], args[2], args[3:])
 
     if inspect.iscoroutinefunction(method):
 
@@ -176,7 +160,7 @@ def _checked(method: Callable[..., Any], needs_open: bool) -> Callable[..., Any]
         async def checked_async(*args: Any, **kwargs: Any) -> Any:
             if needs_open:
                 args[0]._state.require_open()
-            check(args, kwargs)
+            refuse_unknown(args[0], method, kwargs, *args[1:])
             return await method(*args, **kwargs)
 
         return checked_async
@@ -186,7 +170,7 @@ def _checked(method: Callable[..., Any], needs_open: bool) -> Callable[..., Any]
         if needs_open:
             args[0]._state.require_open()
         if kwargs or len(args) > 3:
-            check(args, kwargs)
+            refuse_unknown(args[0], method, kwargs, *args[1:])
         return method(*args, **kwargs)
 
     return checked

@@ -129,7 +129,7 @@ class CallMethods:
                     return await _core.execute(self._core, name, args, planned, around)
                 with self._tracing._call(name, (None, None, None, self._llm, None, None)) as call:
                     return call.ended(await _core.execute(self._core, name, args, planned, call.around))
-        refuse_unknown(self, CallMethods.execute, options, name, args, extra)
+        refuse_unknown(self, CallMethods.execute, options, name, args, *extra)
         planned, around = self._planned_options(EXECUTE, **options)
         return await self._made(
             name, args, around, lambda around: _core.execute(self._core, name, args, planned, around)
