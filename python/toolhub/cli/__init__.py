@@ -12,12 +12,9 @@ else uses the public interface of `ToolHub`. Results go to stdout; problems, pro
 """
 
 import sys
+from collections.abc import Sequence
 
 from ._exits import INTERRUPTED, NOT_WRITTEN, OK, Failure, OutputError
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Sequence
 
 __all__ = ["main"]
 
@@ -25,7 +22,7 @@ __all__ = ["main"]
 _COMPLETE = "__complete"
 
 
-def main(arguments: "Sequence[str] | None" = None) -> int:
+def main(arguments: Sequence[str] | None = None) -> int:
     """Run a command. The exit code is 0 for success, 1 for a failed tool, 2 for wrong usage, 3 if a server cannot be
     reached, 4 if it refuses the credentials, 5 if there is no such thing, 6 if what was done cannot be printed, and 130
     after Ctrl-C.
@@ -58,7 +55,7 @@ def main(arguments: "Sequence[str] | None" = None) -> int:
         return OK
 
 
-def _run(words: "list[str]") -> int:
+def _run(words: list[str]) -> int:
     if words[:1] == [_COMPLETE]:
         from . import _complete
 
@@ -69,7 +66,7 @@ def _run(words: "list[str]") -> int:
     return given.run(given)
 
 
-def _fail(failure: Failure, words: "list[str]") -> int:
+def _fail(failure: Failure, words: list[str]) -> int:
     """Say why a command failed; with `--json` the reason is an object on stdout as well, whatever command it was."""
     from ._output import forget, json_text, say, write_err, write_out
 

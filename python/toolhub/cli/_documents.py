@@ -1,24 +1,21 @@
 """Files of settings that other programs wrote, as data; `ValueError` with a sentence where one cannot be read."""
 
 import os
+from typing import Any
 
 from .. import _core
 from ._json import kind, members
 
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from typing import Any
-
 _ALLOWED = ("a comment", "a trailing comma")
 
 
-def read_settings(path: str) -> "dict[str, Any]":
+def read_settings(path: str) -> dict[str, Any]:
     """A file of settings, in the form that its name tells."""
     end = os.path.splitext(path)[1]
     return {".toml": read_toml, ".yaml": read_yaml, ".yml": read_yaml}.get(end, read_document)(path)
 
 
-def read_document(path: str) -> "dict[str, Any]":
+def read_document(path: str) -> dict[str, Any]:
     """A JSON file, also with comments and trailing commas; an empty one has nothing in it."""
     text = _text(path)
     if not text.strip():
@@ -34,7 +31,7 @@ def read_document(path: str) -> "dict[str, Any]":
     return members(value)
 
 
-def read_toml(path: str) -> "dict[str, Any]":
+def read_toml(path: str) -> dict[str, Any]:
     """A TOML file."""
     import tomllib
 
@@ -44,7 +41,7 @@ def read_toml(path: str) -> "dict[str, Any]":
         raise ValueError(f"{path}: is not valid TOML: {error}.") from None
 
 
-def read_yaml(path: str) -> "dict[str, Any]":
+def read_yaml(path: str) -> dict[str, Any]:
     """A YAML file; an empty one has nothing in it."""
     text = _text(path)
     if not text.strip():

@@ -1,14 +1,11 @@
 """A server on its way into the user's file: its entry, what it may not do, and what there is to say about it."""
 
 from fnmatch import fnmatchcase
+from typing import Any
 
 from ._json import items
 
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from typing import Any
-
-    Rules = list[tuple[str, str]]
+Rules = list[tuple[str, str]]
 
 
 class Draft:
@@ -20,7 +17,7 @@ class Draft:
         self.notes: list[str] = []
         self.is_left_out = False
 
-    def translate(self, server: "dict[str, Any]", names: dict[str, str]) -> None:
+    def translate(self, server: dict[str, Any], names: dict[str, str]) -> None:
         """Take keys over by a table of their names and ours, and say which are not in it.
 
         Those without a name of ours mean nothing to a hub. `toolhub.` leads to our own options, and ` ms` is a time in
@@ -57,7 +54,7 @@ class Draft:
         self.is_left_out = True
         self.note(why)
 
-    def obey(self, rules: "Rules") -> None:
+    def obey(self, rules: Rules) -> None:
         """Exclude what rules forbid."""
         denied, excepted = _excluded(rules)
         asked = [name for name, effect in rules if effect == "ask" and name in denied]
@@ -80,7 +77,7 @@ class Draft:
             self.entry["excludeTools"] = [*items(own), *denied, *(f"!{name}" for name in excepted)]
 
 
-def _excluded(rules: "Rules") -> tuple[list[str], list[str]]:
+def _excluded(rules: Rules) -> tuple[list[str], list[str]]:
     """The patterns that are excluded, and the exceptions. Where they cannot say what the rules do, more is excluded."""
     denied: list[str] = []
     excepted: list[str] = []

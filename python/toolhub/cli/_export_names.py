@@ -6,10 +6,7 @@ the usual style of names. Where several others would share an identifier, none g
 
 import keyword
 import re
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable
 
 _RESERVED = frozenset(
     ("delete", "function", "new", "switch", "this", "typeof", "var", "void", "default", "constructor", "enum")
@@ -17,7 +14,7 @@ _RESERVED = frozenset(
 _SHORTEST_SUFFIX = 4
 
 
-def identifiers(names: "Iterable[str]", style: "Callable[[str], str]") -> dict[str, str]:
+def identifiers(names: Iterable[str], style: Callable[[str], str]) -> dict[str, str]:
     """A name of the language for each tool, in the order of the tools.
 
     >>> identifiers(["Read_File", "read_file", "class", "2x"], snake)

@@ -7,16 +7,12 @@ Generators read references to `#/components/schemas/NAME` and hardly any others,
 
 import json
 import re
+from typing import Any
 
+from .._core import ToolInfo
 from ._export_names import camel, identifiers, pascal
 from ._json import items, members
 from ._output import first_line
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from typing import Any
-
-    from .._core import ToolInfo
 
 # Where schemas are inside a schema: one, a list of them, or one for each name.
 _ONE = frozenset(
@@ -43,7 +39,7 @@ _PLACES = frozenset(
 )
 
 
-def openapi(tools: "list[ToolInfo]", version: str) -> str:
+def openapi(tools: list[ToolInfo], version: str) -> str:
     """The whole document."""
     operations = identifiers([tool.name for tool in tools], camel)
     prefixes = identifiers(operations.values(), pascal)
@@ -76,7 +72,7 @@ def openapi(tools: "list[ToolInfo]", version: str) -> str:
     return json.dumps(document, ensure_ascii=False, indent=2) + "\n"
 
 
-def _result(value: "Any") -> "dict[str, Any]":
+def _result(value: Any) -> dict[str, Any]:
     return {
         "type": "object",
         "properties": {
@@ -98,14 +94,14 @@ def _in_path(name: str) -> str:
 class _Moved:
     """One schema of a tool, whose parts that are referred to are components."""
 
-    def __init__(self, components: "dict[str, Any]", prefix: str, root: "dict[str, Any]") -> None:
+    def __init__(self, components: dict[str, Any], prefix: str, root: dict[str, Any]) -> None:
         self._components, self._prefix, self._root = components, prefix, root
         self._names: dict[str, str] = {}
         """The component for each pointer."""
         self._waiting: list[tuple[str, Any]] = []
         """Components that are named and not yet written. Chains of references may be longer than the stack is deep."""
 
-    def schema(self) -> "dict[str, Any]":
+    def schema(self) -> dict[str, Any]:
         """The schema for the place that needs it."""
         own = self._object(self._root)
         while self._waiting:
@@ -119,7 +115,7 @@ class _Moved:
             return {"$ref": _reference_to(self._names["#"])}
         return own
 
-    def _object(self, schema: "Any") -> "dict[str, Any]":
+    def _object(self, schema: Any) -> dict[str, Any]:
         """A schema as an object: what is none says nothing, and `false` fits nothing."""
         if schema is False:
             return {"not": {}}
@@ -162,14 +158,14 @@ class _Moved:
             return self._new_component(pointer, target)
         return None
 
-    def _new_component(self, pointer: str, target: "Any") -> str:
+    def _new_component(self, pointer: str, target: Any) -> str:
         name = self._free_name(pointer)
         self._names[pointer] = name
         self._components[name] = {}
         self._waiting.append((name, target))
         return name
 
-    def _target(self, pointer: str) -> "Any":
+    def _target(self, pointer: str) -> Any:
         if pointer == "#":
             return self._root
         if not pointer.startswith("#/"):
@@ -196,7 +192,7 @@ def _reference_to(name: str) -> str:
     return f"#/components/schemas/{name}"
 
 
-def _modern(schema: "dict[str, Any]") -> "dict[str, Any]":
+def _modern(schema: dict[str, Any]) -> dict[str, Any]:
     """Tuples as the draft of OpenAPI 3.1 writes them."""
     if not isinstance(schema.get("items"), list):
         return schema
@@ -205,7 +201,7 @@ def _modern(schema: "dict[str, Any]") -> "dict[str, Any]":
     return {**kept, "prefixItems": schema["items"], **rest}
 
 
-def _anchored(root: "Any", anchor: str) -> "Any":
+def _anchored(root: Any, anchor: str) -> Any:
     """The part of a schema that is marked with an anchor."""
     waiting: list[Any] = [root]
     while waiting:

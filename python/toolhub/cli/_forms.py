@@ -9,6 +9,8 @@ others go on. A restriction that the hub cannot keep turns its server off, with 
 
 import os
 import re
+from collections.abc import Callable
+from typing import Any
 
 from .. import _core
 from ._clients import ClientFile
@@ -18,12 +20,7 @@ from ._json import items, kind, members, texts, with_texts
 from ._places import settle
 from ._rules import forbid
 
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Callable
-    from typing import Any
-
-    Entry = dict[str, Any]
+Entry = dict[str, Any]
 
 # Under which key settings have servers, where these are only a part of them.
 _KEYS = {
@@ -99,7 +96,7 @@ def read_file(file: ClientFile) -> ImportedFile:
     return found
 
 
-def _take(found: ImportedFile, id: str, server: "Any", project: str | None) -> None:
+def _take(found: ImportedFile, id: str, server: Any, project: str | None) -> None:
     file = found.file._replace(project=project)
     draft = Draft(id, file.client)
     if file.client in _NAMES and not _is_plain(file) and isinstance(server, dict):
@@ -123,7 +120,7 @@ def _take(found: ImportedFile, id: str, server: "Any", project: str | None) -> N
         found.servers[id] = draft.entry
 
 
-def _checkable(entry: "Any") -> "Any":
+def _checkable(entry: Any) -> Any:
     """An entry as the core can check it here: a variable that is not set now, or a file that is missing, is not an error."""
     if not isinstance(entry, dict):
         return entry
@@ -145,7 +142,7 @@ def _is_plain(file: ClientFile) -> bool:
     )
 
 
-def _entries(file: ClientFile) -> "list[tuple[str, Any, str | None]]":
+def _entries(file: ClientFile) -> list[tuple[str, Any, str | None]]:
     """The id of each server, its entry, and the folder of the project that it belongs to."""
     if _is_plain(file):
         return [(id, entry, file.project) for id, entry in _core.config_entries(file.path).items()]
@@ -163,7 +160,7 @@ def _entries(file: ClientFile) -> "list[tuple[str, Any, str | None]]":
     return found
 
 
-def _table(root: "Entry", key: str, path: str) -> "list[tuple[str, Any]]":
+def _table(root: Entry, key: str, path: str) -> list[tuple[str, Any]]:
     table = root.get(key)
     if isinstance(table, list):
         # The core says that one without a name must have one.
@@ -184,7 +181,7 @@ def _table(root: "Entry", key: str, path: str) -> "list[tuple[str, Any]]":
 # ---------------------------------------------------------------- what an entry becomes
 
 
-def _codex(draft: Draft, server: "Entry") -> None:
+def _codex(draft: Draft, server: Entry) -> None:
     variables = server.get("env_vars")
     if isinstance(variables, list):
         server = {**server, "env_vars": [members(one).get("name", one) for one in items(variables)] or None}
@@ -207,7 +204,7 @@ def _codex(draft: Draft, server: "Entry") -> None:
     draft.obey([(name, effects.get(str(mode), "allow")) for name, mode in modes.items() if mode])
 
 
-def _opencode(draft: Draft, server: "Entry") -> None:
+def _opencode(draft: Draft, server: Entry) -> None:
     if words := items(server.get("command")):
         server = {**server, "command": words[0], "args": words[1:] or None}
     draft.translate(server, _NAMES["opencode"])
@@ -218,7 +215,7 @@ def _opencode(draft: Draft, server: "Entry") -> None:
         )
 
 
-def _goose(draft: Draft, server: "Entry") -> None:
+def _goose(draft: Draft, server: Entry) -> None:
     kind_of = server.get("type")
     draft.translate({key: value for key, value in server.items() if value not in ([], {})}, _NAMES["goose"])
     if kind_of in ("sse", "streamable_http"):
@@ -242,7 +239,7 @@ def _goose(draft: Draft, server: "Entry") -> None:
         )
 
 
-def _continue(draft: Draft, server: "Entry") -> None:
+def _continue(draft: Draft, server: Entry) -> None:
     options = members(server.get("requestOptions"))
     rest = {key: value for key, value in server.items() if key != "requestOptions"}
     draft.translate(rest | {f"requestOptions.{key}": one for key, one in options.items()}, _NAMES["continue"])
@@ -256,7 +253,7 @@ def _continue(draft: Draft, server: "Entry") -> None:
     draft.entry = with_texts(draft.entry, lambda text: re.sub(variable, r"${\1}", text))
 
 
-_CONVERTERS: "dict[str, Callable[[Draft, Entry], None]]" = {
+_CONVERTERS: dict[str, Callable[[Draft, Entry], None]] = {
     "codex": _codex,
     "opencode": _opencode,
     "goose": _goose,

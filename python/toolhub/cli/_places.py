@@ -1,20 +1,16 @@
 """Paths of a project: an imported server finds its program and its files also from another folder."""
 
 import os
+from typing import Any
 
 from ._clients import ClientFile, folder_of
+from ._draft import Draft
 from ._json import items, members, with_texts
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from typing import Any
-
-    from ._draft import Draft
 
 _FOLDER, _NAME = "${workspaceFolder}", "${workspaceFolderBasename}"
 
 
-def settle(draft: "Draft", file: ClientFile) -> None:
+def settle(draft: Draft, file: ClientFile) -> None:
     """Write what the file's folder means into an entry: a client starts the servers of a project in its folder."""
     folder = os.path.abspath(file.project or folder_of(file.path))
     if file.project is None and (_FOLDER in str(draft.entry) or _NAME in str(draft.entry)):
@@ -41,14 +37,14 @@ def settle(draft: "Draft", file: ClientFile) -> None:
         entry["command"] = _program(command, cwd or folder)
 
 
-def _absolute(path: "Any", folder: str) -> str | None:
+def _absolute(path: Any, folder: str) -> str | None:
     """A path inside the folder; None for anything else than a text. Variables and `~` are for the core."""
     if not isinstance(path, str) or not path:
         return None
     return path if path.startswith(("$", "~")) else os.path.normpath(os.path.join(folder, path))
 
 
-def _program(command: "Any", folder: str) -> "Any":
+def _program(command: Any, folder: str) -> Any:
     """A program that is named by a relative path; other names are looked up on PATH."""
     if not isinstance(command, str) or command.startswith(("$", "~")) or os.path.isabs(command):
         return command
@@ -56,7 +52,7 @@ def _program(command: "Any", folder: str) -> "Any":
     return path if os.path.dirname(command) and os.path.exists(path) else command
 
 
-def _is_relative(entry: "dict[str, Any]", folder: str) -> bool:
+def _is_relative(entry: dict[str, Any], folder: str) -> bool:
     """Whether an entry names something in the folder."""
     command = entry["command"]
     words = [

@@ -11,17 +11,12 @@ Rules are pairs of a pattern for names of tools and an effect, the last that fit
 import os
 import re
 from functools import lru_cache
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from ._clients import ClientFile, paths_of
 from ._documents import read_settings
+from ._draft import Draft, Rules
 from ._json import items, members, texts
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from typing import Any
-
-    from ._draft import Draft, Rules
 
 
 class _Said(NamedTuple):
@@ -99,7 +94,7 @@ _EFFECTS = {
 }
 
 
-def forbid(draft: "Draft", file: ClientFile) -> None:
+def forbid(draft: Draft, file: ClientFile) -> None:
     """Obey the settings of the client that are not in the entry."""
     try:
         draft.obey([rule for said in _SAID.get(file.client, ()) for rule in _rules(said, draft.id, file)])
@@ -109,7 +104,7 @@ def forbid(draft: "Draft", file: ClientFile) -> None:
         )
 
 
-def _rules(said: _Said, id: str, file: ClientFile) -> "Rules":
+def _rules(said: _Said, id: str, file: ClientFile) -> Rules:
     project = file.project or os.getcwd()
     words = {
         "id": id,
@@ -140,7 +135,7 @@ def _paths(place: str, project: str, file: str) -> list[str]:
     return [os.path.join(os.path.dirname(file), place[2:] or os.path.basename(file))]
 
 
-def _pairs(value: "Any", effect: str, id: str) -> "list[tuple[str, str | None]]":
+def _pairs(value: Any, effect: str, id: str) -> list[tuple[str, str | None]]:
     """The names and effects of what is said: one effect for all, names with their effects, or a list of names or rules."""
     if isinstance(value, (str, bool)):
         meant = _effect(value)
@@ -160,7 +155,7 @@ def _pairs(value: "Any", effect: str, id: str) -> "list[tuple[str, str | None]]"
     return found
 
 
-def _effect(value: "Any") -> str | None:
+def _effect(value: Any) -> str | None:
     """The strictest effect of a value, which may have several of them by pattern."""
     words = [value, *members(value).values()]
     effects = {_EFFECTS.get(word) for word in words if isinstance(word, (str, bool))}

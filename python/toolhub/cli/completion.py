@@ -1,10 +1,8 @@
 """`toolhub completion`: the completion script for a shell. The scripts ask `toolhub __complete`, which reads the store."""
 
-from ._output import answer, put
+import argparse
 
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    import argparse
+from ._output import answer, put
 
 _SCRIPTS = {
     "bash": """\
@@ -61,12 +59,12 @@ complete -c toolhub -f -a '(__toolhub_complete)'
 }
 
 
-def add_arguments(parser: "argparse.ArgumentParser") -> None:
+def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Those of the command."""
     parser.add_argument("shell", choices=tuple(_SCRIPTS), metavar="SHELL", help="bash, zsh or fish")
 
 
-def run(given: "argparse.Namespace") -> int:
+def run(given: argparse.Namespace) -> int:
     """Print the script."""
     script = _SCRIPTS[given.shell]
     answer(given, {"shell": given.shell, "script": script}, script.rstrip("\n"), put)

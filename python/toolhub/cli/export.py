@@ -7,9 +7,13 @@ The clients call through one function that the user gives: `client.callTool` of 
 works with every transport, and holds no address and no secret.
 """
 
+import argparse
 import json
 import re
+from collections.abc import Callable
+from typing import Any
 
+from .._core import ToolInfo
 from ._catalog import open_catalog
 from ._exits import NOT_FOUND, Failure, unwritten
 from ._export_names import camel, identifiers, pascal, snake
@@ -17,16 +21,8 @@ from ._json import members
 from ._output import counted, first_line, put, put_json, say
 from ._shapes import PYTHON, TYPESCRIPT, Form, Shapes, key
 
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    import argparse
-    from collections.abc import Callable
-    from typing import Any
 
-    from .._core import ToolInfo
-
-
-def add_arguments(parser: "argparse.ArgumentParser") -> None:
+def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Those of the command."""
     parser.add_argument("server", nargs="?", metavar="SERVER", help="only the tools of this server")
     parser.add_argument("--format", choices=tuple(_WRITERS), default="py", help="(py)")
@@ -34,7 +30,7 @@ def add_arguments(parser: "argparse.ArgumentParser") -> None:
     parser.add_argument("--json", action="store_true", help='print an object with the file as "text"')
 
 
-def run(given: "argparse.Namespace") -> int:
+def run(given: argparse.Namespace) -> int:
     """Write the client."""
     with open_catalog(given) as catalog:
         tools = sorted(catalog.tools(given.server), key=lambda tool: tool.name)
@@ -62,7 +58,7 @@ def _types_of(methods: dict[str, str]) -> dict[str, str]:
     return {name: types[method] for name, method in methods.items()}
 
 
-def _output(tool: "ToolInfo") -> "dict[str, Any] | None":
+def _output(tool: ToolInfo) -> dict[str, Any] | None:
     """The schema of its results, if all who answer to its name have the same one."""
     first, *others = [candidate.output_schema for candidate in tool.candidates]
     return first if all(one == first for one in others) else None
@@ -78,7 +74,7 @@ function valueOf<T>(answer: unknown): T {
 }"""
 
 
-def _typescript(tools: "list[ToolInfo]") -> str:
+def _typescript(tools: list[ToolInfo]) -> str:
     methods = identifiers([tool.name for tool in tools], camel)
     types = _types_of(methods)
     outputs = {tool.name: _output(tool) for tool in tools}
@@ -124,7 +120,7 @@ def _typescript(tools: "list[ToolInfo]") -> str:
     return "\n".join(lines)
 
 
-def _typescript_members(form: "Form") -> list[str]:
+def _typescript_members(form: Form) -> list[str]:
     lines: list[str] = []
     for name, kind, required, schema in form.parameters:
         lines += _comment(schema.get("description"), "  ")
@@ -135,12 +131,12 @@ def _typescript_members(form: "Form") -> list[str]:
     return lines
 
 
-def _comment(text: "Any", indent: str) -> list[str]:
+def _comment(text: Any, indent: str) -> list[str]:
     line = first_line(text) if isinstance(text, str) else ""
     return [f"{indent}/** {line.replace('*/', '* /')} */"] if line else []
 
 
-def _python(tools: "list[ToolInfo]") -> str:
+def _python(tools: list[ToolInfo]) -> str:
     methods = identifiers([tool.name for tool in tools], snake)
     types = _types_of(methods)
     lines = [
@@ -194,7 +190,7 @@ def _python(tools: "list[ToolInfo]") -> str:
     return "\n".join([*head, body, ""])
 
 
-def _typed_dict(name: str, form: "Form") -> list[str]:
+def _typed_dict(name: str, form: Form) -> list[str]:
     lines = [f"{name} = TypedDict(", f'    "{name}",', "    {"]
     for member, kind, required, _ in form.parameters:
         kind = kind if required else f"NotRequired[{kind}]"
@@ -202,7 +198,7 @@ def _typed_dict(name: str, form: "Form") -> list[str]:
     return [*lines, "    },", ")"]
 
 
-def _python_output(tool: "ToolInfo") -> "tuple[dict[str, Any], Any] | None":
+def _python_output(tool: ToolInfo) -> tuple[dict[str, Any], Any] | None:
     """The schema of what the hub gives for a call, in the schema that its references are about."""
     output = _output(tool)
     if output is None:
@@ -215,7 +211,7 @@ def _python_output(tool: "ToolInfo") -> "tuple[dict[str, Any], Any] | None":
     return output, output
 
 
-def _python_result(name: str, root: "dict[str, Any]", schema: "Any") -> list[str]:
+def _python_result(name: str, root: dict[str, Any], schema: Any) -> list[str]:
     shapes = Shapes(root, PYTHON)
     if schema is root and len(shapes.forms()) == 1 and (form := shapes.form()).parameters:
         return _typed_dict(name, form)
@@ -225,14 +221,14 @@ def _python_result(name: str, root: "dict[str, Any]", schema: "Any") -> list[str
 _WRAPPED = "x-fastmcp-wrap-result"
 
 
-def _openapi(tools: "list[ToolInfo]") -> str:
+def _openapi(tools: list[ToolInfo]) -> str:
     from .. import __version__
     from ._export_openapi import openapi
 
     return openapi(tools, __version__)
 
 
-_WRITERS: "dict[str, Callable[[list[ToolInfo]], str]]" = {
+_WRITERS: dict[str, Callable[[list[ToolInfo]], str]] = {
     "ts": _typescript,
     "py": _python,
     "openapi": _openapi,

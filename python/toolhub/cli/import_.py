@@ -1,9 +1,11 @@
 """`toolhub import`: takes servers from the configuration files of other clients into one file."""
 
+import argparse
 import json
 import os
 import re
 import shlex
+from typing import Any
 
 from .. import _core
 from ._clients import ClientFile, known_files, known_names, named_file
@@ -13,16 +15,11 @@ from ._json import items, members
 from ._output import clean, one_line, put, put_json, say
 from ._sources import own_config, serving_words
 
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    import argparse
-    from typing import Any
-
 # Without what is around it, a quotation is a part of a word, as in a shell.
 _WORD = re.compile(r"""((?:'[^']*'|"[^"]*"|\S)+)""")
 
 
-def add_arguments(parser: "argparse.ArgumentParser") -> None:
+def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Those of the command."""
     parser.description = (
         "Take servers from the configuration files of other MCP clients. Without arguments, list the files that are there "
@@ -39,7 +36,7 @@ def add_arguments(parser: "argparse.ArgumentParser") -> None:
     parser.add_argument("--dry-run", action="store_true", help="say what would be written, and write nothing")
 
 
-def run(given: "argparse.Namespace") -> int:
+def run(given: argparse.Namespace) -> int:
     """List what there is, or write what was asked for."""
     found, of_project = _found(given)
     if not (given.sources or given.all):
@@ -75,7 +72,7 @@ def run(given: "argparse.Namespace") -> int:
     return _write(given, target, taken, [*problems, *told])
 
 
-def _found(given: "argparse.Namespace") -> tuple[list[ImportedFile], list[ImportedFile]]:
+def _found(given: argparse.Namespace) -> tuple[list[ImportedFile], list[ImportedFile]]:
     """The files to take with their servers, and those of the project, whose servers may start any program of its author."""
     known = known_files(os.getcwd())
     names = known_names()
@@ -127,7 +124,7 @@ def _put_found(found: list[ImportedFile], as_json: bool) -> int:
     return OK
 
 
-def _shown(entry: "Any") -> str:
+def _shown(entry: Any) -> str:
     """What a server starts or reaches: the whole command, as a shell would read it, and the names of what it is given.
 
     Secrets are hidden where the core knows them; values of variables and headers always.
@@ -160,7 +157,7 @@ def _script(text: str) -> str:
     return "".join(parts)
 
 
-def _write(given: "argparse.Namespace", target: str, taken: "dict[str, Any]", told: list[str]) -> int:
+def _write(given: argparse.Namespace, target: str, taken: dict[str, Any], told: list[str]) -> int:
     there: dict[str, Any] = {}
     document: dict[str, Any] = {}
     if os.path.isfile(target):

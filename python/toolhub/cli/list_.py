@@ -1,24 +1,21 @@
 """`toolhub list`: all tools, as a header file shows functions."""
 
+import argparse
+
+from .._core import ToolInfo
 from ._catalog import open_catalog
 from ._describe import group_of, tool_as_json, where
 from ._output import clean, counted, cut, first_line, paint, put, put_json, width
 from ._shapes import signature
 
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    import argparse
 
-    from .._core import ToolInfo
-
-
-def add_arguments(parser: "argparse.ArgumentParser") -> None:
+def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Those of the command."""
     parser.add_argument("server", nargs="?", metavar="SERVER", help="only the tools of this server")
     parser.add_argument("--names", action="store_true", help="print the names only")
 
 
-def run(given: "argparse.Namespace") -> int:
+def run(given: argparse.Namespace) -> int:
     """Print the tools, one group for each place that they come from."""
     with open_catalog(given) as catalog:
         tools = catalog.tools(given.server)
@@ -32,7 +29,7 @@ def run(given: "argparse.Namespace") -> int:
         return catalog.code
 
 
-def _put_groups(tools: "list[ToolInfo]") -> None:
+def _put_groups(tools: list[ToolInfo]) -> None:
     groups: dict[str, list[ToolInfo]] = {}
     for tool in tools:
         groups.setdefault(group_of(tool), []).append(tool)
@@ -44,7 +41,7 @@ def _put_groups(tools: "list[ToolInfo]") -> None:
             _put_tool(tool)
 
 
-def _put_tool(tool: "ToolInfo") -> None:
+def _put_tool(tool: ToolInfo) -> None:
     name, call = clean(tool.name), clean(signature(tool.name, tool.parameters))
     about = " ".join(part for part in (first_line(tool.description), where(tool)) if part)
     room = width()

@@ -1,16 +1,14 @@
 """`toolhub prompt`: the tools as a model gets them."""
 
+import argparse
+from typing import Any
+
 from ._catalog import connect_missing, open_hub
 from ._exits import USAGE, failing
 from ._output import answer, put, put_json, say
 
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    import argparse
-    from typing import Any
 
-
-def add_arguments(parser: "argparse.ArgumentParser") -> None:
+def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Those of the command."""
     parser.add_argument("base", nargs="?", default="", metavar="TEXT", help="preamble")
     parser.add_argument("--query", metavar="TEXT", help="only the tools that fit this best")
@@ -28,7 +26,7 @@ def add_arguments(parser: "argparse.ArgumentParser") -> None:
     )
 
 
-def run(given: "argparse.Namespace") -> int:
+def run(given: argparse.Namespace) -> int:
     """Print the prompt, or a JSON object with the tools."""
     with open_hub(given) as (hub, problems):
         code = connect_missing(hub, problems)

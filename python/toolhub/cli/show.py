@@ -1,24 +1,21 @@
 """`toolhub show`: everything about one tool."""
 
+import argparse
+
+from .._core import ToolInfo
 from ._catalog import open_catalog, require_tool
 from ._describe import tool_as_json
 from ._output import clean, paint, put, put_json
 from ._shapes import SHORT, Shapes, signature
 
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    import argparse
 
-    from .._core import ToolInfo
-
-
-def add_arguments(parser: "argparse.ArgumentParser") -> None:
+def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Those of the command."""
     parser.add_argument("tool", metavar="TOOL", help="its name, or server.name")
     parser.add_argument("--schema", action="store_true", help="print the JSON Schema of its arguments")
 
 
-def run(given: "argparse.Namespace") -> int:
+def run(given: argparse.Namespace) -> int:
     """Print the signature, what the tool is for, its parameters and where it comes from."""
     with open_catalog(given) as catalog:
         tool = require_tool(catalog, given.tool)
@@ -31,7 +28,7 @@ def run(given: "argparse.Namespace") -> int:
     return 0
 
 
-def _put(tool: "ToolInfo") -> None:
+def _put(tool: ToolInfo) -> None:
     put(paint(clean(signature(tool.name, tool.parameters)), "bold"))
     for line in clean(tool.description).strip().splitlines():
         put(f"  {line}".rstrip())
