@@ -10,7 +10,6 @@ import copy
 import threading
 from collections.abc import Mapping
 from time import time_ns
-from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self
 
 from opentelemetry import baggage, trace
@@ -239,9 +238,7 @@ class TracedCall:
         self._learnt["error.type"] = kind
         self._status = trace.Status(trace.StatusCode.ERROR)
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, kind: object, error: BaseException | None, trace: object) -> None:
         if error is not None:
             from asyncio import CancelledError
 

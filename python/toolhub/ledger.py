@@ -1,7 +1,6 @@
 """What calls have done, and what waits for a decision: the rows that `hub.ledger`, `hub.resume` and `hub.pending` return."""
 
 from dataclasses import asdict, dataclass, field
-from types import TracebackType
 from typing import TYPE_CHECKING, Any, Literal, Self, TypeVar
 
 from . import _core
@@ -99,9 +98,7 @@ class ResumedRun:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self.release()
 
     def __repr__(self) -> str:

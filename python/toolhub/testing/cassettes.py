@@ -2,7 +2,6 @@
 
 import os
 from abc import ABC, abstractmethod
-from types import TracebackType
 from typing import TYPE_CHECKING, Literal, Self
 
 from .. import _core
@@ -52,17 +51,13 @@ class _Tape(ABC):
             raise CassetteError(str(error)) from None
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, kind: object, error: object, trace: object) -> None:
         self._end(error is not None)
 
     async def __aenter__(self) -> Self:
         return self.__enter__()
 
-    async def __aexit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    async def __aexit__(self, kind: object, error: object, trace: object) -> None:
         self.__exit__(kind, error, trace)
 
 
