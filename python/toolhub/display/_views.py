@@ -4,6 +4,7 @@ import json
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, cast
 
+from ..cli._shapes import SHORT, Shapes
 from ._html import MOST_ROWS, Bundle, Html, bar, block, bundle, heading, marked, milliseconds, short, table
 from ._values import content_html, has_media, value_html
 
@@ -16,8 +17,6 @@ if TYPE_CHECKING:
     from ..servers import ConnectReport, ServerInfo
 
 _SAFETY = {"harmless": "good", "may_act": "bad"}
-_DEEPEST = 4
-"""Types inside of types are named to this depth."""
 _STATES = {"connected": "good", "failed": "bad", "connecting": "wait"}
 
 
@@ -90,42 +89,19 @@ def of_tool(tool: "ToolInfo | Candidate") -> Bundle:
 
 
 def _parameter_table(schema: Mapping[str, Any]) -> Html | None:
-    # Servers write schemas as they like; what has another form is left out.
-    properties = _mapping(schema.get("properties"))
-    if not properties:
-        return None
-    required = _items(schema.get("required"))
-
-    def cells(member: tuple[str, Any]) -> list[Any]:
-        name, part = member[0], _mapping(member[1])
+    def cells(parameter: tuple[str, str, bool, dict[str, Any]]) -> list[Any]:
+        name, kind, is_required, part = parameter
         default = short(_json(part["default"]), 60) if "default" in part else ""
-        needed = "required" if name in required else default
-        return [marked("code", short(name)), _type(part), needed, short(part.get("description") or "", 300)]
+        needed = "required" if is_required else default
+        return [
+            marked("code", short(name)),
+            short(kind, 80),
+            needed,
+            short(part.get("description") or "", 300),
+        ]
 
-    return table(["parameter", "type", "default", "description"], list(properties.items()), cells)
-
-
-def _type(schema: Mapping[str, Any], depth: int = 0) -> str:
-    if depth > _DEEPEST:
-        return "…"
-    values = _items(schema.get("enum"))
-    if values:
-        return short(" | ".join(_json(one) for one in values[:MOST_ROWS]), 80)
-    options = _items(schema.get("anyOf")) or _items(schema.get("oneOf"))
-    if options:
-        return short(" | ".join(_type(_mapping(one), depth + 1) for one in options[:MOST_ROWS]), 80)
-    kinds = _items(schema.get("type")) or [schema.get("type", "")]
-    if kinds == ["array"] and _mapping(schema.get("items")):
-        return short(f"array of {_type(_mapping(schema['items']), depth + 1)}", 80)
-    return short(" | ".join(short(kind, 20) for kind in kinds), 80)
-
-
-def _mapping(value: Any) -> Mapping[str, Any]:
-    return cast("Mapping[str, Any]", value) if isinstance(value, Mapping) else {}
-
-
-def _items(value: Any) -> list[Any]:
-    return cast("list[Any]", value) if isinstance(value, list) else []
+    parameters = Shapes(dict(schema), SHORT).parameters()
+    return table(["parameter", "type", "default", "description"], parameters, cells) if parameters else None
 
 
 def _json(value: Any) -> str:

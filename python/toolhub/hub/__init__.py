@@ -2,7 +2,7 @@
 
 Each part owns its state and depends on the core and on other parts, never on the hub:
 
-    Registration ← FolderLoader, LocalSkills    Callbacks ← ServerManager
+    Registration ← Folders, LocalSkills    Callbacks ← ServerManager
 
 `ToolHub` creates them. It loads folders and adds servers; the methods that do more than hand over are grouped by topic, one
 file each, and what belongs together is an attribute: `resources`, `prompts`, `skills`, `pins`.
@@ -37,7 +37,6 @@ from ..options import (
 )
 from ..servers import ConnectReport, LoadReport, ServerInfo
 from ._embedding import Embed
-from ._folders import FolderLoader, each
 from ._inspection import CapabilityRules
 from ._ledger_methods import LedgerMethods
 from ._limits import MOVED, checked_limits, checked_login
@@ -55,6 +54,7 @@ from ._synthesis import check_llm, sampler
 from ._tool_methods import ToolMethods
 
 if TYPE_CHECKING:
+    from ..loading.folders import Folders
     from .pins import Pins
     from .prompts import Prompts
     from .resources import Resources
@@ -198,7 +198,7 @@ class ToolHub(
             raise TypeError(f"core must be a list of names, got the text {core!r}")
         self._always_shown = list(core)
         self._lang: Lang = lang
-        self._folders = FolderLoader(self._core, self._registration, self._state)
+        self._loaded: Folders | None = None
         self._skills = LocalSkills(self._core, self._registration)
         for label, target in SOURCE_ALIASES.items():
             self.add_alias(label, target)
@@ -212,11 +212,11 @@ class ToolHub(
         callbacks = Callbacks(answers, self._events.emit_for_server, self._store.log_notices)
         self._servers = ServerManager(self._core, self._state, callbacks, token_file)
         self._lists = ListFetcher(self._servers, numbers["lookup_timeout"])
-        for folder in each(tools):
+        for folder in _each(tools):
             self.load_tools(folder)
-        for folder in each(skills):
+        for folder in _each(skills):
             self.load_skills(folder)
-        for config in each(mcp):
+        for config in _each(mcp):
             self.load_mcp(config)
 
     def load_tools(self, folder: Folder) -> LoadReport:
@@ -227,7 +227,7 @@ class ToolHub(
         logged; the others still load. Loading a folder again applies the difference, see `reload`. Importing blocks:
         in async code, write `await asyncio.to_thread(hub.load_tools, folder)`.
         """
-        return self._folders.load("tools", folder)
+        return self._folders().load("tools", folder)
 
     def load_skills(
         self,
@@ -245,9 +245,16 @@ class ToolHub(
         """
         for what, given in (("python", python), ("allow_scripts", allow_scripts)):
             check_switch(what, given)
-        report = self._folders.load("skills", folder, python)
+        report = self._folders().load("skills", folder, python)
         self._skills.permit_scripts(folder, allow_scripts)
         return report
+
+    def _folders(self) -> "Folders":
+        if self._loaded is None:
+            from ..loading.folders import Folders  # most programs have none
+
+            self._loaded = Folders(self._core, self._registration)
+        return self._loaded
 
     def reload(self) -> LoadReport:
         """Load all folders again: one in which a file has changed is imported again as a whole.
@@ -255,7 +262,7 @@ class ToolHub(
         Calls in progress finish with the old code. A module that is broken now keeps its tools; a skill that is broken now
         stays listed, but a call reads the file as it is. Both are in the report.
         """
-        return self._folders.reload()
+        return self._folders().reload()
 
     def load_mcp(self, config: McpConfig) -> LoadReport:
         """Add the servers of an `mcpServers` file, or of a mapping like it. No server is started yet.
@@ -468,7 +475,8 @@ class ToolHub(
 
     def _release(self) -> None:
         self._state.closed = True
-        self._folders.close()
+        if self._loaded is not None:
+            self._loaded.close()
         for gateway in list(self._gateways):
             gateway.stop()
         self._core.close()
@@ -495,6 +503,17 @@ class ToolHub(
         return f"<ToolHub with {len(self)} tools{', closed' if self._state.closed else ''}>"
 
     _repr_mimebundle_ = shown_as("of_hub")
+
+
+def _each(given: Any) -> list[Any]:
+    """What a constructor argument names: nothing, one thing or several.
+
+    >>> _each(None), _each("tools"), _each(["tools", "more_tools"])
+    ([], ['tools'], ['tools', 'more_tools'])
+    """
+    if given is None:
+        return []
+    return list(cast("list[Any]", given)) if isinstance(given, list | tuple) else [given]
 
 
 def _pairs(strategies: Any) -> list[tuple[str, str]]:

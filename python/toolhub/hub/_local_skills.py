@@ -157,6 +157,6 @@ class LocalSkills:
     def _withdraw_scripts(self) -> None:
         # The user may have registered another tool of that name.
         if self._script_tool is not None:
-            self._registration.take(RUN_SCRIPT, "tools", self._script_tool)
+            self._registration.unregister(RUN_SCRIPT, "tools", tool=self._script_tool)
             self._script_tool = None
         self._registration.unregister(_OTHER_NAME, "tools")

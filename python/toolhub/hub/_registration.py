@@ -75,17 +75,11 @@ class Registration:
         elif replaced is not None and not (isinstance(obj, types.FunctionType) or replaced.tool is obj):
             _log.warning("'%s' has replaced what was registered before.", made.name)
 
-    def unregister(self, name: str, source: str | None = None, server: str | None = None) -> int:
-        """See `ToolHub.unregister`."""
-        return self._core.unregister(name, source, server)
-
-    def put(self, tool: Any, name: str, source: str, before: Any = None) -> None:
-        """Register a tool that a folder provides, in place of the one that it provided before."""
-        self.register(tool, name=name, source=source, instead_of=before)
-
-    def take(self, name: str, source: str, tool: Any) -> None:
-        """Unregister a tool that a folder no longer provides."""
-        self._core.unregister(name, source, None, tool)
+    def unregister(
+        self, name: str, source: str | None = None, server: str | None = None, tool: Any = None
+    ) -> int:
+        """See `ToolHub.unregister`; with `tool`, only what was made from that object."""
+        return self._core.unregister(name, source, server, tool)
 
     def registered(self, name: str, source: str) -> list[Any]:
         """The registered objects of that name and source, outside MCP servers; a tool of the core stands for itself."""

@@ -12,7 +12,6 @@ from .._checks import check_callable, check_seconds, check_text, check_whole, if
 from .._core import Gateway, Hub
 from .._unknown_options import refuse_unknown
 from ..options import ServeOptions
-from ._folders import FolderLoader
 from ._reloading import ConfiguredOptions, Reloader
 from ._serve_options import asking, gateway_options
 from ._servers import ServerManager
@@ -20,6 +19,7 @@ from ._state import HubState
 
 if TYPE_CHECKING:
     from ..serving import AsgiApp, Serving
+    from . import ToolHub
 
 _log = logging.getLogger("toolhub.serving")
 
@@ -36,7 +36,6 @@ class ServeMethods:
     _state: HubState
     _gateways: set[Gateway]
     _servers: ServerManager
-    _folders: FolderLoader
 
     def serve(
         self,
@@ -180,7 +179,7 @@ class ServeMethods:
             gateway.leave()
 
     def _reloader(self, gateway: Gateway, configured: ConfiguredOptions | None = None) -> Reloader:
-        return Reloader(gateway, self._servers, self._folders.reload, configured)
+        return Reloader(gateway, self._servers, cast("ToolHub", self).reload, configured)
 
     def _gateway(self, path: str, options: ServeOptions) -> Gateway:
         self._state.require_open()

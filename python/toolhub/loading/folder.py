@@ -123,7 +123,7 @@ class ModuleFolder:
         wanted = {name for known in self._known.values() for name, _ in known.tools}
         for name in [name for name in self._ours if name not in wanted]:
             for tool in self._registered(hub, name):
-                hub.take(name, self.source, tool)
+                hub.unregister(name, self.source, tool=tool)
                 outcome.removed.append(name)
             del self._ours[name]
             self._done.pop(name, None)
@@ -156,7 +156,7 @@ class ModuleFolder:
         if not ours and hub.registered(name, self.source):
             return False
         self._ours[name] = [*ours, member.tool]
-        hub.put(member.tool, name, self.source, ours[0] if ours else None)
+        hub.register(member.tool, name=name, source=self.source, instead_of=ours[0] if ours else None)
         self._ours[name], self._done[name] = [member.tool], member.tool
         outcome.changed.append(name)
         return True

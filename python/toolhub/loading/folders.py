@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
 from .. import _core
+from .._checks import check_path
 from ..servers import LoadReport, LogOnce
 from .files import is_skill
 from .folder import ModuleFolder, Outcome
@@ -47,16 +48,17 @@ class SkillFolder:
 class Folders:
     """The folders of one hub. They are loaded one at a time."""
 
-    def __init__(self) -> None:
+    def __init__(self, core: _core.Hub, hub: Registration) -> None:
+        self._core, self._hub = core, hub
         self._folders: dict[tuple[str, Path], ModuleFolder | SkillFolder] = {}
         self._log_once = LogOnce()
         # Modules run while they are imported, and may load a folder themselves: in the same thread that is fine.
         self._turn = threading.RLock()
 
-    def load(
-        self, hub: Registration, core: _core.Hub, source: str, folder: Path, python: bool = True
-    ) -> LoadReport:
+    def load(self, source: str, path: str | os.PathLike[str], python: bool = True) -> LoadReport:
         """Load a folder, or load it again; of a folder of skills, without `python` only those that are text."""
+        check_path(f"the folder of {source}", path, "; register functions with hub.register")
+        folder = Path(os.path.expanduser(path))
         place = folder.resolve()
         if not os.path.isdir(place):
             what = "is not a folder" if os.path.exists(place) else "does not exist"
@@ -65,16 +67,16 @@ class Folders:
             known = self._folders.get((source, place))
             if known is None:
                 skills = source == "skills"
-                known = SkillFolder(place, core, python) if skills else ModuleFolder(place, source)
+                known = SkillFolder(place, self._core, python) if skills else ModuleFolder(place, source)
                 self._folders[source, place] = known
-            return self._report(known.load(hub, asked=True), complete=True)
+            return self._report(known.load(self._hub, asked=True), complete=True)
 
-    def reload(self, hub: Registration) -> LoadReport:
+    def reload(self) -> LoadReport:
         """Load all folders again and report what has changed."""
         report = LoadReport([], [], [])
         with self._one_at_a_time():
             for folder in list(self._folders.values()):
-                part = self._report(folder.load(hub, asked=False), complete=False)
+                part = self._report(folder.load(self._hub, asked=False), complete=False)
                 for word, more in vars(part).items():
                     getattr(report, word).extend(more)
         return report
