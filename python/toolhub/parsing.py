@@ -1,13 +1,15 @@
 """Tool calls in model text: in the house format, in the formats of model families, and in messages of the chat APIs."""
 
-from collections.abc import Iterable, Mapping
-from typing import Any, NamedTuple, cast
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any, NamedTuple, TypeVar, cast
 
 from . import _core
 from ._core import ParsedCall, StreamParser
 from .options import Reasoning
 
 __all__ = ["ParseResult", "ParsedCall", "StreamParser", "formats", "parse"]
+
+T = TypeVar("T")
 
 _DEEPEST = 100
 """Deeper objects are cyclic or an attack; the core refuses both."""
@@ -61,13 +63,22 @@ def parse(
     'The call cannot be read: there is no colon after the key "oops".'
     """
     described = None if tools is None else list(tools)
+
+    def read(message: Any, is_spelt_out: bool) -> tuple[list[ParsedCall], str, str | None]:
+        return _core.parse_text(message, format, described, is_spelt_out, reasoning)
+
+    return ParseResult(*read_message(text, read))
+
+
+def read_message(message: Any, read: Callable[[Any, bool], T]) -> T:
+    """What the core reads in a message; one of objects is spelt out first. `read` gets it, and whether it was."""
     try:
-        return ParseResult(*_core.parse_text(text, format, described, False, reasoning))
+        return read(message, False)
     except TypeError:
-        message = spelt_out(text)
-        if not isinstance(message, (dict, list)):
+        plain = spelt_out(message)
+        if not isinstance(plain, (dict, list)):
             raise
-    return ParseResult(*_core.parse_text(message, format, described, True, reasoning))
+    return read(plain, True)
 
 
 def spelt_out(value: Any, depth: int = 0) -> Any:

@@ -8,10 +8,11 @@ defaults are not cached.
 from __future__ import annotations
 
 import gc
+import operator
 import types
 from collections.abc import Callable
 from enum import Enum
-from typing import TYPE_CHECKING, Any, NamedTuple, cast
+from typing import TYPE_CHECKING, Any, cast
 from weakref import WeakKeyDictionary
 
 from . import callables, docstrings, invoke, parameters, plain
@@ -75,27 +76,14 @@ class Facts:
         return invoke.adapt(obj, self.behaviour, layout)
 
 
-class _CachedFacts(NamedTuple):
-    """Facts, and what they were read from: a docstring or default may change after the first description."""
-
-    code: types.CodeType
-    doc: str | None
-    defaults: tuple[Any, ...] | None
-    keyword_defaults: dict[str, Any] | None
-    facts: Facts
-
-    def holds(self, function: types.FunctionType) -> bool:
-        return (
-            self.code is function.__code__
-            and self.doc is function.__doc__
-            and self.defaults is function.__defaults__
-            and self.keyword_defaults is function.__kwdefaults__
-        )
+def _read_from(function: types.FunctionType) -> tuple[Any, ...]:
+    """What facts depend on: a docstring or default may change after the first description."""
+    return function.__code__, function.__doc__, function.__defaults__, function.__kwdefaults__
 
 
 # By function; bound methods lack the first parameter, so they have a cache of their own.
-_functions: WeakKeyDictionary[types.FunctionType, _CachedFacts] = WeakKeyDictionary()
-_methods: WeakKeyDictionary[types.FunctionType, _CachedFacts] = WeakKeyDictionary()
+_Known = WeakKeyDictionary[types.FunctionType, tuple[tuple[Any, ...], Facts]]
+_functions, _methods = _Known(), _Known()
 
 
 def facts_of(obj: Any) -> Facts:
@@ -110,14 +98,12 @@ def facts_of(obj: Any) -> Facts:
         known, function = _methods, cast(types.FunctionType, obj.__func__)
     else:
         return Facts(obj)
-    found = known.get(function)
-    if found is not None and found.holds(function):
-        return found.facts
+    now, (before, facts) = _read_from(function), known.get(function, ((), None))
+    if facts is not None and all(map(operator.is_, before, now)):
+        return facts
     facts = Facts(obj)
     if not facts.may_change and not _may_refer(function):
-        known[function] = _CachedFacts(
-            function.__code__, function.__doc__, function.__defaults__, function.__kwdefaults__, facts
-        )
+        known[function] = now, facts
     return facts
 
 

@@ -371,7 +371,7 @@ class ToolHub(
         self, ids: Iterable[str] | None = None, *, timeout: float | None = None
     ) -> ConnectReport:
         """List the tools of servers again, connecting them if needed."""
-        return await self._servers.refresh(ids, timeout)
+        return await self._servers.connect(ids, timeout, None, refresh=True)
 
     refresh_sync = blocking(refresh)
     """`refresh`, blocking."""

@@ -2,9 +2,9 @@
 
 import logging
 import math
-from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from functools import lru_cache, partial
-from typing import TYPE_CHECKING, Any, Never, Unpack, cast
+from typing import TYPE_CHECKING, Any, Never, TypeVar, Unpack, cast
 
 from .. import _core
 from .._checks import check_callable, check_mapping, check_seconds, check_text, check_whole, if_given
@@ -23,6 +23,8 @@ from ._synthesis import check_llm
 
 if TYPE_CHECKING:
     from ..otel import Tracing
+
+T = TypeVar("T")
 
 _INFO = logging.INFO
 
@@ -197,25 +199,7 @@ class CallMethods:
             options["approve"] = permissions_of(approve)  # one question at a time
         self._planned_options(EXECUTE, **options)  # a wrong option is an error without any calls too
         todo = [_as_call(call) for call in calls]
-        results: list[ToolResult | None] = [None] * len(todo)
-        queue = enumerate(todo)
-
-        async def work(queue: Iterator[tuple[int, tuple[str, Any]]]) -> None:
-            # All workers draw from one iterator, and each call runs inside its worker's task: no task for each call.
-            for at, (name, args) in queue:
-                results[at] = await self.execute(name, args, **options)
-
-        if concurrency == 1 or len(todo) <= 1:
-            await work(queue)
-        else:
-            try:
-                async with asyncio.TaskGroup() as workers:
-                    for _ in range(min(concurrency, len(todo))):
-                        unmissed(workers.create_task(work(queue)))
-            except BaseExceptionGroup as group:
-                # Only a programming error raises in there; it is raised as `execute` would raise it.
-                raise group.exceptions[0] from None
-        return [result for result in results if result is not None]
+        return await carry_out(todo, concurrency, lambda _, call: self.execute(*call, **options))
 
     call_many = blocking(execute_many, "call_many")
     """`execute_many`, blocking."""
@@ -286,3 +270,46 @@ def _as_call(call: Any) -> tuple[str, Any]:
             return parts[0], parts[1]
         given += f" of {len(parts)}"
     raise TypeError(f"a call must be a name or a pair (name, arguments), got {given}")
+
+
+async def carry_out(
+    calls: Sequence[T], concurrency: int, answer: Callable[[int, T], Awaitable[ToolResult]]
+) -> list[ToolResult]:
+    """The answers of all calls, begun in their order, `concurrency` at a time."""
+    results: list[ToolResult | None] = [None] * len(calls)
+    queue = enumerate(calls)
+    raised: list[BaseException] = []
+
+    async def work() -> None:
+        # All workers draw from one iterator, and each call runs inside its worker's task: no task for each call.
+        for place, call in queue:
+            results[place] = await answer(place, call)
+
+    async def worker() -> None:
+        try:
+            await work()
+        except asyncio.CancelledError:
+            raise
+        except BaseException as error:
+            # Raised again below, in the caller's task: an interrupt would leave the loop from this task too.
+            raised.append(error)
+            raise _Raised from None
+
+    workers = min(concurrency, len(calls))
+    if workers <= 1:
+        await work()
+        return cast("list[ToolResult]", results)
+    try:
+        async with asyncio.TaskGroup() as group:
+            for _ in range(workers):
+                unmissed(group.create_task(worker()))
+    except* _Raised:
+        # Only a programming error or an interrupt raises in there; it is raised as a single call would raise it.
+        pass
+    if raised:
+        raise raised[0]
+    return cast("list[ToolResult]", results)
+
+
+class _Raised(Exception):
+    """Ends the other workers."""

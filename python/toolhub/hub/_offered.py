@@ -4,11 +4,11 @@ from collections.abc import Iterable, Mapping
 from typing import Any, TypeVar, cast
 
 from .. import _core
-from .._checks import check_mapping, check_text, if_given
+from .._checks import check_mapping, check_seconds, check_text, if_given
 from ..offers import Offers, as_offer
 from ..options import Completions
 from ._part import Part
-from ._servers import NATIVE, ServerManager, as_ids, as_timeout
+from ._servers import NATIVE, ServerManager, as_ids
 from ._state import HubState
 
 _T = TypeVar("_T")
@@ -26,7 +26,7 @@ class Offered(Part):
         self, kind: str, made: type[_T], ids: Iterable[str] | None, timeout: float | None
     ) -> Offers[_T]:
         """What the hub and its servers offer of one kind, and why some servers could not list it."""
-        timeout, named = as_timeout(timeout), as_ids(ids)
+        timeout, named = if_given(check_seconds, "timeout", timeout), as_ids(ids)
         own = _core.own_offers(self._core, kind) if named is None or NATIVE in named else []
         offered = [as_offer(made, server, data) for server, data in own]
         if named is not None:
@@ -41,7 +41,7 @@ class Offered(Part):
         self, query: _core.OfferQuery, kind: str, key: str, server: str | None, timeout: float | None
     ) -> tuple[str, dict[str, Any]]:
         """Asks the hub itself if the request names it, or names no server and the hub has what it asks for."""
-        limit = as_timeout(timeout)
+        limit = if_given(check_seconds, "timeout", timeout)
         if server == NATIVE or (server is None and _core.has_own_offer(self._core, kind, key)):
             asked = _core.ask_own(self._core, query, limit)
         else:

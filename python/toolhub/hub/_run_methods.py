@@ -1,21 +1,21 @@
 """From a model's message to the messages that answer it: parse, check permission, route, execute, shape, format."""
 
-from collections.abc import Awaitable, Callable, Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
-from typing import Any, Unpack, cast
+from typing import Any, Unpack
 
 from .. import _core
 from .._checks import check_callable, check_seconds, check_whole, if_given
-from .._lazy import asyncio, shown_as
-from .._tasks import unmissed
+from .._lazy import shown_as
 from .._twins import blocking
 from .._unknown_options import refuse_unknown
 from ..events import ROUTE
 from ..exceptions import ErrorKind
 from ..options import DispatchOptions, Reasoning, ResultFormat
-from ..parsing import spelt_out
+from ..parsing import read_message
 from ..permissions import PATIENCE, Approve, Permissions
 from ..result import ToolResult
+from ._call_methods import carry_out
 from ._dispatch_methods import DispatchMethods
 from ._prompt_methods import report_cut
 from ._servers import ServerManager
@@ -131,7 +131,7 @@ class RunMethods(DispatchMethods):
                 lambda around: _core.dispatch(self._core, call, planned, around, (order, place)),
             )
 
-        answered = await _carry_out(calls, concurrency, answer)
+        answered = await carry_out(calls, concurrency, answer)
         await self._servers.catch_up(answered)
         outcome = RunOutcome(text, calls, answered, format=found)
         if calls:
@@ -154,58 +154,10 @@ class RunMethods(DispatchMethods):
         self, message: Any, format: str, reasoning: Reasoning
     ) -> "tuple[list[_core.ParsedCall], str, str | None]":
         """The calls of a message, the text around them, and the format."""
-        try:
-            planned = _core.plan_run(self._core, message, format, False, reasoning)
-        except TypeError:
-            plain = None if message is None else spelt_out(message)
-            if not isinstance(plain, (dict, list)):
-                raise
-            planned = _core.plan_run(self._core, plain, format, True, reasoning)
+        planned = read_message(
+            message, lambda it, is_spelt_out: _core.plan_run(self._core, it, format, is_spelt_out, reasoning)
+        )
         calls, _, found = planned
         repairs = sum(len(call.repairs) for call in calls)
         self._events.emit("parsed", calls=len(calls), format=found, repairs=repairs)
         return planned
-
-
-async def _carry_out(
-    calls: "list[_core.ParsedCall]",
-    concurrency: int,
-    answer: "Callable[[int, _core.ParsedCall], Awaitable[ToolResult]]",
-) -> list[ToolResult]:
-    """The answers of all calls, begun in their order, `concurrency` at a time; the core lets them wait for each other."""
-    results: list[ToolResult | None] = [None] * len(calls)
-    queue = enumerate(calls)
-    raised: list[BaseException] = []
-
-    async def work() -> None:
-        for place, call in queue:
-            results[place] = await answer(place, call)
-
-    async def worker() -> None:
-        try:
-            await work()
-        except asyncio.CancelledError:
-            raise
-        except BaseException as error:
-            # Raised again below, in the caller's task: an interrupt would leave the loop from this task too.
-            raised.append(error)
-            raise _Raised from None
-
-    workers = min(concurrency, len(calls))
-    if workers <= 1:
-        await work()
-        return cast("list[ToolResult]", results)
-    try:
-        async with asyncio.TaskGroup() as group:
-            for _ in range(workers):
-                unmissed(group.create_task(worker()))
-    except* _Raised:
-        # Only a programming error or an interrupt raises in there; it is raised as `dispatch` would raise it.
-        pass
-    if raised:
-        raise raised[0]
-    return cast("list[ToolResult]", results)
-
-
-class _Raised(Exception):
-    """Ends the other workers."""

@@ -20,13 +20,8 @@ class ToolSearch:
 
     def search(self, query: str, k: int, learnt: bool = False) -> list[_core.Hit]:
         """See `ToolHub.search`, and `ToolHub.recommend` for what was `learnt`."""
-        return _core.search(self._core, *_checked(query, k), self._vector(query), learnt)
-
-    def _vector(self, query: str) -> list[float] | None:
-        return None if self._embedding is None else self._embedding.of(query, self._core)
-
-
-def _checked(query: str, k: int) -> tuple[str, int]:
-    if not isinstance(query, str):  # pyright: ignore[reportUnnecessaryIsInstance]
-        raise TypeError(f"query must be text, got {type(query).__name__}")
-    return query, check_whole("k", k, 0)
+        if not isinstance(query, str):  # pyright: ignore[reportUnnecessaryIsInstance]
+            raise TypeError(f"query must be text, got {type(query).__name__}")
+        k = check_whole("k", k, 0)
+        vector = None if self._embedding is None else self._embedding.of(query, self._core)
+        return _core.search(self._core, query, k, vector, learnt)

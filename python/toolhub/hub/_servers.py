@@ -112,7 +112,7 @@ class ServerManager:
         refresh: bool = False,
     ) -> ConnectReport:
         """See `ToolHub.connect`, and `ToolHub.refresh`."""
-        timeout = as_timeout(timeout)
+        timeout = if_given(check_seconds, "timeout", timeout)
         if_given(check_callable, "progress", progress)
         servers = self.named(ids)
         if servers is None:
@@ -134,10 +134,6 @@ class ServerManager:
         finally:
             outcomes.close()
         return report
-
-    async def refresh(self, ids: Iterable[str] | None, timeout: float | None) -> ConnectReport:
-        """See `ToolHub.refresh`."""
-        return await self.connect(ids, timeout, None, refresh=True)
 
     def take_never_listed(self) -> list[str]:
         """The servers that have never listed their tools; each is returned once."""
@@ -192,11 +188,6 @@ def as_ids(ids: Iterable[str] | None) -> list[str] | None:
     if ids is None:
         return None
     return [ids] if isinstance(ids, str) else list(ids)
-
-
-def as_timeout(timeout: float | None) -> float | None:
-    """The seconds that a caller gives, checked."""
-    return None if timeout is None else check_seconds("timeout", timeout)
 
 
 def _as_list(what: str, given: Any) -> list[Any]:
