@@ -164,7 +164,7 @@ def words(text: str) -> list[str]:
 
 
 def in_digits(text: str) -> str:
-    """A text with its numbers in digits; what may be no number stays.
+    """A text with its numbers in digits; what may not be a number stays.
 
     >>> in_digits("Twenty-five people, 百分之十, 三万五千人, 五月十八日, 王五, one of them")
     '25 people, 10%, 35000人, 5月18日, 王五, one of them'

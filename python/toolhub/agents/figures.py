@@ -198,7 +198,7 @@ class Figures:
                 continue
             said = stating[bisect_right(starts, figure.start) - 1]
             is_percent = _PERCENT.match(answer, figure.end) is not None
-            # A share or a change; a rise is no fall, whose share is of another number.
+            # A share or a change; a rise is not a fall, whose share is of another number.
             shares = {one for one in _SHARES if one in said or _SHARES[one] not in said}
             names = shares if is_percent else {"sum", "difference", "ratio"}
             said = names | (said & {"sign"}) if is_percent else said.difference(_SHARES)

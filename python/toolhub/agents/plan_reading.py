@@ -15,7 +15,7 @@ _DEEPEST = 8
 """The number of levels below which a plan is not searched for."""
 
 _TOLD = 20
-"""The number of entries that are no steps that a plan reports one by one."""
+"""The number of entries other than steps that a plan reports one by one."""
 
 _KEYS = {
     "steps": ("steps", "plan", "tasks", "subtasks", "sub_tasks", "步骤", "计划", "任务", "子任务"),
@@ -61,7 +61,7 @@ def read_plan(text: str, question: str, find_tool: Callable[[str, str], FoundToo
 
 
 def _rows(text: str, problems: list[str]) -> list[Any]:
-    """The steps as they were written: the entries of the plan in the answer. What was only thought of is no part of it."""
+    """The steps as they were written: the entries of the plan in the answer. What the model only thought of is left out."""
     read = [one for one in json_in(text) if not _is_call(one.value)]
     found = [(one, entries) for one in read if (entries := _list_in(one.value))]
     if not found:
@@ -151,7 +151,7 @@ def _usable(entries: list[Any], problems: list[str]) -> list[Any]:
 
 
 def _is_call(value: Any) -> bool:
-    """Whether a value is a tool call and not a step; lists in its arguments are no plan."""
+    """Whether a value is a tool call and not a step; lists in its arguments are not a plan."""
     fields = _folded(cast("dict[str, Any]", value)) if isinstance(value, dict) else {}
     named = _get(fields, "tool") is not None or "name" in fields
     planned = "description" in fields or _get(fields, "dependencies") is not None

@@ -153,7 +153,7 @@ def open_hub(
         loads += [(hub.load_skills, path) for path in getattr(given, "skills", [])]
         loads += [(hub.load_mcp, path) for path in (config_files(given) if files is None else files)]
         for load, path in loads:
-            # What modules print when they are imported is no result.
+            # What modules print when they are imported is not a result.
             with failing(USAGE, ValueError), redirect_stdout(sys.stderr):
                 report: LoadReport = load(path)
             take_report(problems, path, report.loaded, report.errors, report.warnings)

@@ -164,7 +164,7 @@ def connected(info: "ServerInfo", candidates: "list[_core.Candidate]") -> Diagno
 
 
 def note_stray_output(diagnosis: Diagnosis, info: "ServerInfo") -> Diagnosis:
-    """Note what a server prints that is no message, unless it is the reason of the failure."""
+    """Note what a server prints that is not a message, unless it is the reason of the failure."""
     line = info.stray_output
     if line is not None and line not in diagnosis.message:
         wrong = f"stdout is for MCP messages, but it printed '{line}' there"

@@ -99,7 +99,7 @@ def has_stream(stream: "TextIO | None") -> bool:
 
 
 def put_json(value: "Any") -> None:
-    """One JSON object; what is no JSON becomes its text."""
+    """One JSON object; what is not JSON becomes its text."""
     write_out(json_text(value, sys.stdout))
 
 

@@ -205,7 +205,7 @@ def _python_output(tool: ToolInfo) -> tuple[dict[str, Any], Any] | None:
         return None
     properties = members(output.get("properties"))
     if list(properties) == ["result"]:
-        # A value that is no object, which the server has put into one: the hub takes it out. Without the mark only if it
+        # A value that is not an object, which the server has put into one: the hub takes it out. Without the mark only if it
         # also is the text of the answer, which no schema says.
         return (output, properties["result"]) if output.get(_WRAPPED) is True else None
     return output, output

@@ -167,7 +167,7 @@ def _serve_options(given: argparse.Namespace, files: list[str]) -> dict[str, Any
 
 @contextlib.contextmanager
 def _stdout_to_stderr() -> Generator[None]:
-    """What is printed meanwhile goes to stderr, because a line that is no message would break the protocol."""
+    """What is printed meanwhile goes to stderr, because a line that is not a message would break the protocol."""
     sys.stdout.flush()
     own = os.dup(1)
     os.dup2(2, 1)

@@ -76,7 +76,7 @@ def read_cases(path: Path) -> list[dict[str, Any]]:
 
 
 def _names_wrong(word: str, value: Any) -> str | None:
-    """Why a value is no list of names; None if it is one. A check that holds for every run is a mistake."""
+    """Why a value is not a list of names; None if it is one. A check that holds for every run is a mistake."""
     if not isinstance(value, list) or not value:
         return f"{word!r} must be a list of at least one tool name, got {_shown(value)}"
     return next((_name_wrong(word, one) for one in cast("list[Any]", value) if not _is_name(one)), None)
