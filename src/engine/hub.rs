@@ -4,38 +4,33 @@
 //! [`PlannedRun::record`]; on tokio that is [`Hub::run_planned`]. What surrounds the run of a call (routing, look-up,
 //! permission, cache) is [`crate::plan`].
 
-mod callers;
 mod effects;
 pub mod explain;
 mod missing;
-mod persistence;
 mod planned;
 mod prompt;
 mod recording;
-mod replaying;
 mod result_texts;
 mod search;
 mod shaping;
 
-pub use callers::CallerRecord;
-
 pub use effects::{
-    AskedCall, CallRecord, EffectRecorder, EndedRows, LedgerMode, answer_refused, held_back, kept_error,
-    kept_failure, kept_result, not_recalled, not_settled, run_refused, without_secrets,
+    AskedCall, CallRecord, EffectRecorder, EndedRows, LedgerMode, held_back, kept_error, kept_failure,
+    kept_result, not_recalled, not_settled, without_secrets,
 };
-pub use planned::{PlannedRun, RunReport, answer_text, cancelled, late, part};
+pub use planned::{PlannedRun, RunReport, answer_text, call_cancelled, cancelled, late, part};
 pub use prompt::{PromptRequest, ShownTools};
-pub use search::SearchQuery;
+pub use search::{CallerRecord, SearchQuery};
 pub use shaping::{CutText, MIN_RESULT_LIMIT, ResultBudget, ResultLimit, ShapeRequest, ShapedText};
 
 use crate::execute::{self, Job, JobTape, Rules, Run};
 use crate::offers::NativeOffers;
-use callers::KnownCallers;
 use effects::HubLedger;
-use missing::{PinRefusals, RefusalReasons};
+use missing::PinRefusals;
 use parking_lot::{Mutex, RwLock};
 use planned::DrivenRun;
 use result_texts::ResultTexts;
+use search::KnownCallers;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant};
@@ -126,6 +121,7 @@ fn users_word(strategies: &StrategyPatterns) -> UsersWord {
 /// How many hubs this process has made.
 static HUBS: AtomicU64 = AtomicU64::new(0);
 
+#[derive(Default)]
 pub struct Hub {
     pub registry: Registry,
     /// No other hub of this process has it.
@@ -150,7 +146,8 @@ pub struct Hub {
     texts: Arc<ResultTexts>,
     /// Held while the tool that reads cut results is registered.
     offering: Mutex<()>,
-    refusals: PinRefusals,
+    /// Tools of servers that are refused.
+    pub refusals: PinRefusals,
     /// What gets to know of requests to and from MCP peers.
     pub telemetry: Telemetry,
     closed: AtomicBool,
@@ -165,24 +162,9 @@ impl Hub {
             source_gates: options.source_concurrency.iter().map(|(s, n)| (*s, gate(*n))).collect(),
             registry: Registry::with_word(users_word(&options.strategies)),
             number: HUBS.fetch_add(1, Ordering::Relaxed),
-            own_offers: NativeOffers::default(),
-            rules: RwLock::new(CapabilityRules::default()),
-            search: Search::default(),
-            uses: Mutex::default(),
-            callers: KnownCallers::default(),
-            vectors: RwLock::default(),
-            prompts: PromptCache::default(),
-            labels: RwLock::default(),
             rng: Mutex::new(rng),
-            store: OnceLock::new(),
-            has_no_store: AtomicBool::new(false),
-            recording: HubLedger::default(),
-            texts: Arc::default(),
-            offering: Mutex::default(),
-            refusals: PinRefusals::default(),
-            telemetry: Telemetry::default(),
-            closed: AtomicBool::new(false),
             options,
+            ..Hub::default()
         }
     }
 
@@ -239,16 +221,6 @@ impl Hub {
             safety: options.safety,
             is_routed: options.is_routed,
         }
-    }
-
-    /// Why tools of a server are refused.
-    pub fn refused(&self, server: &str) -> Vec<String> {
-        self.refusals.reasons(server)
-    }
-
-    /// Refuses calls of these tools of a server with these sentences, and of no others.
-    pub fn refuse(&self, server: &Arc<str>, reasons: RefusalReasons) {
-        self.refusals.replace(server, reasons);
     }
 
     fn missing(&self, snapshot: &Snapshot, name: &str, filter: Filter<'_>) -> HubError {
@@ -420,7 +392,7 @@ impl Hub {
         let answers = execute::drive(&mut driven.plan.run, &jobs, args, extras, cancel).await;
         driven.is_over = true;
         drop(driven);
-        let now = tokio::time::Instant::now().into_std();
+        let now = execute::now();
         for (slot, answer) in answers.iter().enumerate() {
             plan.record(slot, answer.as_ref().and_then(|a| a.as_ref().err()).map(|error| error.kind), now);
         }

@@ -3,7 +3,7 @@
 use super::candidates;
 use super::pins::{self, StoredPin};
 use super::schema::{self, STEPS, SchemaState};
-use super::uses::{self, Use};
+use super::tables::{self, Use};
 use rusqlite::{Connection, ErrorCode, OpenFlags};
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -60,7 +60,7 @@ impl StoredState {
     pub fn load(connection: &Connection) -> rusqlite::Result<StoredState> {
         Ok(StoredState {
             stats: candidates::load(connection)?,
-            uses: uses::load(connection)?,
+            uses: tables::uses(connection)?,
             pins: pins::load(connection)?,
         })
     }

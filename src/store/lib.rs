@@ -19,30 +19,26 @@ mod file;
 pub mod fork;
 mod identity;
 pub mod ledger;
-mod lists;
-mod pending;
 mod pins;
-mod results;
 mod schema;
 mod shared;
+mod tables;
 mod time;
-mod uses;
 
 pub use identity::accept;
-pub use lists::{ListKey, StoredList};
 pub use pins::{Definition, PinChange, StoredPin};
-pub use uses::Use;
+pub use tables::{ListKey, StoredList, Use};
 
 pub use file::real_place;
 use file::{FileSlot, PATIENCE, StoredState};
 use fork::OpenStore;
 use parking_lot::Mutex;
-use results::KeptResult;
 use rusqlite::Connection;
 use shared::SharedStore;
 use std::path::Path;
 use std::sync::{Arc, Weak};
 use std::time::{Duration, Instant};
+use tables::KeptResult;
 use toolhub_types::stats::StatsSink;
 
 /// How long the first use of a pinned server waits until its pins are written.
@@ -139,7 +135,7 @@ impl Store {
         if let Some(list) = self.shared.pending.lock().lists.get(key) {
             return Some(list.clone());
         }
-        self.shared.with_file(|file| lists::load(file, key)).flatten()
+        self.shared.with_file(|file| tables::list(file, key)).flatten()
     }
 
     pub fn save_list(&self, key: ListKey, list: StoredList) {
@@ -175,7 +171,7 @@ impl Store {
             let pending = self.shared.pending.lock();
             pending.results.iter().find(|one| one.handle == handle).map(|one| one.text.clone())
         };
-        pending.or_else(|| self.shared.read(|connection| results::load(connection, handle)).flatten())
+        pending.or_else(|| self.shared.read(|connection| tables::result(connection, handle)).flatten())
     }
 
     /// Where the file is.

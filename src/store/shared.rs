@@ -2,14 +2,17 @@
 
 use super::file::{self, FileProblem, FileSlot, PATIENCE, reader};
 use super::fork::{self, OpenStore};
-use super::identity;
-use super::pending::PendingChanges;
+use super::identity::{self, StoreIdentity};
+use super::pins::PinChange;
+use super::tables::{self, KeptResult, ListKey, MAX_USES, StoredList, Use};
+use super::{candidates, pins, schema};
 use parking_lot::{Condvar, Mutex, MutexGuard};
 use rusqlite::Connection;
+use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
-use toolhub_types::stats::StatsSink;
+use toolhub_types::stats::{Record, StatsDelta, StatsKey, StatsSink};
 
 /// Changes are gathered for this long before they are written: what a killed process can lose.
 pub const GATHER: Duration = Duration::from_secs(1);
@@ -309,4 +312,83 @@ impl OpenStore for SharedStore {
 
 fn lost(path: &Path, why: &str) -> String {
     format!("The store '{}' {why}; this hub continues in memory.", path.display())
+}
+
+#[derive(Default)]
+pub struct PendingChanges {
+    pub stats: HashMap<StatsKey, StatsDelta>,
+    pub lists: HashMap<ListKey, StoredList>,
+    pub uses: Vec<Use>,
+    pub results: Vec<KeptResult>,
+    pub pins: Vec<(Arc<str>, Arc<str>, PinChange)>,
+}
+
+/// The result of writing a batch.
+pub struct WrittenChanges {
+    /// The statistics as the file has them now, with the calls of other processes.
+    pub stats: Vec<(StatsKey, Record)>,
+    /// Handles that another result has already.
+    pub refused_results: Vec<String>,
+    /// The store with the pins, to be noted.
+    pub counted: Option<StoreIdentity>,
+}
+
+impl PendingChanges {
+    pub fn is_empty(&self) -> bool {
+        self.stats.is_empty()
+            && self.lists.is_empty()
+            && self.uses.is_empty()
+            && self.results.is_empty()
+            && self.pins.is_empty()
+    }
+
+    pub fn learn(&mut self, learnt: Vec<(StatsKey, StatsDelta)>) {
+        for (key, delta) in learnt {
+            self.stats.entry(key).or_default().then(&delta);
+        }
+    }
+
+    /// Adds a result, and drops the oldest pending ones while all together exceed `limit` bytes.
+    pub fn keep(&mut self, result: KeptResult, limit: u64) {
+        self.results.push(result);
+        let mut bytes: u64 = self.results.iter().map(|one| one.text.len() as u64).sum();
+        let surplus = self.results.iter().take_while(|oldest| {
+            let too_much = bytes > limit;
+            bytes -= if too_much { oldest.text.len() as u64 } else { 0 };
+            too_much
+        });
+        let surplus = surplus.count();
+        self.results.drain(..surplus);
+    }
+
+    /// Adds later changes to those that could not be written.
+    pub fn append(&mut self, later: PendingChanges, limit: u64) {
+        self.learn(later.stats.into_iter().collect());
+        self.lists.extend(later.lists);
+        self.uses.extend(later.uses);
+        let surplus = self.uses.len().saturating_sub(MAX_USES);
+        self.uses.drain(..surplus);
+        later.results.into_iter().for_each(|result| self.keep(result, limit));
+        self.pins.extend(later.pins);
+    }
+
+    /// Writes everything or nothing.
+    pub fn write(
+        &self,
+        store: &Path,
+        connection: &mut Connection,
+        limit: u64,
+    ) -> rusqlite::Result<WrittenChanges> {
+        // A pin has to survive a power cut.
+        let mode = if self.pins.is_empty() { "normal" } else { "full" };
+        connection.pragma_update(None, "synchronous", mode)?;
+        let work = schema::begin(connection)?;
+        let counted = if self.pins.is_empty() { None } else { identity::count(store, &work)? };
+        let stats = candidates::save(&work, &self.stats)?;
+        tables::save_lists(&work, &self.lists)?;
+        tables::save_uses(&work, &self.uses)?;
+        let refused_results = tables::save_results(&work, &self.results, limit)?;
+        pins::save(&work, &self.pins)?;
+        work.commit().map(|()| WrittenChanges { stats, refused_results, counted })
+    }
 }

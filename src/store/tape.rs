@@ -20,19 +20,17 @@
 //! The file is NDJSON in the format of `docs/reference/events.md`, which the audit log has too. Secrets are taken out of
 //! everything before it is written, and out of the key of a replayed call before it is looked up.
 
-mod clock;
 mod line;
 mod reading;
 mod recorder;
-mod replay_tool;
 mod replayer;
 
-pub use clock::{read_timestamp, timestamp};
-pub use line::{LineKind, OuterCall, TapedAnswer, VERSION};
+pub use line::{LineKind, OuterCall, TapedAnswer, VERSION, read_timestamp, timestamp};
 pub use reading::{Recording, read_events};
 pub use recorder::{OpenCall, Recorder, Taping, finish_cut};
-pub use replay_tool::{ReplayTool, ready_recording, recording_of};
-pub use replayer::{ReplayEnd, ReplayMode, ReplayedCall, Replayer};
+pub use replayer::{
+    ReplayEnd, ReplayMode, ReplayTool, ReplayedCall, Replayer, ready_recording, recording_of,
+};
 
 use arc_swap::ArcSwapOption;
 use serde_json::Value;

@@ -1,6 +1,5 @@
 //! Drives a [`Run`] on tokio.
 
-use super::observed::{self, JobTape, WatchedAttempt};
 use super::run::{Action, Run};
 use futures_util::future::BoxFuture;
 use futures_util::stream::FuturesUnordered;
@@ -13,6 +12,8 @@ use tokio::sync::oneshot;
 use tokio::task::JoinSet;
 use tokio_util::sync::{CancellationToken, DropGuard};
 use toolhub_registry::Candidate;
+use toolhub_registry::identity::CandidateDefinition;
+use toolhub_store::tape::{MissedCall, OpenCall, Taping};
 use toolhub_text::invisible::error_line;
 use toolhub_text::message;
 use toolhub_types::aside;
@@ -20,7 +21,7 @@ use toolhub_types::error::{ErrorKind, HubError, Outcome, clip};
 use toolhub_types::limit::{self, Gate, Passage, Permits};
 use toolhub_types::model::{Arguments, CheckOptions, Meaning, ReportedFailure, ToolOutput};
 use toolhub_types::stats::CandidateStats;
-use toolhub_types::tool::{CallContext, CallContextExtras, Freshness};
+use toolhub_types::tool::{AttemptWatch, CallContext, CallContextExtras, Freshness, OnProgress};
 use toolhub_types::workers::PoolRefusal;
 
 /// A candidate and the gates it has to pass.
@@ -224,7 +225,7 @@ async fn attempt(
     let _held = AttemptPermits { permits, own: candidate.gate.clone() };
     let watched = WatchedAttempt::begin(&candidate, &context);
     let answer =
-        observed::call(taping, &candidate, &args, &context).await.and_then(|output| match output.meaning() {
+        observe(taping, &candidate, &args, &context).await.and_then(|output| match output.meaning() {
             Meaning::Failure(failure) => Err(reported(&candidate.spec().name, &failure)),
             Meaning::Value | Meaning::OwnResult => Ok(output),
         });
@@ -323,7 +324,8 @@ pub fn worker_lost(tool: &str) -> HubError {
     HubError::new(ErrorKind::ToolError, text).with_outcome(Outcome::Unknown)
 }
 
-fn now() -> Instant {
+/// The time of the runtime, which a test may pause.
+pub(crate) fn now() -> Instant {
     tokio::time::Instant::now().into_std()
 }
 
@@ -331,5 +333,94 @@ async fn sleep_until(at: Option<tokio::time::Instant>) {
     match at {
         Some(at) => tokio::time::sleep_until(at).await,
         None => std::future::pending().await,
+    }
+}
+
+/// How a tape changes a job.
+#[derive(Clone)]
+pub enum JobTape {
+    Off,
+    /// The answer of the candidate is written down.
+    Record(Arc<OpenCall>, Arc<CandidateDefinition>),
+    /// Calls are replayed, and nothing that was recorded fits.
+    Missed(Arc<MissedCall>),
+}
+
+impl JobTape {
+    /// The tool is about to be called.
+    pub fn begin(&self, candidate: &Candidate) -> Result<Option<Taping>, HubError> {
+        match self {
+            JobTape::Off => Ok(None),
+            JobTape::Record(call, definition) => Ok(Some(call.attempt(candidate, definition, None))),
+            JobTape::Missed(miss) => Err(miss.count()),
+        }
+    }
+}
+
+/// Calls the tool, and writes down what comes of it.
+async fn observe(
+    taping: Option<Taping>,
+    candidate: &Candidate,
+    args: &Arguments,
+    context: &CallContext,
+) -> Result<ToolOutput, HubError> {
+    let Some(taping) = taping else { return candidate.tool.call(args, context).await };
+    let taping = Arc::new(taping);
+    let mut context = context.clone();
+    context.on_tape = Some(Arc::new(taping.as_outer()));
+    context.extras.progress = context.extras.progress.map(|told| heard(told, &taping));
+    let answer = candidate.tool.call(args, &context).await;
+    let (was_stopped, was_sent) = (context.cancel.is_cancelled(), context.sent.was_sent());
+    drop(context);
+    if let Some(mut taping) = Arc::into_inner(taping) {
+        if was_stopped && answer.is_ok() {
+            taping.came_late();
+        }
+        taping.end(&Some(answer.clone().map_err(|error| error.of_attempt(was_sent))));
+    }
+    answer
+}
+
+/// Holds the recording weakly, so that a tool that keeps the function does not keep it open.
+fn heard(told: OnProgress, taping: &Arc<Taping>) -> OnProgress {
+    let taping = Arc::downgrade(taping);
+    Arc::new(move |update| {
+        if let Some(taping) = taping.upgrade() {
+            taping.progressed(update);
+        }
+        told(update);
+    })
+}
+
+/// One that is dropped before its end was stopped.
+pub struct WatchedAttempt(Option<(Arc<dyn AttemptWatch>, u64)>);
+
+impl WatchedAttempt {
+    pub fn begin(candidate: &Candidate, context: &CallContext) -> Self {
+        let watch = context.extras.watch.clone();
+        WatchedAttempt(watch.map(|watch| {
+            let number = watch.began(&candidate.label());
+            (watch, number)
+        }))
+    }
+
+    pub fn end<T>(mut self, answer: &Result<T, HubError>, context: &CallContext) {
+        let Some((watch, number)) = self.0.take() else { return };
+        let was_stopped = context.cancel.is_cancelled();
+        match answer {
+            Ok(_) => watch.ended(number, "ok", was_stopped),
+            Err(_) if was_stopped => watch.ended(number, STOPPED, false),
+            Err(error) => watch.ended(number, error.kind.name(), false),
+        }
+    }
+}
+
+const STOPPED: &str = "stopped";
+
+impl Drop for WatchedAttempt {
+    fn drop(&mut self) {
+        if let Some((watch, number)) = self.0.take() {
+            watch.ended(number, STOPPED, false);
+        }
     }
 }

@@ -8,9 +8,10 @@
 //! ```
 
 mod drive;
-mod observed;
 mod run;
 
-pub use drive::{Answer, BeforeSend, Job, drive, overloaded, refused_by_pool, reported, worker_lost};
-pub use observed::JobTape;
+pub(crate) use drive::now;
+pub use drive::{
+    Answer, BeforeSend, Job, JobTape, drive, overloaded, refused_by_pool, reported, worker_lost,
+};
 pub use run::{Action, Decision, Fate, Rules, Run};

@@ -8,13 +8,11 @@ use std::sync::{Arc, LazyLock, OnceLock, Weak};
 use toolhub_registry::Candidate;
 use toolhub_registry::identity::{CallContent, CallKey, CallTarget, CandidateDefinition, definition_change};
 use toolhub_store::ledger::{
-    AnswerRefusal, EffectEnd, EffectState, LateDigests, Ledger, NewEffect, OccurrenceTicket, RunMemory,
-    RunRefusal, new_row_id,
+    EffectEnd, EffectState, LateDigests, Ledger, NewEffect, OccurrenceTicket, RunMemory, new_row_id,
 };
 use toolhub_store::tape::Tape;
 use toolhub_text::message;
-use toolhub_text::message::{Join, Message};
-use toolhub_text::near_names;
+use toolhub_text::message::Message;
 use toolhub_text::secret::scrubbed_text;
 use toolhub_types::error::{ErrorKind, HubError, Outcome, clip};
 use toolhub_types::kill_point::kill_point;
@@ -265,77 +263,8 @@ pub fn held_back(tool: &str, run: &str, memory: &RunMemory) -> Option<HubError> 
                 ),
             })
         }
-        RunMemory::Refused(refusal) => {
-            let text = message!("Tool '{}' was not called: {}", tool, run_refused(&run, refusal));
-            Some(HubError::new(ErrorKind::NotAllowed, text))
-        }
-    }
-}
-
-/// Why a run cannot be worked on.
-pub fn run_refused(run: &str, refusal: &RunRefusal) -> Message {
-    let name = clip(run);
-    match refusal {
-        RunRefusal::Taken => message!(
-            "another hub, in this process or another one, is working on run '{}'. Close it first, or use one hub.",
-            name
-        ),
-        RunRefusal::Lost(store) => message!(
-            "the store of run '{}' was lost, damaged or replaced by an older copy, so what the run has done is not known. \
-             Look at what has happened, accept the store with 'toolhub store accept --store {}', and use another run.",
-            name,
-            store
-        ),
-        RunRefusal::Pruned => message!(
-            "the last call of run '{}' was more than 30 days ago, so what the run has done is not kept any more. Use \
-             another run.",
-            name
-        ),
-        RunRefusal::Older(Some(copy)) => message!(
-            "run '{}' was begun with an older version of toolhub. Finish it with that version and the copy of its store \
-             in '{}', or settle what is unknown in it and use another run.",
-            name,
-            copy
-        ),
-        RunRefusal::Older(None) => message!(
-            "run '{}' was begun with an older version of toolhub. Settle what is unknown in it, and use another run.",
-            name
-        ),
-        RunRefusal::NeverBegun(names) => {
-            match near_names(run, names.iter().map(|name| (name.as_str(), name)), MOST_NEAR).as_slice() {
-                [] => message!("run '{}' was never begun.", name),
-                near => {
-                    let near = near.iter().map(|name| format!("'{}'", clip(name)).into()).collect();
-                    message!(
-                        "run '{}' was never begun; did you mean {}?",
-                        name,
-                        Message::list(near, Join::Or)
-                    )
-                }
-            }
-        }
-    }
-}
-
-/// The most names that a sentence offers.
-const MOST_NEAR: usize = 3;
-
-/// Why a question cannot be answered.
-pub fn answer_refused(id: &str, refusal: AnswerRefusal) -> Message {
-    let id = clip(id);
-    match refusal {
-        AnswerRefusal::Unknown => message!("No call waits for approval '{}'.", id),
-        AnswerRefusal::Approved => message!("Approval '{}' was already given; it waits for its call.", id),
-        AnswerRefusal::Denied => message!("Approval '{}' was already denied.", id),
-        AnswerRefusal::Used => message!("Approval '{}' was already used: its call was made.", id),
-        AnswerRefusal::Expired => {
-            message!("Approval '{}' has expired; make the call again to ask again.", id)
-        }
-        AnswerRefusal::Older => {
-            message!(
-                "Approval '{}' was asked for by an older version of toolhub; make the call again to ask again.",
-                id
-            )
+        RunMemory::Refused(why) => {
+            Some(HubError::new(ErrorKind::NotAllowed, message!("Tool '{}' was not called: {}", tool, why)))
         }
     }
 }

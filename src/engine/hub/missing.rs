@@ -66,11 +66,11 @@ pub type RefusalReasons = HashMap<Arc<str>, Message>;
 
 /// By server.
 #[derive(Default)]
-pub(super) struct PinRefusals(RwLock<BTreeMap<Arc<str>, RefusalReasons>>);
+pub struct PinRefusals(RwLock<BTreeMap<Arc<str>, RefusalReasons>>);
 
 impl PinRefusals {
     /// The error for a call that means a refused tool.
-    pub fn error(&self, name: &str, filter: Filter<'_>) -> Option<HubError> {
+    pub(super) fn error(&self, name: &str, filter: Filter<'_>) -> Option<HubError> {
         if filter.source.is_some_and(|source| source != Source::Mcps) {
             return None;
         }
@@ -90,6 +90,7 @@ impl PinRefusals {
         reasons
     }
 
+    /// Refuses calls of these tools of a server with these sentences, and of no others.
     pub fn replace(&self, server: &Arc<str>, reasons: RefusalReasons) {
         let mut all = self.0.write();
         match reasons.is_empty() {

@@ -1,7 +1,7 @@
 //! The candidates of one call, chosen and about to run.
 
-use super::callers::CallerRecord;
 use super::effects::EffectRecorder;
+use super::search::CallerRecord;
 use crate::execute::{Answer, Decision, Fate, Run};
 use serde_json::Value;
 use smallvec::SmallVec;
@@ -171,11 +171,7 @@ impl PlannedRun {
                 late(&self.what, limit.unwrap_or_default(), self.outcome(), self.waits_for_lock())
             }
             Some(Decision::Closed) => ended_by_close(&self.what, self.outcome()),
-            Some(Decision::Cancelled) => HubError::new(
-                ErrorKind::Cancelled,
-                message!("The call of '{}' was cancelled.", clip(&self.what)),
-            )
-            .with_outcome(self.outcome()),
+            Some(Decision::Cancelled) => call_cancelled(&self.what).with_outcome(self.outcome()),
             _ => {
                 let mut errors: Vec<_> = errors.collect();
                 // The error of a candidate that ran comes before that of a skipped one.
@@ -279,6 +275,11 @@ fn known(outcome: Outcome) -> Message {
     } else {
         message!("it may still have run")
     }
+}
+
+/// The error of a call that its caller cancelled.
+pub fn call_cancelled(what: &str) -> HubError {
+    HubError::new(ErrorKind::Cancelled, message!("The call of '{}' was cancelled.", clip(what)))
 }
 
 /// The error of a candidate that was stopped before it answered.

@@ -1,24 +1,35 @@
-//! Recording effects: which attempts need a row in the ledger, what it holds, and how it ends.
+//! What outlives the calls of a hub: rows in the ledger, what the hub has learnt in its store, and calls on a tape.
+//!
+//! Nothing happens in a replay, so nothing of it is left for real calls: runs and approvals are in a ledger of the replay, which
+//! is in memory and begins empty; statistics are those of the recordings ([`toolhub_store::tape::ReplayTool`]).
 
 use super::Hub;
 use super::effects::{
     AskedCall, CallRecord, EffectRecorder, EndedRows, LedgerMode, MOST_DEFINITIONS, not_recorded,
 };
 use super::planned::PlannedRun;
-use crate::execute::{BeforeSend, Fate};
+use super::result_texts::tape_handle;
+use crate::execute::{BeforeSend, Fate, Rules, Run};
 use serde_json::{Map, Value};
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 use tokio::sync::oneshot;
+use toolhub_context::search::Uses;
 use toolhub_registry::Candidate;
-use toolhub_registry::identity::{CallContent, CallDefinition, CandidateDefinition};
+use toolhub_registry::identity::{CallContent, CallDefinition, CallIdentity, CandidateDefinition};
+use toolhub_registry::select::Candidates;
 use toolhub_store::ledger::{EffectEnd, EffectState, Ledger};
-use toolhub_store::real_place;
-use toolhub_store::tape::recording_of;
+use toolhub_store::tape::{
+    self, CallOnTape, MissedCall, Recording, ReplayTool, ReplayedCall, Tape, recording_of,
+};
+use toolhub_store::{Store, Use, real_place};
+use toolhub_text::canonical::digest_of;
+use toolhub_text::message;
 use toolhub_text::secret::scrubbed_text;
-use toolhub_types::error::{HubError, Outcome};
-use toolhub_types::model::Arguments;
+use toolhub_types::error::{ErrorKind, HubError, Outcome, clip};
+use toolhub_types::model::{Arguments, Strategy};
+use toolhub_types::principal::Principal;
 
 impl Hub {
     /// The ledger at present: that of the hub, or while a tape answers its calls that of the replay.
@@ -185,4 +196,153 @@ impl PlannedRun {
             _ => unknown("it was cancelled"),
         }
     }
+}
+
+impl Hub {
+    /// Starts from the content of the store, and writes new statistics to it. Call it before anything is registered; the
+    /// first store stays.
+    pub fn keep_in(&self, store: Arc<Store>) {
+        if self.store.set(store.clone()).is_ok() {
+            self.record_in(store.path());
+            self.registry.persist_stats(store.stats().clone());
+            self.texts.keep_in(store.clone());
+            let uses = store.take_uses().into_iter().map(|one| (one.words, one.tool));
+            self.uses.lock().restore(uses);
+        }
+    }
+
+    /// Whether pins were accepted once that this hub does not know.
+    pub fn pins_are_lost(&self) -> bool {
+        self.has_no_store.load(Ordering::Relaxed) || self.store().is_some_and(|store| store.pins_are_lost())
+    }
+
+    pub fn store(&self) -> Option<&Arc<Store>> {
+        self.store.get()
+    }
+
+    /// Sees what was used for the last queries, and forgets all tools.
+    pub fn clear(&self) {
+        self.settle_uses();
+        self.registry.clear();
+    }
+
+    /// Sees what was used for the queries so far, so that it can be kept.
+    pub fn settle_uses(&self) {
+        let snapshot = self.registry.load();
+        let mut uses = self.uses.lock();
+        uses.credit_successes(|name| {
+            snapshot.get(name).map_or(0, |entry| super::search::successes(entry, None))
+        });
+        self.keep_uses(&mut uses);
+    }
+
+    pub(super) fn keep_uses(&self, uses: &mut Uses) {
+        let new = uses.take_unsaved();
+        if let Some(store) = self.store() {
+            store.save_uses(new.into_iter().map(|(words, tool)| Use { words, tool }).collect());
+        }
+    }
+}
+
+impl Hub {
+    /// The tape that is in.
+    pub fn tape(&self) -> Option<Arc<Tape>> {
+        tape::current(Some(self.number))
+    }
+
+    /// The ledger of the present replay; `None` if calls are real.
+    pub(super) fn replay_ledger(&self) -> Option<Arc<Ledger>> {
+        let tape = self.tape().filter(|tape| tape.is_replay())?;
+        let mut slot = self.recording.replayed.lock();
+        if let Some((known, ledger)) = &*slot
+            && std::ptr::eq(known.as_ptr(), Arc::as_ptr(&tape))
+        {
+            return Some(ledger.clone());
+        }
+        let ledger = Ledger::new(None);
+        let before = slot.replace((Arc::downgrade(&tape), ledger.clone()));
+        drop(slot);
+        drop(before);
+        Some(ledger)
+    }
+
+    /// Ends the ledger of the last replay, and its thread.
+    pub(super) fn forget_replay(&self) {
+        let before = self.recording.replayed.lock().take();
+        drop(before);
+    }
+
+    /// The handle of a text that was cut while a tape is in: the model sees it, so a replay needs the same one. The text of a
+    /// replay has no secrets.
+    pub(super) fn taped_handle(&self, text: &str, reader: Option<&Principal>) -> Option<String> {
+        self.tape()?;
+        let reader = reader.map_or("", |reader| &*reader.id);
+        Some(tape_handle(&digest_of(&[reader, &scrubbed_text(text)])))
+    }
+}
+
+impl PlannedRun {
+    /// Lets a tape record the run, or answer in its place.
+    pub fn put_on_tape(&mut self, tape: &Arc<Tape>, identity: Option<&CallIdentity>, now: Instant) {
+        let on_tape = identity.map(|identity| tape.call(identity));
+        match on_tape {
+            Some(CallOnTape::Recorded(call)) => self.recorded = Some(Arc::new(call)),
+            Some(CallOnTape::Replayed(call)) => self.answer_from(call, now),
+            Some(CallOnTape::Missed(miss)) => self.miss(miss),
+            None if tape.is_replay() => {
+                self.miss(MissedCall::new(tape.clone(), not_on_tape(&self.what)));
+            }
+            None => {}
+        }
+    }
+
+    /// Recordings take the place of the candidates, in their order: there is no race.
+    fn answer_from(&mut self, call: ReplayedCall, now: Instant) {
+        let candidate = |recording: Arc<Recording>| {
+            let is_it = |one: &&Arc<Candidate>| {
+                *one.spec().name == *recording.name && one.label() == recording.candidate
+            };
+            let of = self.candidates.iter().find(is_it).unwrap_or(&self.candidates[0]);
+            ReplayTool::candidate(of, recording, call.is_timed)
+        };
+        let candidates: Candidates = call.recordings.into_iter().map(candidate).collect();
+        let timeout = (0..self.candidates.len()).map(|slot| self.run.timeout(slot)).max();
+        let deadline = self.run.deadline_at().map(|at| at.saturating_duration_since(self.run.begun()));
+        self.candidates = candidates;
+        let rules = Rules {
+            strategy: if self.strategy == Strategy::All { Strategy::All } else { Strategy::Fallback },
+            batch: self.candidates.len(),
+            healthy: self.candidates.len(),
+            hedge_after: None,
+            guarded: false,
+            deadline,
+            grace: Duration::ZERO,
+        };
+        let begun = self.run.begun();
+        let timeouts = self.candidates.iter().map(|_| timeout.unwrap_or_default());
+        self.run = Run::new(rules, timeouts, now);
+        self.run.count_from(begun, now);
+        self.entry = None;
+    }
+
+    /// No recording fits. The candidates check the arguments as ever, and nothing runs.
+    fn miss(&mut self, miss: MissedCall) {
+        self.candidates = self.candidates.iter().map(|one| Arc::new(one.apart())).collect();
+        self.entry = None;
+        self.missed = Some(Arc::new(miss));
+    }
+
+    /// Whether recordings answer.
+    pub fn is_replayed(&self) -> bool {
+        self.candidates.first().is_some_and(|one| tape::recording_of(one).is_some())
+    }
+}
+
+/// The error of a call that was being prepared when a replay began.
+fn not_on_tape(tool: &str) -> HubError {
+    let text = message!(
+        "Tool '{}' was not called: a replay began while the call was prepared. Make the call again.",
+        clip(tool)
+    );
+    HubError::new(ErrorKind::NotAllowed, text).with_outcome(Outcome::NotSent)
 }

@@ -1,6 +1,6 @@
 //! What a program may offer: which keys, templates and functions go together.
 
-use super::arguments::{self, refused};
+use super::query::{self, refused};
 use super::template::UriTemplate;
 use serde_json::{Map, Value, json};
 use std::sync::Arc;
@@ -69,7 +69,7 @@ impl NativeOffer {
         let mut shown = Map::from_iter([(kind.key().to_owned(), json!(key))]);
         shown.extend(entry);
         if kind == OfferKind::Prompts {
-            let arguments = arguments::from_schema(&function.spec().parameters);
+            let arguments = query::from_schema(&function.spec().parameters);
             shown.insert("arguments".to_owned(), json!(arguments));
         }
         Ok(NativeOffer { kind, key, entry: Value::Object(shown), template, function, completions })

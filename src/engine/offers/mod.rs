@@ -8,32 +8,29 @@
 //!
 //! Changes are announced by [`OfferSignals`], which the servers of the hub share.
 
-mod answers;
-mod arguments;
-mod definition;
-mod query;
-mod signals;
-mod template;
-
-pub use arguments::{PartialArgument, check_required};
-pub use definition::{NativeOffer, Suggestions};
-pub use query::OfferQuery;
-pub use signals::OfferSignals;
-pub use template::UriTemplate;
-
-use arguments::{completing, refused};
 use definition::{is_same, noun};
 use parking_lot::RwLock;
+use query::{completing, refused};
 use serde_json::{Map, Value};
 use std::sync::Arc;
 use std::time::Duration;
+use tokio::sync::broadcast;
 use tokio::time::{Instant, timeout_at};
 use tokio_util::sync::CancellationToken;
 use toolhub_text::message;
 use toolhub_text::pattern::NATIVE;
 use toolhub_types::error::{ErrorKind, HubError, Outcome, clip, shown_seconds};
-use toolhub_types::model::{Arguments, ChangedOffer, OfferKind};
+use toolhub_types::model::{Arguments, ChangedOffer, OfferChange, OfferKind};
 use toolhub_types::tool::{CallContext, CallContextExtras, Tool};
+
+mod answers;
+mod definition;
+mod query;
+mod template;
+
+pub use definition::{NativeOffer, Suggestions};
+pub use query::{OfferQuery, PartialArgument, check_required};
+pub use template::UriTemplate;
 
 const MOST_OFFERS: usize = 10_000;
 
@@ -234,6 +231,39 @@ async fn called(
 fn missing(kind: OfferKind, key: &str) -> HubError {
     let text = message!("The hub has no {} '{}' of its own.", noun(kind), clip(key));
     HubError::new(ErrorKind::NotFound, text).with_outcome(Outcome::NotSent)
+}
+
+/// How many changes may wait for a slow listener. One that misses some looks at everything again.
+const MOST_WAITING: usize = 256;
+
+/// Announces changes to all listeners. The hub and its servers share it.
+#[derive(Clone)]
+pub struct OfferSignals {
+    sender: broadcast::Sender<OfferChange>,
+    /// The principal on whose connections the changes are announced.
+    caller: Option<Arc<str>>,
+}
+
+impl Default for OfferSignals {
+    fn default() -> Self {
+        OfferSignals { sender: broadcast::Sender::new(MOST_WAITING), caller: None }
+    }
+}
+
+impl OfferSignals {
+    pub fn watch(&self) -> broadcast::Receiver<OfferChange> {
+        self.sender.subscribe()
+    }
+
+    /// The same signals for what is announced on the connections of one principal.
+    pub fn of_caller(&self, caller: Arc<str>) -> Self {
+        OfferSignals { sender: self.sender.clone(), caller: Some(caller) }
+    }
+
+    pub fn send(&self, server: &Arc<str>, what: ChangedOffer) {
+        // There may be no listener.
+        let _ = self.sender.send(OfferChange { what, server: server.clone(), caller: self.caller.clone() });
+    }
 }
 
 #[cfg(test)]

@@ -1,9 +1,12 @@
 //! Requests about one resource, template or prompt. Only what the protocol allows can be said, so that no server is sent more.
 
-use super::arguments::{PartialArgument, check_texts};
 use serde_json::{Map, Value, json};
-use toolhub_types::error::HubError;
+use std::sync::Arc;
+use toolhub_text::message;
+use toolhub_text::message::Message;
+use toolhub_types::error::{ErrorKind, HubError, Outcome, clip};
 use toolhub_types::model::OfferKind;
+use toolhub_types::tool::Tool;
 
 #[derive(Clone, Debug)]
 pub enum OfferQuery {
@@ -84,5 +87,93 @@ impl OfferQuery {
             Value::Object(params) => params,
             _ => Map::new(),
         }
+    }
+}
+
+/// The error for something that was asked for in a wrong way.
+pub fn refused(text: Message) -> HubError {
+    HubError::new(ErrorKind::InvalidArguments, text).with_outcome(Outcome::NotSent)
+}
+
+/// The text that a user has begun for an argument.
+#[derive(Clone, Debug)]
+pub struct PartialArgument {
+    pub name: String,
+    pub value: String,
+    /// The arguments that are complete already.
+    pub context: Map<String, Value>,
+}
+
+/// The arguments of a function that completes, by the order of its parameters.
+pub fn completing(function: &Arc<dyn Tool>, request: &PartialArgument) -> Map<String, Value> {
+    let names = function.spec().parameters.get("properties").and_then(Value::as_object);
+    let given = [json!(request.value), Value::Object(request.context.clone())];
+    names.into_iter().flat_map(Map::keys).cloned().zip(given).collect()
+}
+
+/// Refuses arguments that are not texts.
+pub fn check_texts(name: &str, arguments: &Map<String, Value>) -> Result<(), HubError> {
+    match arguments.iter().find(|(_, value)| !value.is_string()) {
+        None => Ok(()),
+        Some((key, _)) => {
+            Err(refused(message!("The argument '{}' of '{}' must be a text.", clip(key), clip(name))))
+        }
+    }
+}
+
+/// Refuses arguments without those that the entry of a prompt requires.
+pub fn check_required(name: &str, prompt: &Value, arguments: &Map<String, Value>) -> Result<(), HubError> {
+    let declared = prompt.get("arguments").and_then(Value::as_array).into_iter().flatten();
+    let required = declared.filter(|one| one.get("required").and_then(Value::as_bool) == Some(true));
+    let mut names = required.filter_map(|one| one.get("name")?.as_str());
+    match names.find(|required| !arguments.contains_key(*required)) {
+        None => Ok(()),
+        Some(missing) => {
+            Err(refused(message!("The prompt '{}' needs the argument '{}'.", clip(name), clip(missing))))
+        }
+    }
+}
+
+/// The arguments of a prompt from the JSON Schema of its function.
+pub fn from_schema(schema: &Value) -> Vec<Value> {
+    let required = |name: &str| {
+        let names = schema.get("required").and_then(Value::as_array);
+        names.is_some_and(|names| names.iter().any(|one| one.as_str() == Some(name)))
+    };
+    let argument = |(name, property): (&String, &Value)| {
+        let mut argument = Map::from_iter([("name".to_owned(), json!(name))]);
+        let description = property.get("description").filter(|text| text.is_string());
+        argument.extend(description.map(|text| ("description".to_owned(), text.clone())));
+        argument.insert("required".to_owned(), json!(required(name)));
+        Value::Object(argument)
+    };
+    let properties = schema.get("properties").and_then(Value::as_object);
+    properties.into_iter().flatten().map(argument).collect()
+}
+
+#[cfg(test)]
+mod arguments_tests {
+    use super::*;
+
+    #[test]
+    fn arguments_come_from_the_schema_and_are_required_texts() {
+        let schema = json!({
+            "type": "object",
+            "properties": {"code": {"type": "string", "description": "What to review."}, "depth": {"type": "integer"}},
+            "required": ["code"],
+        });
+        let prompt = json!({"name": "review", "arguments": from_schema(&schema)});
+        assert_eq!(
+            prompt["arguments"],
+            json!([
+                {"name": "code", "description": "What to review.", "required": true},
+                {"name": "depth", "required": false},
+            ])
+        );
+        let given = |value: Value| value.as_object().cloned().unwrap();
+        assert!(check_required("review", &prompt, &given(json!({"code": "x"}))).is_ok());
+        let missing = check_required("review", &prompt, &given(json!({"depth": "2"}))).unwrap_err();
+        assert_eq!(missing.message, "The prompt 'review' needs the argument 'code'.");
+        assert!(check_texts("review", &given(json!({"code": 1}))).is_err());
     }
 }

@@ -18,53 +18,45 @@
 //! | file | holds |
 //! |---|---|
 //! | [`request`] | what a caller asks for, what an agent may call, and the question that asks for an approval |
-//! | [`state`] | a call under way: what is known and decided so far |
-//! | [`permit`] | which providers of a tool may be called |
+//! | [`state`] | a call under way: what is known and decided so far; what a model is asked when several answers were merged |
 //! | [`question`] | what binds an approval in the store, and what a person reads |
-//! | [`lookup`] | asking servers for a tool that none has listed, and what a miss says |
+//! | [`providers`] | who may be called: the servers, the permissions, and asking servers for a tool that none has listed |
 //! | [`order`] | the order of the calls of one message |
 //! | [`recall`] | what a run has recorded of the call |
 //! | [`share`] | the result cache and single flight |
-//! | [`servers`] | the servers as far as a plan has to know them, and what one step judges by |
-//! | [`synthesis`] | what a model is asked when several answers were merged |
-//! | [`approve`] | what is asked about a call, form by form |
-//! | [`drive`](mod@drive) | the driver |
+//! | [`drive`](mod@drive) | the driver, and what is asked about a call, form by form |
 //! | [`on_tokio`] | a call from the gateway |
 
-mod approve;
 mod drive;
-mod lookup;
 mod on_tokio;
 mod order;
-mod permit;
+mod providers;
 mod question;
 mod recall;
 mod request;
-mod servers;
 mod share;
 mod state;
-mod synthesis;
 
 pub use drive::{CallServices, WithoutRun, drive};
-pub use lookup::{LookUpRequest, not_all_asked};
 pub use on_tokio::{CallResult, CallSources, TokioCall, call, until_cancelled};
 pub use order::{CallVerdict, MessageOrder, MessageTurn};
+pub use providers::{
+    KnownServers, LookUpRequest, PlanView, ServerSet, not_all_asked, unknown_server, unknown_to,
+};
 pub use question::in_short;
 pub use recall::RecallRequest;
 pub use request::{
     ApprovalRequest, Approver, CallRequest, FunctionAnswer, NOT_APPROVED, Permissions, SharingRequest,
     TimeAllowed,
 };
-pub use servers::{KnownServers, PlanView, ServerSet, unknown_server, unknown_to};
 pub use share::{IsGone, Shareable, SharedResults};
-pub use state::{CallPlan, UNKNOWN_SOURCE, UNREADABLE, Unreachable};
-pub use synthesis::{answer_kind, question, synthesis_prompt};
+pub use state::{CallPlan, UNKNOWN_SOURCE, UNREADABLE, Unreachable, answer_kind, question, synthesis_prompt};
 pub use toolhub_registry::identity::CallTarget;
 
 use crate::hub::{Hub, PlannedRun};
 use order::Due;
+use providers::{are_harmless, is_miss, offered_elsewhere};
 use serde_json::Value;
-use servers::offered_elsewhere;
 use state::RouteState;
 use std::time::Instant;
 use toolhub_registry::identity::CallKey;
@@ -144,7 +136,7 @@ impl CallPlan {
         let mut planned = match self.select(view) {
             Ok(planned) => planned,
             Err(miss) => match self.look_up(view) {
-                Some(look_up) if lookup::is_miss(&miss) => return Ok(PlanStep::LookUp(look_up)),
+                Some(look_up) if is_miss(&miss) => return Ok(PlanStep::LookUp(look_up)),
                 _ => return Err(self.missed(hub, miss)),
             },
         };
@@ -154,7 +146,7 @@ impl CallPlan {
         {
             return Ok(PlanStep::LookUp(look_up));
         }
-        let is_harmless = permit::are_harmless(&planned.candidates);
+        let is_harmless = are_harmless(&planned.candidates);
         match self.request.turn.as_ref().map_or(Due::Now, |turn| turn.take(is_harmless)) {
             Due::Now => {}
             Due::Never(error) => return Err(error),

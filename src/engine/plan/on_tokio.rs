@@ -1,11 +1,12 @@
 //! A call on tokio, without Python: what the gateway makes.
 
-use super::drive::{CallServices, WithoutRun, drive, now};
+use super::drive::{CallServices, WithoutRun, drive};
 use super::{
     CallPlan, CallRequest, LookUpRequest, PlanStep, ServerSet, Unreachable, answer_kind, question,
     synthesis_prompt,
 };
-use crate::hub::{Hub, PlannedRun, RunReport, answer_text, kept_result};
+use crate::execute::now;
+use crate::hub::{Hub, PlannedRun, RunReport, answer_text, call_cancelled, kept_result};
 use serde_json::Value;
 use std::convert::Infallible;
 use std::sync::Arc;
@@ -105,8 +106,7 @@ pub async fn until_cancelled<S: CallServices<Result = CallResult>>(
         biased;
         result = drive(plan, services) => result,
         () = cancelled => {
-            let text = message!("The call of '{}' was cancelled.", clip(&name));
-            CallResult::refused(HubError::new(ErrorKind::Cancelled, text))
+            CallResult::refused(call_cancelled(&name))
         }
     }
 }

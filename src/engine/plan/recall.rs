@@ -4,7 +4,8 @@ use super::PlanStep;
 use super::request::CallRequest;
 use super::state::{CallPlan, NumberedCall, RecallState};
 use crate::hub::{
-    AskedCall, CallRecord, Hub, PlannedRun, held_back, kept_result, not_recalled, without_secrets,
+    AskedCall, CallRecord, Hub, PlannedRun, call_cancelled, held_back, kept_result, not_recalled,
+    without_secrets,
 };
 use serde_json::Value;
 use std::sync::Arc;
@@ -143,10 +144,7 @@ impl CallPlan {
     pub(super) fn tell(&mut self, answer: Option<Value>) {
         let is_told = self.is_told();
         let Some(NumberedCall { ledger, call, .. }) = self.number.take().filter(|_| is_told) else { return };
-        let cancelled = || {
-            let text = message!("The call of '{}' was cancelled.", clip(&call.tool));
-            kept_result(&Err(HubError::new(ErrorKind::Cancelled, text)))
-        };
+        let cancelled = || kept_result(&Err(call_cancelled(&call.tool)));
         let answer = without_secrets(answer.unwrap_or_else(cancelled));
         ledger.tell(call, answer.to_string());
     }

@@ -6,9 +6,8 @@
 //!
 //! While a tape is in, nothing is shared: each call has its own recording.
 
-use super::permit::are_harmless;
+use super::providers::{PlanView, are_harmless};
 use super::request::TimeAllowed;
-use super::servers::PlanView;
 use super::state::CallPlan;
 use crate::hub::PlannedRun;
 use parking_lot::Mutex;

@@ -1,22 +1,24 @@
 //! One call under way: what is known and decided so far. The files that decide a step read and write it.
 
 use super::order::CallVerdict;
-use super::request::Approver;
-use super::request::{CallRequest, TimeAllowed};
-use crate::hub::{CallRecord, Hub, late};
+use super::request::{Approver, CallRequest, TimeAllowed};
+use crate::hub::{CallRecord, Hub, PlannedRun, late, part};
 use serde_json::Value;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
+use toolhub_context::synthesize;
 use toolhub_context::synthesize::TIMEOUT;
 use toolhub_registry::Candidate;
 use toolhub_registry::identity::{CallContent, CallIdentity, CallKey, CallTarget, NotJson};
 use toolhub_registry::route::RouteRule;
 use toolhub_store::ledger::{Ledger, OccurrenceTicket, RunCall};
+use toolhub_text::invisible::visible;
 use toolhub_text::message;
 use toolhub_text::message::Message;
 use toolhub_types::error::{ErrorKind, HubError, Outcome, clip};
-use toolhub_types::model::CallOptions;
+use toolhub_types::kind::ToolKind;
+use toolhub_types::model::{CallOptions, Part};
 
 /// The servers that could not be asked, each with the reason.
 pub type Unreachable = Vec<(Arc<str>, HubError)>;
@@ -248,5 +250,42 @@ impl Drop for CallPlan {
     /// Given up.
     fn drop(&mut self) {
         self.ended(None, None);
+    }
+}
+
+/// Arguments that usually carry the question, the likeliest first.
+const QUESTIONS: [&str; 7] = ["query", "question", "q", "input", "prompt", "text", "task"];
+
+/// The question behind a call: the argument that carries it, or all of them.
+pub fn question(args: &Value) -> String {
+    let carried = QUESTIONS.iter().find_map(|name| args.get(name)?.as_str().filter(|text| !text.is_empty()));
+    match (carried, args) {
+        (Some(text), _) => text.to_owned(),
+        (None, Value::Null) => String::new(),
+        (None, Value::String(text)) => text.clone(),
+        (None, other) => other.to_string(),
+    }
+}
+
+/// What the answers of a run are about: the capabilities of all candidates that answered decide.
+pub fn answer_kind(planned: &PlannedRun) -> ToolKind {
+    let answered = planned.run.winners().map(|slot| planned.candidates[slot].spec());
+    let tags: Vec<&str> = answered.flat_map(|spec| spec.capabilities.iter().map(|tag| &**tag)).collect();
+    synthesize::answer_kind(&tags)
+}
+
+/// The prompt for these answers (label and text of each), or the reason why no model is asked.
+pub fn synthesis_prompt(
+    question: &str,
+    answers: impl IntoIterator<Item = (String, String)>,
+    kind: ToolKind,
+) -> Result<String, Message> {
+    let answers: Vec<(String, String)> =
+        answers.into_iter().map(|(label, text)| (label, visible(&text).into_owned())).collect();
+    let limit = synthesize::limit(kind, answers.len());
+    let parts: Vec<Part<'_>> = answers.iter().map(|(label, text)| part(label.clone(), text, limit)).collect();
+    match synthesize::too_much(&parts) {
+        Some(reason) => Err(reason),
+        None => Ok(synthesize::prompt(question, &parts)),
     }
 }

@@ -23,45 +23,31 @@ pub trait Upstreams: CallSources {
 
     /// Waits until every server has listed its tools once, or has failed to: for at most `patience`, or the hub's
     /// `lookup_timeout`, or longer while the view shows nothing. Returns the servers that are still starting.
-    fn listed<'a>(&'a self, _: &'a View, _: Option<Duration>) -> BoxFuture<'a, Vec<Arc<str>>> {
-        Box::pin(std::future::ready(Vec::new()))
-    }
+    fn listed<'a>(&'a self, view: &'a View, patience: Option<Duration>) -> BoxFuture<'a, Vec<Arc<str>>>;
 
     /// How much servers shall log for requests: the lowest level that a client has set; `None` if none has.
-    fn want_log_level(&self, _: Option<&'static str>) -> BoxFuture<'_, ()> {
-        Box::pin(std::future::ready(()))
-    }
+    fn want_log_level(&self, level: Option<&'static str>) -> BoxFuture<'_, ()>;
 
     /// The hub has one client only, whose roots are those of all connections to servers; `None`: it has left.
-    fn set_only_client(&self, _: Option<AskCaller>) {}
+    fn set_only_client(&self, client: Option<AskCaller>);
 
     /// The roots of that client have changed.
-    fn roots_changed(&self) -> BoxFuture<'_, ()> {
-        Box::pin(std::future::ready(()))
-    }
+    fn roots_changed(&self) -> BoxFuture<'_, ()>;
 
     /// Writes a line about a server, or the gateway, into the log of the operator.
-    fn log(&self, _server: &str, _level: &str, _text: &str) {}
+    fn log(&self, server: &str, level: &str, text: &str);
 
     /// The state of each server, for the operator: id, state, era, version, transport, tools, age, error, pid, notices, stderr.
-    fn server_states(&self) -> Vec<Value> {
-        Vec::new()
-    }
+    fn server_states(&self) -> Vec<Value>;
 
     /// What a server says of its use, bounded and safe to show; `None` if it says nothing, or was never connected.
-    fn instructions(&self, _server: &str) -> Option<String> {
-        None
-    }
+    fn instructions(&self, server: &str) -> Option<String>;
 
     /// The servers in the order of the configuration.
-    fn server_ids(&self) -> Vec<Arc<str>> {
-        Vec::new()
-    }
+    fn server_ids(&self) -> Vec<Arc<str>>;
 
     /// The extensions of the protocol that the servers of the view have declared, without those that end at the hub.
-    fn extensions(&self, _: &View) -> Map<String, Value> {
-        Map::new()
-    }
+    fn extensions(&self, view: &View) -> Map<String, Value>;
 
     /// Whether a server that the view shows has this capability, such as `prompts` or `resources.subscribe`. A server that was
     /// never connected may have it.

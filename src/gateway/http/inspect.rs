@@ -14,7 +14,6 @@ use serde_json::{Value, json};
 use std::sync::Arc;
 use std::time::{Instant, SystemTime};
 use tokio::sync::oneshot;
-use toolhub_engine::hub::answer_refused;
 use toolhub_text::message;
 use toolhub_text::message::Message;
 use toolhub_types::error::{ErrorKind, HubError};
@@ -150,7 +149,7 @@ async fn decide(gateway: &Gateway, body: &Bytes) -> HttpReply {
     }
     match decided {
         Ok(Ok(())) => data(&json!({"decided": true})),
-        Ok(Err(refusal)) => refused(gateway, StatusCode::NOT_FOUND, &answer_refused(&decision.id, refusal)),
+        Ok(Err(refusal)) => refused(gateway, StatusCode::NOT_FOUND, &refusal),
         Err(why) => unusable(gateway, &why),
     }
 }

@@ -181,7 +181,7 @@ impl Servers {
 
     /// Why tools, resources and prompts of this server are refused.
     pub fn refused(&self, server: &Server) -> Vec<String> {
-        let mut reasons = self.hub.refused(server.id());
+        let mut reasons = self.hub.refusals.reasons(server.id());
         reasons.extend(self.trespasses(server));
         reasons
     }

@@ -126,7 +126,7 @@ impl ToolPublisher {
 fn withdraw(hub: &Hub, id: &Arc<str>, publication: &mut Publication) {
     publication.tools.clear();
     publication.skills.clear();
-    hub.refuse(id, HashMap::new());
+    hub.refusals.replace(id, HashMap::new());
     let filter = Filter { source: None, server: Some(id) };
     let snapshot = hub.registry.snapshot();
     let of_server = |candidates: &[Arc<Candidate>]| candidates.iter().any(|one| filter.matches(one));
@@ -183,7 +183,7 @@ impl ListingSink for ToolPublisher {
             hub.registry.insert_all(new);
             remove_missing(hub, server, Source::Mcps, &mut publication.tools, &now);
             log_namesakes(server, &names, &before, &hub.registry.snapshot());
-            hub.refuse(server.id(), refused);
+            hub.refusals.replace(server.id(), refused);
         });
     }
 

@@ -6,6 +6,9 @@ use crate::time::now;
 use ring::hmac;
 use rusqlite::{OptionalExtension, Row, params};
 use serde::Serialize;
+use toolhub_text::message;
+use toolhub_text::message::Message;
+use toolhub_types::error::clip;
 
 /// What is asked about, and what binds the answer.
 #[derive(Clone, Debug)]
@@ -140,27 +143,13 @@ fn was_asked(ledger: &OpenLedger<'_>, digest: &str) -> rusqlite::Result<bool> {
     ledger.prepare_cached("SELECT 1 FROM approvals WHERE digest = ?1")?.exists([digest])
 }
 
-/// Why a question cannot be answered.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum AnswerRefusal {
-    /// There is none of this id.
-    Unknown,
-    Approved,
-    Denied,
-    /// It was approved, and the call was made.
-    Used,
-    Expired,
-    /// A version that bound approvals in another way has asked it.
-    Older,
-}
-
 /// Answers a question, or says why it cannot be answered.
 pub fn decide(
     ledger: &OpenLedger<'_>,
     (id, principal): (&str, Option<&str>),
     approves: bool,
     reason: Option<&str>,
-) -> rusqlite::Result<Result<(), AnswerRefusal>> {
+) -> rusqlite::Result<Result<(), Message>> {
     let state = if approves { "approved" } else { "denied" };
     let changed = ledger.execute(
         "UPDATE approvals SET state = ?2, reason = ?3, decided_at = ?4
@@ -173,20 +162,24 @@ pub fn decide(
     }
 }
 
-fn why_not(ledger: &OpenLedger<'_>, id: &str, principal: Option<&str>) -> rusqlite::Result<AnswerRefusal> {
+fn why_not(ledger: &OpenLedger<'_>, id: &str, principal: Option<&str>) -> rusqlite::Result<Message> {
     let known: Option<(String, i64)> = ledger
         .prepare_cached(
             "SELECT state, expires_at FROM approvals WHERE id = ?1 AND (?2 IS NULL OR principal = ?2)",
         )?
         .query_row(params![id, principal], |row| Ok((row.get(0)?, row.get(1)?)))
         .optional()?;
+    let id = clip(id);
     Ok(match known.as_ref().map(|(state, ends)| (state.as_str(), *ends <= now())) {
-        None => AnswerRefusal::Unknown,
-        Some(("used", _)) => AnswerRefusal::Used,
-        Some(("older", _)) => AnswerRefusal::Older,
-        Some(("denied", _)) => AnswerRefusal::Denied,
-        Some(("approved", false)) => AnswerRefusal::Approved,
-        Some(_) => AnswerRefusal::Expired,
+        None => message!("No call waits for approval '{}'.", id),
+        Some(("used", _)) => message!("Approval '{}' was already used: its call was made.", id),
+        Some(("older", _)) => message!(
+            "Approval '{}' was asked for by an older version of toolhub; make the call again to ask again.",
+            id
+        ),
+        Some(("denied", _)) => message!("Approval '{}' was already denied.", id),
+        Some(("approved", false)) => message!("Approval '{}' was already given; it waits for its call.", id),
+        Some(_) => message!("Approval '{}' has expired; make the call again to ask again.", id),
     })
 }
 

@@ -17,13 +17,13 @@ mod rows;
 mod runs;
 mod tidying;
 
-pub use approvals::{AnswerRefusal, ApprovalAnswer, ApprovalQuestion, PendingApproval};
+pub use approvals::{ApprovalAnswer, ApprovalQuestion, PendingApproval};
 pub use occurrences::OccurrenceTicket;
 pub use owner::fork_locks::close_in_child;
 pub use owner::new_row_id;
 pub use queue::{LedgerFailure, LedgerQueue};
 pub use rows::{EffectEnd, EffectState, LateDigests, LedgerFilter, LedgerRow, NewEffect};
-pub use runs::{CallsBefore, RunCall, RunClaim, RunMemory, RunRefusal, Settlement};
+pub use runs::{CallsBefore, RunCall, RunClaim, RunMemory, Settlement};
 
 use super::fork::OpenStore;
 use occurrences::Occurrences;
@@ -35,6 +35,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
+use toolhub_text::message::Message;
 
 /// Old rows are looked for after this many new ones.
 const TIDIED_EVERY: usize = 10_000;
@@ -181,7 +182,7 @@ impl Ledger {
         id: String,
         principal: Option<String>,
         (approves, reason): (bool, Option<String>),
-        done: LedgerDone<Result<(), AnswerRefusal>>,
+        done: LedgerDone<Result<(), Message>>,
     ) {
         let decide = move |ledger: &OpenLedger<'_>| {
             approvals::decide(ledger, (&id, principal.as_deref()), approves, reason.as_deref())

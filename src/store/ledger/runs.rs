@@ -17,6 +17,9 @@ use crate::identity;
 use crate::time::now;
 use rusqlite::{OptionalExtension, params};
 use serde_json::{Value, json};
+use toolhub_text::message::{Join, Message};
+use toolhub_text::{message, near_names};
+use toolhub_types::error::clip;
 
 /// One call of a run.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -49,8 +52,8 @@ pub enum RunMemory {
     /// It is over, or an equal effect before it is, with another definition of the tool: the row that somebody may decide about, if
     /// there is one, and both definitions.
     Changed { row: Option<String>, before: String, now: String },
-    /// The run cannot be worked on.
-    Refused(RunRefusal),
+    /// The run cannot be worked on, for this reason.
+    Refused(Message),
 }
 
 /// The equal calls before a call that count for it, by their numbers.
@@ -62,23 +65,8 @@ pub struct CallsBefore {
     pub made_otherwise: Option<u32>,
 }
 
-/// Why a run cannot be worked on.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum RunRefusal {
-    /// Another hub has it.
-    Taken,
-    /// The store that had it is gone, or further than this one, which is here.
-    Lost(String),
-    /// Its last call is so long ago that what it did is not kept any more.
-    Pruned,
-    /// A version that recognised calls in another way has begun it: the copy of the store for that version.
-    Older(Option<String>),
-    /// It was to be resumed, and there is none of this name; the names of those that there are.
-    NeverBegun(Vec<String>),
-}
-
-/// What came of taking a run.
-pub type RunClaim = Result<(), RunRefusal>;
+/// What came of taking a run; the error says why it cannot be worked on.
+pub type RunClaim = Result<(), Message>;
 
 /// Why a run is taken.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -92,6 +80,8 @@ pub enum ClaimReason {
 const LAST_CALL: i64 = 60 * 1_000_000;
 /// The most names of runs that are looked through for one that was meant.
 const MOST_NAMES: u32 = 1_000;
+/// The most names that a sentence offers.
+const MOST_NEAR: usize = 3;
 
 /// A run as the file knows it.
 struct KnownRun {
@@ -115,11 +105,11 @@ pub fn claim(
     reason: ClaimReason,
 ) -> rusqlite::Result<RunClaim> {
     let known = known(ledger, principal, run)?;
-    if let Some(refusal) = refusal(ledger, known.as_ref())? {
+    if let Some(refusal) = refusal(ledger, run, known.as_ref())? {
         return Ok(Err(refusal));
     }
     if known.is_none() && reason == ClaimReason::Resume {
-        return Ok(Err(RunRefusal::NeverBegun(names(ledger, principal)?)));
+        return Ok(Err(never_begun(run, &names(ledger, principal)?)));
     }
     let is_own = known.as_ref().is_some_and(|known| known.owner == ledger.own);
     if is_own && known.is_some_and(|known| now() - known.changed_at < LAST_CALL) {
@@ -138,25 +128,62 @@ pub fn claim(
 }
 
 /// Why nobody, or not this owner, may work on a run.
-fn refusal(ledger: &OpenLedger<'_>, known: Option<&KnownRun>) -> rusqlite::Result<Option<RunRefusal>> {
-    let path = ledger.path;
-    let lost = || RunRefusal::Lost(path.map(|path| path.display().to_string()).unwrap_or_default());
+fn refusal(
+    ledger: &OpenLedger<'_>,
+    run: &str,
+    known: Option<&KnownRun>,
+) -> rusqlite::Result<Option<Message>> {
+    let (path, name) = (ledger.path, clip(run));
+    let lost = || {
+        message!(
+            "the store of run '{}' was lost, damaged or replaced by an older copy, so what the run has done is not known. \
+             Look at what has happened, accept the store with 'toolhub store accept --store {}', and use another run.",
+            name,
+            path.map(|path| path.display().to_string()).unwrap_or_default()
+        )
+    };
     let is_alive = |owner: &str| path.is_some_and(|path| !owner.is_empty() && is_alive(path, owner));
-    Ok(match known {
-        Some(known) if known.state == "older" => {
-            let copy = path.and_then(older_copy);
-            Some(RunRefusal::Older(copy.map(|copy| copy.display().to_string())))
-        }
-        Some(known) if known.state == "lost" => Some(lost()),
-        // A word of a later version says nothing that allows the run.
-        Some(known) if known.state != "open" => Some(RunRefusal::Pruned),
-        Some(known) if known.owner == ledger.own => None,
-        Some(known) if is_alive(&known.owner) => Some(RunRefusal::Taken),
-        _ => match path {
-            Some(path) if identity::is_doubted(path, ledger)? => Some(lost()),
-            _ => None,
+    Ok(Some(match known {
+        Some(known) if known.state == "older" => match path.and_then(older_copy) {
+            Some(copy) => message!(
+                "run '{}' was begun with an older version of toolhub. Finish it with that version and the copy of its store \
+                 in '{}', or settle what is unknown in it and use another run.",
+                name,
+                copy.display()
+            ),
+            None => message!(
+                "run '{}' was begun with an older version of toolhub. Settle what is unknown in it, and use another run.",
+                name
+            ),
         },
-    })
+        Some(known) if known.state == "lost" => lost(),
+        // A word of a later version says nothing that allows the run.
+        Some(known) if known.state != "open" => message!(
+            "the last call of run '{}' was more than 30 days ago, so what the run has done is not kept any more. Use \
+             another run.",
+            name
+        ),
+        Some(known) if known.owner == ledger.own => return Ok(None),
+        Some(known) if is_alive(&known.owner) => message!(
+            "another hub, in this process or another one, is working on run '{}'. Close it first, or use one hub.",
+            name
+        ),
+        _ => match path {
+            Some(path) if identity::is_doubted(path, ledger)? => lost(),
+            _ => return Ok(None),
+        },
+    }))
+}
+
+/// Why a run cannot be resumed that is not among these.
+fn never_begun(run: &str, names: &[String]) -> Message {
+    match near_names(run, names.iter().map(|name| (name.as_str(), name)), MOST_NEAR).as_slice() {
+        [] => message!("run '{}' was never begun.", clip(run)),
+        near => {
+            let near = near.iter().map(|name| format!("'{}'", clip(name)).into()).collect();
+            message!("run '{}' was never begun; did you mean {}?", clip(run), Message::list(near, Join::Or))
+        }
+    }
 }
 
 /// The runs of a principal, the last first.

@@ -1,7 +1,6 @@
 //! Writes calls to a file.
 
-use super::clock::{milliseconds, timestamp};
-use super::line::{FORMAT, LineKind, OuterCall, TapedAnswer, VERSION, outcome_of};
+use super::line::{FORMAT, LineKind, OuterCall, TapedAnswer, VERSION, milliseconds, outcome_of, timestamp};
 use parking_lot::Mutex;
 use serde_json::{Map, Value, json};
 use std::collections::{HashMap, HashSet};

@@ -6,6 +6,7 @@ use crate::support::no_upstreams::NoUpstreams;
 use serde_json::{Map, Value, json};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::Duration;
 use tokio::sync::{broadcast, watch};
 use toolhub::error::{ErrorKind, HubError, UpstreamError};
 use toolhub::gateway::{Gateway, GatewayOptions, SubscribedResource, Upstreams, View, Views};
@@ -14,7 +15,7 @@ use toolhub::offers::OfferQuery;
 use toolhub::pattern::PatternList;
 use toolhub::plan::{CallSources, LookUpRequest, ServerSet, Unreachable};
 use toolhub::principal::Principal;
-use toolhub::tool::{BoxFuture, CallContextExtras};
+use toolhub::tool::{AskCaller, BoxFuture, CallContextExtras};
 
 /// One server, `notes`, with five resources and a prompt that asks.
 struct Notes {
@@ -48,6 +49,42 @@ impl Upstreams for Notes {
 
     fn offer_changes(&self) -> broadcast::Receiver<OfferChange> {
         self.changes.subscribe()
+    }
+
+    fn listed<'a>(&'a self, view: &'a View, patience: Option<Duration>) -> BoxFuture<'a, Vec<Arc<str>>> {
+        self.none.listed(view, patience)
+    }
+
+    fn want_log_level(&self, level: Option<&'static str>) -> BoxFuture<'_, ()> {
+        self.none.want_log_level(level)
+    }
+
+    fn set_only_client(&self, client: Option<AskCaller>) {
+        self.none.set_only_client(client);
+    }
+
+    fn roots_changed(&self) -> BoxFuture<'_, ()> {
+        self.none.roots_changed()
+    }
+
+    fn log(&self, server: &str, level: &str, text: &str) {
+        self.none.log(server, level, text);
+    }
+
+    fn server_states(&self) -> Vec<Value> {
+        self.none.server_states()
+    }
+
+    fn instructions(&self, server: &str) -> Option<String> {
+        self.none.instructions(server)
+    }
+
+    fn server_ids(&self) -> Vec<Arc<str>> {
+        self.none.server_ids()
+    }
+
+    fn extensions(&self, view: &View) -> Map<String, Value> {
+        self.none.extensions(view)
     }
 
     fn may_have(&self, view: &View, capability: &str) -> bool {

@@ -2,6 +2,7 @@
 
 use serde_json::{Map, Value};
 use std::sync::Arc;
+use std::time::Duration;
 use tokio::sync::{broadcast, watch};
 use toolhub_engine::hub::Hub;
 use toolhub_engine::offers::OfferQuery;
@@ -10,7 +11,7 @@ use toolhub_engine::served::{SubscribedResource, Upstreams, View};
 use toolhub_types::error::{ErrorKind, HubError};
 use toolhub_types::model::{OfferChange, OfferKind};
 use toolhub_types::principal::Principal;
-use toolhub_types::tool::{BoxFuture, CallContextExtras};
+use toolhub_types::tool::{AskCaller, BoxFuture, CallContextExtras};
 
 /// The upstreams of a hub that has no servers: its tools change with its registry, and it has nothing else.
 pub struct NoUpstreams {
@@ -41,6 +42,38 @@ impl Upstreams for NoUpstreams {
 
     fn offer_changes(&self) -> broadcast::Receiver<OfferChange> {
         self.never.subscribe()
+    }
+
+    fn listed<'a>(&'a self, _: &'a View, _: Option<Duration>) -> BoxFuture<'a, Vec<Arc<str>>> {
+        Box::pin(std::future::ready(Vec::new()))
+    }
+
+    fn want_log_level(&self, _: Option<&'static str>) -> BoxFuture<'_, ()> {
+        Box::pin(std::future::ready(()))
+    }
+
+    fn set_only_client(&self, _: Option<AskCaller>) {}
+
+    fn roots_changed(&self) -> BoxFuture<'_, ()> {
+        Box::pin(std::future::ready(()))
+    }
+
+    fn log(&self, _: &str, _: &str, _: &str) {}
+
+    fn server_states(&self) -> Vec<Value> {
+        Vec::new()
+    }
+
+    fn instructions(&self, _: &str) -> Option<String> {
+        None
+    }
+
+    fn server_ids(&self) -> Vec<Arc<str>> {
+        Vec::new()
+    }
+
+    fn extensions(&self, _: &View) -> Map<String, Value> {
+        Map::new()
     }
 
     fn may_have(&self, _: &View, _: &str) -> bool {

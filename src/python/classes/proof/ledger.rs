@@ -15,7 +15,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::sync::oneshot;
-use toolhub::hub::{answer_refused, not_settled, run_refused};
+use toolhub::hub::not_settled;
 use toolhub::message;
 use toolhub::plan::in_short;
 use toolhub::store::ledger::{self, EffectState, LedgerFailure, LedgerFilter, Settlement};
@@ -67,10 +67,9 @@ pub fn ledger_rows<'py>(
 pub fn resume_run(hub: &Bound<'_, PyHub>, run: String) -> PyResult<Option<String>> {
     let py = hub.py();
     let (core, principal) = (hub.get().checked_core()?, seen_by(py, None)?.unwrap_or_default());
-    let taken = run.clone();
-    let refused = wait(py, |done| core.ledger().resume(principal, taken, done))?.err();
-    let refusal = |refusal| message!("The run cannot be resumed: {}", run_refused(&run, &refusal));
-    Ok(refused.map(|why| refusal(why).text(core.options.lang).into_owned()))
+    let taken = wait(py, |done| core.ledger().resume(principal, run, done))?;
+    let refusal = |why| message!("The run cannot be resumed: {}", why).text(core.options.lang).into_owned();
+    Ok(taken.err().map(refusal))
 }
 
 /// Lets other processes have a run.
@@ -124,9 +123,8 @@ pub fn decide_approval(
 ) -> PyResult<Option<String>> {
     let py = hub.py();
     let (core, principal) = (hub.get().checked_core()?, seen_by(py, None)?);
-    let asked = id.clone();
-    let decided = wait(py, |done| core.ledger().decide(asked, principal, (approves, reason), done))?;
-    Ok(decided.err().map(|refusal| answer_refused(&id, refusal).text(core.options.lang).into_owned()))
+    let decided = wait(py, |done| core.ledger().decide(id, principal, (approves, reason), done))?;
+    Ok(decided.err().map(|refusal| refusal.text(core.options.lang).into_owned()))
 }
 
 /// Whether anything was asked of the ledger so far.

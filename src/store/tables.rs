@@ -1,0 +1,167 @@
+//! What the file keeps for a hub beside statistics, pins and the ledger: the last fetched tool lists of MCP servers, which tools were
+//! used for which queries (only hashes of the query words), and whole results that were truncated for a prompt, by handle.
+
+use super::time::{micros, moment, now};
+use rusqlite::{Connection, OptionalExtension, params};
+use std::collections::HashMap;
+use std::sync::Arc;
+use std::time::SystemTime;
+
+/// Lists are deleted after a year: the server is gone.
+const MAX_AGE: i64 = 365 * 24 * 3_600 * 1_000_000;
+
+/// Identifies a server: its id, and a checksum of its command line or address, so that another server with the same id has
+/// its own list.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct ListKey {
+    pub server: Arc<str>,
+    pub config: u32,
+}
+
+/// A list, and the server's protocol and version at that time.
+#[derive(Clone, Debug, PartialEq)]
+pub struct StoredList {
+    pub era: String,
+    /// The version of the protocol.
+    pub protocol: String,
+    /// The version of the server, if it gave one.
+    pub version: Option<String>,
+    pub listed_at: SystemTime,
+    /// The time to live that the server gave.
+    pub ttl_ms: Option<u64>,
+    /// The list, as JSON.
+    pub tools: String,
+}
+
+pub fn list(connection: &Connection, key: &ListKey) -> rusqlite::Result<Option<StoredList>> {
+    let mut query = connection.prepare(
+        "SELECT era, protocol, version, listed_at, ttl_ms, tools FROM lists WHERE server = ?1 AND config = ?2",
+    )?;
+    query
+        .query_row(params![&*key.server, key.config], |row| {
+            Ok(StoredList {
+                era: row.get(0)?,
+                protocol: row.get(1)?,
+                version: row.get(2)?,
+                listed_at: moment(row.get(3)?),
+                ttl_ms: row.get::<_, Option<i64>>(4)?.and_then(|ms| u64::try_from(ms).ok()),
+                tools: row.get(5)?,
+            })
+        })
+        .optional()
+}
+
+/// Keeps a list that another process has fetched later, unless its time is in the future (the clock was set back).
+pub fn save_lists(connection: &Connection, lists: &HashMap<ListKey, StoredList>) -> rusqlite::Result<()> {
+    if lists.is_empty() {
+        return Ok(());
+    }
+    let mut put = connection.prepare(
+        "INSERT INTO lists (server, config, era, protocol, version, listed_at, ttl_ms, tools)
+         VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8)
+         ON CONFLICT (server, config) DO UPDATE SET
+            era = excluded.era, protocol = excluded.protocol, version = excluded.version,
+            listed_at = excluded.listed_at, ttl_ms = excluded.ttl_ms, tools = excluded.tools
+         WHERE excluded.listed_at >= lists.listed_at OR lists.listed_at > ?9",
+    )?;
+    let now = now();
+    for (key, list) in lists {
+        put.execute(params![
+            &*key.server,
+            key.config,
+            list.era,
+            list.protocol,
+            list.version,
+            micros(list.listed_at),
+            list.ttl_ms.and_then(|ms| i64::try_from(ms).ok()),
+            list.tools,
+            now,
+        ])?;
+    }
+    connection.execute("DELETE FROM lists WHERE listed_at < ?1", [now - MAX_AGE]).map(drop)
+}
+
+/// A hub remembers this many, so more pending ones are not worth writing.
+pub const MAX_USES: usize = 1_024;
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Use {
+    pub words: Vec<u64>,
+    pub tool: Arc<str>,
+}
+
+/// The oldest first.
+pub fn uses(connection: &Connection) -> rusqlite::Result<Vec<Use>> {
+    let mut query = connection.prepare("SELECT words, tool FROM uses ORDER BY id")?;
+    let rows = query.query_map([], |row| {
+        let words: Vec<u8> = row.get(0)?;
+        let (words, _) = words.as_chunks::<8>();
+        let tool: String = row.get(1)?;
+        Ok(Use { words: words.iter().map(|word| u64::from_le_bytes(*word)).collect(), tool: Arc::from(tool) })
+    })?;
+    rows.collect()
+}
+
+pub fn save_uses(connection: &Connection, uses: &[Use]) -> rusqlite::Result<()> {
+    if uses.is_empty() {
+        return Ok(());
+    }
+    let mut put = connection.prepare("INSERT INTO uses (words, tool) VALUES (?1, ?2)")?;
+    for one in uses {
+        let words: Vec<u8> = one.words.iter().flat_map(|word| word.to_le_bytes()).collect();
+        put.execute(params![words, &*one.tool])?;
+    }
+    connection
+        .execute("DELETE FROM uses WHERE id <= (SELECT max(id) FROM uses) - ?1", [MAX_USES as i64])
+        .map(drop)
+}
+
+#[derive(Clone, Debug)]
+pub struct KeptResult {
+    pub handle: String,
+    pub text: String,
+}
+
+pub fn result(connection: &Connection, handle: &str) -> rusqlite::Result<Option<String>> {
+    connection
+        .prepare("SELECT text FROM results WHERE handle = ?1")?
+        .query_row([handle], |row| row.get(0))
+        .optional()
+}
+
+/// Saves results, and deletes the oldest while all together exceed `limit` bytes. A handle that is in use
+/// keeps its text; the results refused for that are returned.
+pub fn save_results(
+    connection: &Connection,
+    results: &[KeptResult],
+    limit: u64,
+) -> rusqlite::Result<Vec<String>> {
+    let mut refused = Vec::new();
+    if results.is_empty() {
+        return Ok(refused);
+    }
+    let mut put = connection
+        .prepare("INSERT OR IGNORE INTO results (handle, text, bytes, kept_at) VALUES (?1, ?2, ?3, ?4)")?;
+    let last: Option<i64> = connection.query_row("SELECT max(kept_at) FROM results", [], |row| row.get(0))?;
+    // In the order of arrival, whatever the clock says.
+    let begin = now().max(last.map_or(0, |last| last.saturating_add(1)));
+    for (result, at) in results.iter().zip(begin..) {
+        let added = put.execute(params![result.handle, result.text, result.text.len() as i64, at])?;
+        if added == 0 && self::result(connection, &result.handle)?.as_ref() != Some(&result.text) {
+            refused.push(result.handle.clone());
+        }
+    }
+    trim(connection, limit).map(|()| refused)
+}
+
+/// Deletes the oldest until the rest fits.
+pub fn trim(connection: &Connection, limit: u64) -> rusqlite::Result<()> {
+    connection
+        .execute(
+            "DELETE FROM results WHERE handle IN (
+                SELECT handle FROM (SELECT handle, sum(bytes) OVER (ORDER BY kept_at DESC) AS newer FROM results)
+                WHERE newer > ?1)",
+            [i64::try_from(limit).unwrap_or(i64::MAX)],
+        )
+        .map(drop)
+}
