@@ -1,8 +1,8 @@
 //! Batches: several messages in one. Their requests run beside each other, each in a task of its own.
 
 use crate::Gateway;
-use crate::answer::refusal_status;
-use crate::era::modern;
+use crate::era;
+use crate::exchange::refusal_status;
 use crate::operate::HeldMessage;
 use crate::rpc::{
     BATCH_VERSION, BatchEntry, ClientMessage, INTERNAL_ERROR, RpcError, RpcId, RpcRequest, error_message,
@@ -92,7 +92,7 @@ fn fits(request: &RpcRequest) -> Result<(), RpcError> {
     if request.method == "initialize" {
         return Err(RpcError::invalid_request("Invalid Request: 'initialize' must not be part of a batch"));
     }
-    if modern::is_modern(&request.method, request.params.meta()) {
+    if era::is_modern(&request.method, request.params.meta()) {
         return Err(RpcError::invalid_request(format!(
             "Invalid Request: a batch holds messages of protocol version {BATCH_VERSION} only"
         )));

@@ -17,7 +17,7 @@
 //! | module | holds |
 //! |---|---|
 //! | [`state`], [`options`] | what all requests share, and what the operator decides |
-//! | [`exchange`], [`answer`], [`batch`] | one request on its way to its answer, or several at once |
+//! | [`exchange`], [`batch`] | one request on its way to its answer, or several at once |
 //! | [`identity`] | credentials, signed tokens, callers and their capabilities, the inspector's key |
 //! | [`session`] | signed session ids, so that any replica serves any request; log levels, subscriptions, streams |
 //! | [`kept`] | tasks, waiting calls, questions to clients |
@@ -31,7 +31,6 @@
 pub mod inspector;
 pub mod rpc;
 
-mod answer;
 mod batch;
 mod era;
 mod exchange;

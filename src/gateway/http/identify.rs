@@ -1,7 +1,7 @@
 //! Who makes an HTTP request, and in which era: from its headers and what it says of itself.
 
 use crate::Gateway;
-use crate::era::{ClientInfo, legacy, modern};
+use crate::era::{self, ClientInfo};
 use crate::http::{HttpReply, modern_headers};
 use crate::identity::Caller;
 use crate::rpc::{RpcError, RpcId, RpcRequest, error_message};
@@ -43,13 +43,13 @@ impl RequestOrigin {
     ) -> Result<Caller, HttpReply> {
         let refuse = |error| bad_request(Some(&request.id), &error);
         let meta = request.params.meta();
-        if is_modern_header(headers) || modern::is_modern(&request.method, meta) {
-            modern::has_envelope(meta).map_err(refuse)?;
+        if is_modern_header(headers) || era::is_modern(&request.method, meta) {
+            era::has_envelope(meta).map_err(refuse)?;
             modern_headers::check(gateway, &self.view, headers, request).map_err(refuse)?;
-            return Ok(self.caller(Era::Modern, modern::envelope(meta).map_err(refuse)?));
+            return Ok(self.caller(Era::Modern, era::envelope(meta).map_err(refuse)?));
         }
         if request.method == "initialize" {
-            return Ok(self.caller(Era::Legacy, legacy::initialize(&request.params).map_err(refuse)?));
+            return Ok(self.caller(Era::Legacy, era::initialize(&request.params).map_err(refuse)?));
         }
         self.of_session(gateway, headers, Some(&request.id))
     }
@@ -63,7 +63,7 @@ impl RequestOrigin {
     ) -> Result<Caller, HttpReply> {
         let header = version_header(headers);
         let Some(session) = headers.get(SESSION_HEADER) else {
-            let version = header.and_then(legacy::known).unwrap_or(legacy::WITHOUT_HEADER);
+            let version = header.and_then(era::legacy_version).unwrap_or(era::WITHOUT_HEADER);
             return Ok(self.caller(Era::Legacy, ClientInfo::unknown(version)));
         };
         let session = session.to_str().unwrap_or_default();
@@ -71,7 +71,7 @@ impl RequestOrigin {
         let session = gateway.sessions.ids.open(session, principal, view, SystemTime::now());
         let session = session.map_err(|_| no_session(id))?;
         let claims = &session.claims;
-        let version = legacy::known(&claims.version).unwrap_or(legacy::WITHOUT_HEADER);
+        let version = era::legacy_version(&claims.version).unwrap_or(era::WITHOUT_HEADER);
         if header.is_some_and(|header| header != version) {
             let text = format!("Invalid Request: the session was opened with protocol version {version}");
             return Err(bad_request(id, &RpcError::invalid_request(text)));
@@ -113,7 +113,7 @@ pub fn version_header(headers: &HeaderMap) -> Option<&str> {
 
 /// Whether the version header names no version of the older protocol.
 pub fn is_modern_header(headers: &HeaderMap) -> bool {
-    version_header(headers).is_some_and(|version| legacy::known(version).is_none())
+    version_header(headers).is_some_and(|version| era::legacy_version(version).is_none())
 }
 
 pub fn bad_request(id: Option<&RpcId>, error: &RpcError) -> HttpReply {

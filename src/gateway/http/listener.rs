@@ -2,7 +2,7 @@
 
 use crate::Gateway;
 use crate::http::{
-    ClientSocket, HttpReply, ReplyBody, StreamExecutor, TimedBody, admit, body, origin, refuse, serve,
+    ClientSocket, HttpReply, ReplyBody, StreamExecutor, TimedBody, admit, origin, read_body, refuse, serve,
 };
 use crate::operate::{ConnectionPermit, Drain};
 use bytes::Bytes;
@@ -245,7 +245,7 @@ async fn answered(
     looked.is_caller();
     drop(looked);
     let principal = &admitted.origin.principal;
-    let body = body::read(gateway, principal, body).await;
+    let body = read_body(gateway, principal, body).await;
     let body = body.map_err(|refusal| refuse(gateway, principal, refusal))?;
     Ok(serve(gateway, admitted, parts, body).await)
 }

@@ -1,8 +1,9 @@
 //! A message of a client on HTTP, and its answer: JSON, or events if something has to be sent before it.
 
-use crate::answer::{AnsweredRequest, answer};
+use crate::Gateway;
 use crate::batch::BatchAnswers;
-use crate::era::modern;
+use crate::era;
+use crate::exchange::{AnsweredRequest, Exchange, answer};
 use crate::http::{
     Accepted, Admitted, AnswerStream, HttpReply, RequestPermit, RunningAnswer, SESSION_HEADER, bad_request,
     event, expect_json, is_modern_header, not_acceptable, version_header,
@@ -13,7 +14,6 @@ use crate::rpc::{
     RpcRequest, read_payload, takes_batches,
 };
 use crate::session::SessionClaims;
-use crate::{Exchange, Gateway};
 use bytes::Bytes;
 use futures_util::StreamExt;
 use http::request::Parts;
@@ -51,7 +51,7 @@ pub async fn post(
             let version = version_header(&parts.headers).unwrap_or_default();
             return match version == MODERN {
                 true => Ok(HttpReply::empty(StatusCode::ACCEPTED)),
-                false => Err(bad_request(None, &modern::unsupported(version))),
+                false => Err(bad_request(None, &era::unsupported(version))),
             };
         }
         message => {

@@ -1,13 +1,25 @@
-//! The reply to an HTTP request.
+//! The reply to an HTTP request: whole, or as server-sent events, with messages for the client as they come before the answer
+//! itself; and which of the two the client takes.
 
-use crate::answer::AnsweredRequest;
+use crate::exchange::AnsweredRequest;
 use crate::operate::{HeldMessage, NoRoom, TooMany};
 use crate::rpc::{RpcError, TRY_LATER, error_message};
 use bytes::Bytes;
-use futures_util::stream::Stream;
-use http::{HeaderName, HeaderValue, StatusCode, header};
+use futures_util::FutureExt;
+use futures_util::future::BoxFuture;
+use futures_util::stream::{Stream, StreamExt, unfold};
+use http::header::AsHeaderName;
+use http::{HeaderMap, HeaderName, HeaderValue, StatusCode, header};
 use std::borrow::Cow;
+use std::collections::VecDeque;
+use std::future::Future;
+use std::panic::AssertUnwindSafe;
 use std::pin::Pin;
+use std::task::{Context, Poll};
+use std::time::Duration;
+use tokio::sync::{mpsc, oneshot};
+use tokio_util::sync::DropGuard;
+use toolhub_types::aside::heavy;
 
 pub const JSON: &str = "application/json";
 pub const EVENTS: &str = "text/event-stream";
@@ -114,4 +126,150 @@ impl From<TooMany> for HttpReply {
         HttpReply::invalid(StatusCode::TOO_MANY_REQUESTS, "Too many requests at once; try again later")
             .with(header::RETRY_AFTER, HeaderValue::from(refused.seconds))
     }
+}
+
+/// A comment, which clients ignore and which keeps proxies from closing the connection.
+const COMMENT: &[u8] = b": \n\n";
+
+/// Nothing, so that proxies keep the connection.
+pub fn comment() -> Bytes {
+    Bytes::from_static(COMMENT)
+}
+
+/// A JSON-RPC message as an event. Messages have no line ends.
+pub fn event(message: impl Into<HeldMessage>) -> Bytes {
+    let message = message.into();
+    heavy(message.text.len(), || message.map(|text| format!("event: message\ndata: {text}\n\n"))).into_bytes()
+}
+
+/// Answers as an event stream. Dropping it cancels their requests.
+pub struct AnswerStream<A> {
+    /// What is sent before anything else.
+    pub first: VecDeque<HeldMessage>,
+    pub messages: mpsc::Receiver<HeldMessage>,
+    /// The end of it is the end of the stream.
+    pub answers: A,
+    pub keep_alive: Duration,
+    /// Cancels the requests when it is dropped.
+    pub _guard: DropGuard,
+}
+
+impl<A: Stream<Item = HeldMessage> + Send + Unpin> AnswerStream<A> {
+    /// The events, up to the last answer. A tool may keep its way to the client, but that answer is the end.
+    pub fn events(self) -> impl Stream<Item = Bytes> + Send {
+        unfold(self, |mut stream| async move {
+            if let Some(first) = stream.first.pop_front() {
+                return Some((event(first), stream));
+            }
+            tokio::select! {
+                biased;
+                Some(message) = stream.messages.recv() => Some((event(message), stream)),
+                answer = stream.answers.next() => Some((event(answer?), stream)),
+                () = tokio::time::sleep(stream.keep_alive) => Some((comment(), stream)),
+            }
+        })
+    }
+}
+
+/// Gives the answer, or `None` if the request panicked.
+pub struct RunningAnswer(Option<BoxFuture<'static, Option<AnsweredRequest>>>);
+
+impl RunningAnswer {
+    pub fn new(request: impl Future<Output = AnsweredRequest> + Send + 'static) -> Self {
+        Self(Some(AssertUnwindSafe(request).catch_unwind().map(Result::ok).boxed()))
+    }
+
+    /// Goes on in a task of its own, which gives the answer.
+    pub fn detach(mut self) -> oneshot::Receiver<AnsweredRequest> {
+        let (done, answered) = oneshot::channel();
+        if let Some(request) = self.0.take() {
+            tokio::spawn(async move {
+                if let Some(answer) = request.await {
+                    // The client may have gone.
+                    let _ = done.send(answer);
+                }
+            });
+        }
+        answered
+    }
+}
+
+impl Future for RunningAnswer {
+    type Output = Option<AnsweredRequest>;
+
+    fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Self::Output> {
+        let Some(request) = &mut self.0 else { return Poll::Ready(None) };
+        let answer = std::task::ready!(request.poll_unpin(context));
+        self.0 = None;
+        Poll::Ready(answer)
+    }
+}
+
+impl Drop for RunningAnswer {
+    fn drop(&mut self) {
+        let Some(request) = self.0.take() else { return };
+        // Without a runtime nothing can go on, and the tools have ended with it.
+        if let Ok(runtime) = tokio::runtime::Handle::try_current() {
+            runtime.spawn(request);
+        }
+    }
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Accepted {
+    pub json: bool,
+    pub events: bool,
+}
+
+impl Accepted {
+    /// A client that does not say takes both.
+    pub fn of(headers: &HeaderMap) -> Accepted {
+        let mut accepted = Accepted { json: false, events: false };
+        if !headers.contains_key(header::ACCEPT) {
+            return Accepted { json: true, events: true };
+        }
+        for value in headers.get_all(header::ACCEPT).iter().filter_map(|value| value.to_str().ok()) {
+            for range in value.split(',') {
+                let kind = range.split(';').next().unwrap_or_default().trim().to_ascii_lowercase();
+                accepted.json |= matches!(kind.as_str(), JSON | "application/*" | "*/*");
+                accepted.events |= matches!(kind.as_str(), EVENTS | "text/*" | "*/*");
+            }
+        }
+        accepted
+    }
+}
+
+/// A header that must not occur twice: one reader would take the first, another one the last. The error is the rest of a sentence.
+pub fn once(headers: &HeaderMap, name: impl AsHeaderName) -> Result<Option<&str>, &'static str> {
+    let mut all = headers.get_all(name).iter();
+    match (all.next(), all.next()) {
+        (None, _) => Ok(None),
+        (Some(value), None) => value.to_str().map(Some).map_err(|_| "is not visible ASCII"),
+        _ => Err("occurs more than once"),
+    }
+}
+
+/// Refuses a client that takes no events.
+pub fn expect_events(headers: &HeaderMap) -> Result<(), HttpReply> {
+    match Accepted::of(headers).events {
+        true => Ok(()),
+        false => Err(not_acceptable("The client must accept text/event-stream")),
+    }
+}
+
+pub fn not_acceptable(text: &'static str) -> HttpReply {
+    HttpReply::invalid(StatusCode::NOT_ACCEPTABLE, text)
+}
+
+/// Refuses a body that is not declared as JSON, or not sent as it is.
+pub fn expect_json(headers: &HeaderMap) -> Result<(), HttpReply> {
+    let kind = headers.get(header::CONTENT_TYPE).and_then(|value| value.to_str().ok()).unwrap_or_default();
+    let is_json = kind.split(';').next().unwrap_or_default().trim().eq_ignore_ascii_case(JSON);
+    let mut codings = headers.get_all(header::CONTENT_ENCODING).iter();
+    let text = match codings.all(|coding| coding.as_bytes().eq_ignore_ascii_case(b"identity")) {
+        true if is_json => return Ok(()),
+        false if is_json => "The body must not be compressed (Content-Encoding)",
+        _ => "The Content-Type must be application/json",
+    };
+    Err(HttpReply::invalid(StatusCode::UNSUPPORTED_MEDIA_TYPE, text))
 }

@@ -2,18 +2,24 @@
 
 use crate::Gateway;
 use crate::http::{
-    Admitted, HttpReply, RequestPermit, event, expect_events, inspect, is_modern_header, legacy_sse, post,
+    Admitted, HttpReply, RequestOrigin, RequestPermit, bad_request, comment, event, expect_events,
+    expect_json, inspect, is_modern_header, post,
 };
 use crate::identity::{Caller, revoked};
-use crate::operate::HeldBytes;
-use crate::rpc::notification_message;
-use crate::session::{ClientChanges, SessionStream, WantedLists, WantedTasks};
+use crate::kept::random_id;
+use crate::operate::{HeldBytes, HeldMessage, SHORT_PAUSE, TooMany};
+use crate::rpc::{INTERNAL_ERROR, RpcError, notification_message, read_payload};
+use crate::session::{ClientChanges, SessionStream, TableEntry, WantedLists, WantedTasks};
+use crate::stdio::{ClientInput, serve_client};
 use bytes::Bytes;
-use futures_util::stream::{Stream, unfold};
-use http::Method;
+use futures_util::stream::{Stream, poll_fn, unfold};
 use http::request::Parts;
+use http::{Method, StatusCode};
 use std::sync::Arc;
 use std::time::SystemTime;
+use tokio::sync::mpsc;
+use tokio::sync::mpsc::error::TrySendError;
+use toolhub_types::aside::heavy;
 use toolhub_types::principal::Principal;
 
 /// Answers a request that was admitted. Dropping the future, or the body of the reply, cancels the call.
@@ -50,7 +56,7 @@ async fn answered(
         return Ok(inspect::serve(gateway, route, parts, &body).await);
     }
     if admitted.is_sse {
-        return legacy_sse::serve(gateway, admitted, parts, &body);
+        return serve_sse(gateway, admitted, parts, &body);
     }
     match parts.method {
         Method::POST => post(gateway, admitted, parts, body).await,
@@ -99,4 +105,110 @@ fn change_events(
             Some((event(notification_message(method, &params)), (stream, place)))
         }
     })
+}
+
+/// How many messages of a client of HTTP+SSE, and how many for it, may wait.
+const MOST_WAITING: usize = 256;
+/// The name of the client's id in the address that it posts to.
+const SESSION: &str = "session";
+
+/// Answers a request by HTTP+SSE, the transport of 2024-11-05, for old clients: a GET opens the one stream for all messages to the
+/// client, and names the address to which the client posts its own.
+fn serve_sse(
+    gateway: &Arc<Gateway>,
+    admitted: Admitted,
+    parts: &Parts,
+    body: &[u8],
+) -> Result<HttpReply, HttpReply> {
+    match parts.method {
+        Method::GET => open_sse(gateway, admitted, parts),
+        Method::POST => post_sse(gateway, admitted, parts, body),
+        _ => Err(HttpReply::not_allowed("GET, POST")),
+    }
+}
+
+/// A client that is connected. It has one stream, and sends its messages by other requests, which must reach the same process.
+pub struct ConnectedClient {
+    /// The only caller whose messages count: its principal and its view.
+    principal: Arc<str>,
+    view: Arc<str>,
+    messages: mpsc::Sender<ClientInput>,
+}
+
+fn open_sse(gateway: &Arc<Gateway>, admitted: Admitted, parts: &Parts) -> Result<HttpReply, HttpReply> {
+    expect_events(&parts.headers)?;
+    let Admitted { origin, place, .. } = admitted;
+    let (messages, mut posted) = mpsc::channel(MOST_WAITING);
+    let (output, sent) = mpsc::channel(MOST_WAITING);
+    let (principal, view) = (origin.principal.id.clone(), origin.view.name.clone());
+    let client = ConnectedClient { principal, view, messages };
+    // An id that can be guessed would let others speak for the client.
+    let connection = random_id().and_then(|id| gateway.sessions.sse_clients.enter(id, client));
+    let connection = connection.ok_or_else(|| {
+        let error = RpcError::new(INTERNAL_ERROR, "Internal error: could not read random bytes from the OS");
+        HttpReply::refused(StatusCode::INTERNAL_SERVER_ERROR, &error)
+    })?;
+    let posted = poll_fn(move |cx| posted.poll_recv(cx));
+    tokio::spawn(serve_client(gateway.clone(), origin.clone(), posted, output, false));
+    let gateway = gateway.clone();
+    let stream = SseStream { is_open: false, sent, gateway, origin, connection, _place: place };
+    Ok(HttpReply::events(stream.events()))
+}
+
+/// The stream of a client. Dropping it ends the connection and cancels the requests of the client.
+struct SseStream {
+    /// The client knows its address.
+    is_open: bool,
+    sent: mpsc::Receiver<HeldMessage>,
+    gateway: Arc<Gateway>,
+    origin: RequestOrigin,
+    connection: TableEntry<String, ConnectedClient>,
+    _place: RequestPermit,
+}
+
+impl SseStream {
+    fn events(self) -> impl Stream<Item = Bytes> + Send {
+        unfold(self, |mut stream| async move {
+            if !std::mem::replace(&mut stream.is_open, true) {
+                // Relative to the address of the stream, which may be below a place that only a proxy knows.
+                let address = format!("event: endpoint\ndata: ?{SESSION}={}\n\n", stream.connection.key);
+                return Some((Bytes::from(address), stream));
+            }
+            let SseStream { gateway, origin, sent, .. } = &mut stream;
+            tokio::select! {
+                message = sent.recv() => Some((event(message?), stream)),
+                () = tokio::time::sleep(gateway.options.keep_alive) => Some((comment(), stream)),
+                () = revoked(gateway, &origin.principal, &origin.view) => None,
+            }
+        })
+    }
+}
+
+/// A message of a client. Its answer comes on the stream.
+fn post_sse(
+    gateway: &Gateway,
+    admitted: Admitted,
+    parts: &Parts,
+    body: &[u8],
+) -> Result<HttpReply, HttpReply> {
+    expect_json(&parts.headers)?;
+    let pairs = parts.uri.query().unwrap_or_default().split('&');
+    let id = pairs.filter_map(|pair| pair.split_once('=')).find(|(name, _)| *name == SESSION);
+    let Admitted { origin, place, .. } = admitted;
+    let is_own =
+        |client: &ConnectedClient| client.principal == origin.principal.id && client.view == origin.view.name;
+    let messages = id.and_then(|(_, id)| {
+        let clients = &gateway.sessions.sse_clients;
+        clients.find(&id.to_owned(), |client| is_own(client).then(|| client.messages.clone()))
+    });
+    let messages = messages.ok_or_else(|| HttpReply::invalid(StatusCode::NOT_FOUND, "Session not found"))?;
+    let payload = heavy(body.len(), || read_payload(body));
+    let payload = payload.map_err(|refused| bad_request(refused.id.as_ref(), &refused.error))?;
+    // Held until the answers are sent: a client that does not read gets no further places.
+    let places = place.for_requests(gateway, &origin.principal, payload.requests())?;
+    match messages.try_send((Ok(payload), Some(Box::new(places)))) {
+        Ok(()) => Ok(HttpReply::text(StatusCode::ACCEPTED, "Accepted")),
+        Err(TrySendError::Full(_)) => Err(TooMany { seconds: SHORT_PAUSE }.into()),
+        Err(TrySendError::Closed(_)) => Err(HttpReply::empty(StatusCode::NOT_FOUND)),
+    }
 }

@@ -2,7 +2,6 @@
 
 use crate::Exchange;
 use crate::identity::{Caller, MissingCapability};
-use crate::operate::timestamp;
 use crate::rpc::{INTERNAL_ERROR, Outlet, RpcError};
 use futures_util::FutureExt;
 use parking_lot::MutexGuard;
@@ -13,6 +12,7 @@ use std::time::{Duration, SystemTime};
 use tokio::sync::{broadcast, oneshot, watch};
 use tokio_util::sync::{CancellationToken, DropGuard};
 use toolhub_protocol::Era;
+use toolhub_store::tape::timestamp;
 use toolhub_types::aside::heavy;
 use toolhub_types::sync::{Arc, Mutex};
 use toolhub_types::tool::{AskRound, OnTask, QuestionAnswer, RoundQuestion, ServerRound};

@@ -1,7 +1,7 @@
 //! Requests that may ask their client before they are answered. A legacy client is asked by requests on the stream of its
 //! request; a modern one gets the questions as a result, and sends the request again with the answers.
 
-use super::logging;
+use super::call_log;
 use super::results::cancelled;
 use crate::Exchange;
 use crate::identity::{MissingCapability, can_be_asked, takes_tasks};
@@ -121,7 +121,7 @@ fn extras(exchange: &Exchange, ask: AskCaller, meta: Option<&Map<String, Value>>
         progress,
         meta: passed,
         ask: Some(ask),
-        log: logging::call_log(exchange, meta),
+        log: call_log(exchange, meta),
         cancel_reason: exchange.cancel_reason.clone(),
         keep_raw: true,
         ..CallContextExtras::default()

@@ -139,7 +139,7 @@ fn own_content(output: &ToolOutput) -> Value {
 }
 
 /// A value as content blocks: a text as it is, nothing as nothing, anything else as JSON.
-fn blocks(value: &Value) -> Value {
+pub fn blocks(value: &Value) -> Value {
     match value {
         Value::Null => json!([]),
         Value::String(text) => json!([{"type": "text", "text": text}]),
@@ -200,7 +200,7 @@ fn failed(exchange: &Exchange, provider: Option<&str>, error: HubError) -> Resul
     }
     let content = match &error.content {
         Some(sent) => sent.content.clone(),
-        None => json!([{"type": "text", "text": exchange.face(provider, &error)}]),
+        None => blocks(&Value::from(exchange.face(provider, &error))),
     };
     let mut result = json!({"content": content, "isError": true});
     if let Some(structured) = error.content.as_ref().and_then(|sent| sent.structured.clone()) {

@@ -1,26 +1,31 @@
 //! `tools/list` and `tools/describe`.
 
 use super::audit::AuditedRequest;
-use super::execute::{SHORT_PATIENCE, find};
+use super::elicitation::answer_or_ask;
+use super::execute::{SHORT_PATIENCE, execute, find};
 use super::pages::{Page, page};
+use super::results::{answer, blocks};
+use super::tasks;
 use crate::Exchange;
 use crate::era::{ResultKind, own_result};
 use crate::identity::{Caller, audience, takes_tasks};
+use crate::kept::{FinishedCall, RequestSubject};
 use crate::methods::search_mode::{self, GatewayTool};
 use crate::operate::AuditEvent;
-use crate::rpc::{INTERNAL_ERROR, RpcError, RpcParams};
+use crate::rpc::{INTERNAL_ERROR, RpcError, RpcParams, must_be};
 use serde::Serialize;
 use serde::ser::{SerializeMap, Serializer};
 use serde_json::{Map, Value, json};
 use std::borrow::Cow;
 use std::collections::BTreeSet;
 use std::sync::Arc;
+use toolhub_engine::hub::SearchQuery;
 use toolhub_engine::plan::LookUpRequest;
-use toolhub_engine::served::{Audience, ShownTool};
+use toolhub_engine::served::{Audience, SearchMode, ShownTool};
 use toolhub_protocol::Era;
 use toolhub_types::error::{ErrorKind, NOW_KEY, clip};
-use toolhub_types::model::CallOptions;
-use toolhub_types::tool::Freshness;
+use toolhub_types::model::{Arguments, CallOptions};
+use toolhub_types::tool::{CallContextExtras, Freshness};
 
 /// One page of the tools that the caller sees, in the order of their names.
 pub fn list(exchange: &Exchange, params: &RpcParams) -> Result<String, RpcError> {
@@ -195,4 +200,160 @@ impl Serialize for InputSchema<'_> {
             _ => json!({"type": "object"}).serialize(serializer),
         }
     }
+}
+
+/// Calls a tool. A request that names none is written down as a call of no tool.
+pub async fn call(exchange: &Arc<Exchange>, mut params: RpcParams) -> Result<String, RpcError> {
+    let caller = &exchange.caller;
+    let named = params.text("name").map(str::to_owned);
+    let named = named.map_err(|error| refused(exchange, "", &Value::Null, error))?;
+    let arguments = match params.remove("arguments") {
+        None | Some(Value::Null) => Map::new(),
+        Some(Value::Object(arguments)) => arguments,
+        Some(other) => {
+            return Err(refused(exchange, &named, &other, must_be("arguments", "an object")));
+        }
+    };
+    let task = match tasks::wanted(caller, &mut params) {
+        Ok(task) => task,
+        Err(error) => return Err(refused(exchange, &named, &Value::Object(arguments), error)),
+    };
+    let (name, arguments) = match read_call(exchange, &named, arguments).await {
+        GatewayCall::Tool(name, arguments) => (name, arguments),
+        GatewayCall::Answered(_) if task.is_some() => return Err(tasks::not_as_task(&named)),
+        GatewayCall::Answered(answer) => return answer,
+    };
+    // What a model names to `call_tool` has to be for models.
+    let audience = if name == named { audience(caller) } else { Audience::Model };
+    let args = Arc::new(Arguments::new(arguments));
+    let subject = RequestSubject { method: "tools/call", name: name.clone(), arguments: args.clone() };
+    let refuse = |error| refused(exchange, &subject.name, subject.arguments.as_value(), error);
+    let run = async move |exchange: Arc<Exchange>, extras: CallContextExtras| {
+        let called = execute(&exchange, (&name, audience), args, extras).await;
+        let is_failure = called.outcome.is_err();
+        FinishedCall { answer: answer(&exchange, &name, called), is_failure }
+    };
+    match task {
+        Some(ttl) => tasks::create(exchange, &params, ttl, run).map_err(refuse),
+        None => answer_or_ask(exchange, &subject, params, run, refuse).await,
+    }
+}
+
+/// Writes down a call that was refused before a tool was chosen for it.
+fn refused(exchange: &Exchange, tool: &str, arguments: &Value, refusal: RpcError) -> RpcError {
+    let event = AuditEvent::Call { tool, candidate: None, arguments, call: None };
+    AuditedRequest::new(exchange, event).write(Some(ErrorKind::InvalidArguments));
+    refusal
+}
+
+/// What a call in search mode means.
+pub enum GatewayCall {
+    /// A tool of the hub with these arguments.
+    Tool(String, Map<String, Value>),
+    /// Nothing is called; this is the result.
+    Answered(Result<String, RpcError>),
+}
+
+/// Reads a call: a tool of the gateway is carried out here, except that `call_tool` stands for the tool that it names.
+pub async fn read_call(exchange: &Exchange, name: &str, mut arguments: Map<String, Value>) -> GatewayCall {
+    let (gateway, caller) = (&exchange.gateway, &exchange.caller);
+    let refused = |event: AuditEvent<'_>, text: &str| {
+        AuditedRequest::new(exchange, event).write(Some(ErrorKind::InvalidArguments));
+        GatewayCall::Answered(failure(exchange, text))
+    };
+    let Some(tool) = search_mode::named(name, &caller.view) else {
+        return GatewayCall::Tool(name.to_owned(), arguments);
+    };
+    let starting = match tool == GatewayTool::Search || caller.view.search_mode == SearchMode::Auto {
+        true => still_starting(exchange).await,
+        false => Vec::new(),
+    };
+    if !search_mode::is_meant(tool, &caller.view, &gateway.hub.registry.load()) {
+        return GatewayCall::Tool(name.to_owned(), arguments);
+    }
+    if tool == GatewayTool::Search {
+        return search_tools(exchange, Value::Object(arguments), &starting, refused);
+    }
+    let Some(Value::String(name)) = arguments.remove("name") else {
+        let given = Value::Object(arguments);
+        let event = match tool {
+            GatewayTool::Describe => AuditEvent::Describe { tool: "" },
+            _ => AuditEvent::Call { tool: "", candidate: None, arguments: &given, call: None },
+        };
+        return refused(event, "'name' must be a string.");
+    };
+    if tool == GatewayTool::Describe {
+        return GatewayCall::Answered(describe_tool(exchange, &name).await);
+    }
+    match arguments.remove("arguments") {
+        None | Some(Value::Null) => GatewayCall::Tool(name, Map::new()),
+        Some(Value::Object(inner)) => GatewayCall::Tool(name, inner),
+        Some(other) => {
+            let event = AuditEvent::Call { tool: &name, candidate: None, arguments: &other, call: None };
+            refused(event, "'arguments' must be an object.")
+        }
+    }
+}
+
+/// Has all servers list their tools; those that have not when the time is over.
+async fn still_starting(exchange: &Exchange) -> Vec<Arc<str>> {
+    tokio::select! {
+        starting = exchange.gateway.upstreams.listed(&exchange.caller.view, Some(SHORT_PATIENCE)) => starting,
+        () = exchange.cancel.cancelled() => Vec::new(),
+    }
+}
+
+fn search_tools(
+    exchange: &Exchange,
+    arguments: Value,
+    starting: &[Arc<str>],
+    refused: impl Fn(AuditEvent<'_>, &str) -> GatewayCall,
+) -> GatewayCall {
+    let event = AuditEvent::Search { arguments: &arguments };
+    let Some(query) = arguments.get("query").and_then(Value::as_str) else {
+        return refused(event, "'query' must be a string.");
+    };
+    let (gateway, caller) = (&exchange.gateway, &exchange.caller);
+    let record = AuditedRequest::new(exchange, event);
+    let limit = arguments.get("limit").and_then(Value::as_u64);
+    let query = SearchQuery { words: query, vector: None, caller: Some(&caller.principal.id) };
+    let mut found =
+        search_mode::search(&gateway.hub, &gateway.identity.view_indexes, &caller.view, query, limit);
+    if !starting.is_empty() {
+        found["incomplete"] = Value::from(incomplete(caller, starting));
+    }
+    record.write(None);
+    GatewayCall::Answered(success(exchange, &found))
+}
+
+/// Callers who see some tools only must not learn of servers.
+fn incomplete(caller: &Caller, starting: &[Arc<str>]) -> String {
+    if !caller.view.shows_everything() {
+        return "Some servers are still starting; search again in a few seconds.".to_owned();
+    }
+    let ids: Vec<String> = starting.iter().map(|id| format!("'{}'", clip(id))).collect();
+    format!("These servers are still starting: {}; search again in a few seconds.", ids.join(", "))
+}
+
+async fn describe_tool(exchange: &Exchange, name: &str) -> Result<String, RpcError> {
+    let record = AuditedRequest::new(exchange, AuditEvent::Describe { tool: name });
+    let found = find(exchange, (name, Audience::Model), SHORT_PATIENCE).await;
+    record.write(found.as_ref().err().map(|error| error.kind));
+    if let Err(error) = found {
+        return failure(exchange, &exchange.face("", &error));
+    }
+    let snapshot = exchange.gateway.hub.registry.snapshot();
+    let tool = exchange.caller.view.tool(&snapshot, name);
+    let shown = tool.map_or_else(|| json!({"tool": null}), |tool| described(exchange, tool));
+    success(exchange, &shown)
+}
+
+fn success(exchange: &Exchange, value: &Value) -> Result<String, RpcError> {
+    let result = json!({"content": blocks(value), "structuredContent": value});
+    written(exchange, &result, ResultKind::Plain)
+}
+
+/// A result that a model reads and can act on.
+fn failure(exchange: &Exchange, text: &str) -> Result<String, RpcError> {
+    written(exchange, &json!({"content": blocks(&text.into()), "isError": true}), ResultKind::Plain)
 }

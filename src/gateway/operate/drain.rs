@@ -1,15 +1,14 @@
 //! Stopping without breaking calls: running requests end, new ones are refused.
 
+use std::sync::Arc;
 use std::time::Duration;
-use tokio::sync::Notify;
+use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
-use toolhub_types::sync::{Arc, Mutex};
 
 #[derive(Default)]
 struct DrainState {
     begun: CancellationToken,
-    running: Mutex<usize>,
-    idle: Notify,
+    running: watch::Sender<usize>,
 }
 
 /// Whether new requests are taken, and how many are running.
@@ -26,18 +25,14 @@ pub struct DrainReport {
 impl Drain {
     /// A place for a request; `None` while draining.
     pub fn enter(&self) -> Option<DrainPermit> {
-        let mut running = self.0.running.lock();
-        // Read under the lock, so that no request slips in after the last look of `wait`.
-        if self.is_draining() {
-            return None;
-        }
-        *running += 1;
-        Some(DrainPermit(self.0.clone()))
+        let permit = (!self.is_draining()).then(|| self.enter_beside());
+        // Looked at again once it counts, so that no request slips in after the last look of `wait`.
+        permit.filter(|_| !self.is_draining())
     }
 
     /// A further place for what belongs to a request that is running, also while draining.
     pub fn enter_beside(&self) -> DrainPermit {
-        *self.0.running.lock() += 1;
+        self.0.running.send_modify(|running| *running += 1);
         DrainPermit(self.0.clone())
     }
 
@@ -46,14 +41,12 @@ impl Drain {
     }
 
     pub fn running(&self) -> usize {
-        *self.0.running.lock()
+        *self.0.running.borrow()
     }
 
     /// Refuses new requests from now on.
     pub fn begin(&self) {
-        let running = self.0.running.lock();
         self.0.begun.cancel();
-        drop(running);
     }
 
     /// Returns when draining has begun.
@@ -69,19 +62,8 @@ impl Drain {
 
     /// Waits until nothing is running, for at most `limit`.
     pub async fn idle(&self, limit: Duration) -> DrainReport {
-        let ended = async {
-            loop {
-                let idle = self.0.idle.notified();
-                let mut idle = std::pin::pin!(idle);
-                // From before the look, so that the last end is not missed.
-                idle.as_mut().enable();
-                if self.running() == 0 {
-                    return;
-                }
-                idle.await;
-            }
-        };
-        let _ = tokio::time::timeout(limit, ended).await;
+        let mut running = self.0.running.subscribe();
+        let _ = tokio::time::timeout(limit, running.wait_for(|running| *running == 0)).await;
         DrainReport { left: self.running() }
     }
 }
@@ -91,11 +73,7 @@ pub struct DrainPermit(Arc<DrainState>);
 
 impl Drop for DrainPermit {
     fn drop(&mut self) {
-        let mut running = self.0.running.lock();
-        *running = running.saturating_sub(1);
-        if *running == 0 {
-            self.0.idle.notify_waiters();
-        }
+        self.0.running.send_modify(|running| *running -= 1);
     }
 }
 

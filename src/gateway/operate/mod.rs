@@ -1,20 +1,18 @@
 //! What the operator of a gateway needs: health, metrics, an audit log, and a way to stop without breaking calls.
 
 mod audit;
-mod audit_line;
 mod audit_writer;
-mod connections;
 mod drain;
 mod held_bytes;
 mod limits;
 mod metrics;
 
-pub use audit::AuditLog;
-pub use audit_line::{AuditEvent, AuditRecord, BEGUN, OK, timestamp};
-pub use connections::{ConnectionPermit, Connections, descriptors, room};
+pub use audit::{AuditEvent, AuditLog, AuditRecord, BEGUN, OK};
 pub use drain::{Drain, DrainPermit, DrainReport};
 pub use held_bytes::{HeldBytes, HeldMessage, HeldTotal, NoRoom, SMALL};
-pub use limits::{Admission, AdmissionPermit, GatewayLimits, PermitKind, SHORT_PAUSE, TooMany};
+pub use limits::{
+    Admission, AdmissionPermit, ConnectionPermit, GatewayLimits, PermitKind, SHORT_PAUSE, TooMany,
+};
 pub use metrics::{Metrics, MetricsGauges, OperationLabels};
 
 use crate::GatewayOptions;

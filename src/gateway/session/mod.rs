@@ -14,19 +14,15 @@
 mod by_principal;
 mod claims;
 mod client_changes;
-mod guarded;
 mod in_flight;
 mod sealing;
-mod streams;
-mod subscribers;
 
 pub use by_principal::PrincipalTable;
 pub use claims::{OpenSession, SessionClaims};
-pub use client_changes::{ChangeNotice, ClientChanges, WantedLists, WantedTasks};
-pub use guarded::{GuardedTable, TableEntry};
-pub use in_flight::RunningRequest;
-pub use streams::SessionStream;
-pub use subscribers::{ClientSubscriptions, MOST_RESOURCES};
+pub use client_changes::{
+    ClientChanges, ClientSubscriptions, MOST_RESOURCES, SessionStream, WantedLists, WantedTasks,
+};
+pub use in_flight::{GuardedTable, RunningRequest, TableEntry};
 
 /// The sessions whose log level, and whose subscriptions, are kept at once.
 const MOST_SESSIONS: usize = 10_000;
@@ -38,6 +34,7 @@ use crate::http::ConnectedClient;
 use crate::identity::invalid;
 use base64::prelude::*;
 use claims::{SessionMark, VerifiedSessions};
+use client_changes::SessionStreams;
 use in_flight::RequestsInFlight;
 use parking_lot::RwLock;
 use ring::hmac;
@@ -45,7 +42,6 @@ use ring::rand::{SecureRandom, SystemRandom};
 use sealing::SealingKey;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
-use streams::SessionStreams;
 use toolhub_protocol::LogLevel;
 use toolhub_text::message;
 use toolhub_types::error::{ErrorKind, HubError};

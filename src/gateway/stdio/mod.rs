@@ -1,8 +1,9 @@
 //! The stdio endpoint: one message a line, one client. Its client also serves other transports on which a client has one stream.
 
-use crate::answer::{answer, refusal_status, stopping};
+use crate::Gateway;
 use crate::batch::BatchAnswers;
-use crate::era::{ClientInfo, legacy, modern};
+use crate::era::{self, ClientInfo};
+use crate::exchange::{Exchange, answer, refusal_status, stopping};
 use crate::http::RequestOrigin;
 use crate::identity::Caller;
 use crate::operate::HeldMessage;
@@ -11,25 +12,24 @@ use crate::rpc::{
     UnreadableMessage, error_message, notification_message, read_payload, takes_batches,
 };
 use crate::session::{ClientChanges, WantedLists, WantedTasks};
-use crate::{Exchange, Gateway};
-use bytes::Bytes;
+use bytes::{Bytes, BytesMut};
 use futures_util::{Stream, StreamExt};
-use lines::LineDecoder;
 use serde_json::Value;
 use std::any::Any;
 use std::future::ready;
+use std::io;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 use tokio::io::{AsyncRead, AsyncWrite, AsyncWriteExt};
 use tokio::sync::mpsc;
 use tokio::task::JoinSet;
-use tokio_util::codec::FramedRead;
+use tokio_util::codec::{Decoder, FramedRead};
 use tokio_util::sync::CancellationToken;
 use toolhub_protocol::Era;
 use toolhub_types::aside::heavy;
 use toolhub_types::tool::{AskCaller, AskFunction};
-mod lines;
+
 mod process;
 
 pub use process::serve_process_stdio;
@@ -286,7 +286,7 @@ impl StdioClient {
 
     /// A client that has not said what it is.
     fn unknown(&self) -> Caller {
-        self.of(Era::Legacy, ClientInfo::unknown(legacy::WITHOUT_HEADER))
+        self.of(Era::Legacy, ClientInfo::unknown(era::WITHOUT_HEADER))
     }
 
     /// Servers may ask the only client of the gateway for its roots at any time, not only during a call.
@@ -318,11 +318,11 @@ impl StdioClient {
 
     fn caller(&mut self, request: &RpcRequest) -> Result<Caller, RpcError> {
         let meta = request.params.meta();
-        if modern::is_modern(&request.method, meta) {
-            return Ok(self.of(Era::Modern, modern::envelope(meta)?));
+        if era::is_modern(&request.method, meta) {
+            return Ok(self.of(Era::Modern, era::envelope(meta)?));
         }
         if request.method == "initialize" {
-            let client = legacy::initialize(&request.params)?;
+            let client = era::initialize(&request.params)?;
             let caller = self.of(Era::Legacy, client.clone());
             self.share_roots(&client.capabilities);
             self.initialized = Some(client);
@@ -351,5 +351,53 @@ impl StdioClient {
             self.gateway.upstreams.set_only_client(None);
         }
         self.gateway.forget_session(&self.origin.principal.id, &self.pipe);
+    }
+}
+
+/// Takes lines out of what was read. `None` stands for a line that is longer than allowed, which is skipped.
+pub struct LineDecoder {
+    limit: usize,
+    /// How much of what was read has no line end.
+    seen: usize,
+    /// The line so far exceeds the limit.
+    is_skipping: bool,
+}
+
+impl LineDecoder {
+    pub fn new(limit: usize) -> Self {
+        LineDecoder { limit, seen: 0, is_skipping: false }
+    }
+
+    /// The line of `length` bytes at the beginning, which is taken out of `read`.
+    fn line(&mut self, read: &mut BytesMut, length: usize) -> Option<Bytes> {
+        self.seen = 0;
+        let line = read.split_to(length).freeze();
+        let is_whole = !std::mem::take(&mut self.is_skipping) && length <= self.limit;
+        is_whole.then_some(line)
+    }
+}
+
+impl Decoder for LineDecoder {
+    type Item = Option<Bytes>;
+    type Error = io::Error;
+
+    fn decode(&mut self, read: &mut BytesMut) -> io::Result<Option<Self::Item>> {
+        if let Some(end) = memchr::memchr(b'\n', &read[self.seen..]) {
+            let line = self.line(read, self.seen + end);
+            let _ = read.split_to(1);
+            return Ok(Some(line));
+        }
+        if read.len() > self.limit {
+            self.is_skipping = true;
+            read.clear();
+        }
+        self.seen = read.len();
+        Ok(None)
+    }
+
+    /// The last message may have no line end.
+    fn decode_eof(&mut self, read: &mut BytesMut) -> io::Result<Option<Self::Item>> {
+        let line = self.decode(read)?;
+        Ok(line.or_else(|| (!read.is_empty()).then(|| self.line(read, read.len()))))
     }
 }
