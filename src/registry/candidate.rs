@@ -50,18 +50,17 @@ pub struct Candidate {
 }
 
 impl Candidate {
+    /// A provider with the usual priority of its source and without a limit.
+    pub fn new(id: u64, source: Source, server: Option<Arc<str>>, tool: Arc<dyn Tool>) -> Self {
+        let (priority, stats) = (source.default_priority(), Arc::default());
+        Candidate { id, source, server, priority, tool, gate: None, stats, variant: 1 }
+    }
+
     /// The same provider without limits, and with statistics of its own: what happens to it is not learnt.
     pub fn apart(&self) -> Candidate {
-        Candidate {
-            id: self.id,
-            source: self.source,
-            server: self.server.clone(),
-            priority: self.priority,
-            tool: self.tool.clone(),
-            gate: None,
-            stats: Arc::default(),
-            variant: self.variant,
-        }
+        let (priority, variant) = (self.priority, self.variant);
+        let same = Candidate::new(self.id, self.source, self.server.clone(), self.tool.clone());
+        Candidate { priority, variant, ..same }
     }
 
     pub fn spec(&self) -> &ToolSpec {

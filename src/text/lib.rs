@@ -18,6 +18,7 @@ mod units;
 mod words;
 
 pub use acting::{ACTING, ACTING_OR_NOUN, ACTING_OR_NOUN_WIDE, ACTING_WHEN_LEADING, ACTING_WIDE};
+pub use message::Message;
 pub use near::{LetterSet, near_by_letters, near_names, nearest};
 pub use numerals::in_digits;
 pub use phrases::PhraseSet;

@@ -13,7 +13,6 @@ use toolhub_types::error::HubError;
 use toolhub_types::kind::ToolKind;
 use toolhub_types::model::Source;
 use toolhub_types::principal::Principal;
-use toolhub_types::stats::CandidateStats;
 
 /// A run never gives a model less of a result than this: with less, the note on how to read on would replace the text.
 pub const MIN_RESULT_LIMIT: usize = 1_000;
@@ -171,16 +170,8 @@ impl Hub {
         let name = free.unwrap_or(NAMES[0]);
         if free.is_some() && !self.is_closed() {
             let page = self.options.result_limit;
-            self.registry.insert(Candidate {
-                id: self.registry.next_id(),
-                source: Source::Tools,
-                server: None,
-                variant: 1,
-                priority: Source::Tools.default_priority(),
-                gate: None,
-                tool: Arc::new(ReadMore::new(name, self.texts.clone(), page, self.options.lang)),
-                stats: Arc::new(CandidateStats::default()),
-            });
+            let tool = Arc::new(ReadMore::new(name, self.texts.clone(), page, self.options.lang));
+            self.registry.insert(Candidate::new(self.registry.next_id(), Source::Tools, None, tool));
         }
         name
     }

@@ -29,7 +29,7 @@ use toolhub::plan::{ServerSet, SharedResults, unknown_server, unknown_to};
 use toolhub::registry::capability::answering;
 use toolhub::registry::{Candidate, Filter, ReplaceRule};
 use toolhub::stack;
-use toolhub::stats::{BreakerPolicy, CandidateStats};
+use toolhub::stats::BreakerPolicy;
 use toolhub::tool::Tool;
 
 #[pyclass(frozen, module = "toolhub._core", name = "Hub")]
@@ -119,16 +119,9 @@ impl PyHub {
     ) -> (PyCandidate, Option<PyCandidate>) {
         let core = &slf.get().core;
         let gate = tool.spec().max_concurrency.map(|n| Gate::new(n, core.options.max_waiting));
-        let candidate = Candidate {
-            id: core.registry.next_id(),
-            source,
-            server: server.map(Arc::from),
-            priority: priority.unwrap_or_else(|| source.default_priority()),
-            tool,
-            gate,
-            stats: Arc::new(CandidateStats::default()),
-            variant: 1,
-        };
+        let candidate = Candidate::new(core.registry.next_id(), source, server.map(Arc::from), tool);
+        let priority = priority.unwrap_or(candidate.priority);
+        let candidate = Candidate { priority, gate, ..candidate };
         if let Some(tool) = python_tool(&candidate) {
             // A tool is made for one registration, so this is the first time.
             let _ = tool.stats.set(candidate.stats.clone());

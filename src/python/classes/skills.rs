@@ -14,7 +14,6 @@ use toolhub::hub::Hub;
 use toolhub::model::Source;
 use toolhub::registry::Candidate;
 use toolhub::sources::skills::{FileStamp, FolderSkill, LocalSkill, call, files, find};
-use toolhub::stats::CandidateStats;
 
 /// Added to the error of a skill that could be read before. Instructions are read by each call, so no old ones are kept.
 const STAYS: &str = "; the skill stays listed as it was, but a call reads the file as it is";
@@ -133,16 +132,8 @@ impl SkillFolder {
     }
 
     fn insert(&self, core: &Hub, skill: FolderSkill) -> Arc<Candidate> {
-        core.registry.insert(Candidate {
-            id: core.registry.next_id(),
-            source: Source::Skills,
-            server: None,
-            priority: Source::Skills.default_priority(),
-            gate: None,
-            tool: Arc::new(LocalSkill::new(skill, &self.schema)),
-            stats: Arc::new(CandidateStats::default()),
-            variant: 1,
-        })
+        let tool = Arc::new(LocalSkill::local(skill, &self.schema));
+        core.registry.insert(Candidate::new(core.registry.next_id(), Source::Skills, None, tool))
     }
 }
 
@@ -157,7 +148,7 @@ fn is_registered(core: &Hub, candidate: &Arc<Candidate>) -> bool {
 
 fn is_of(candidate: &Candidate, skill: &FolderSkill) -> bool {
     let tool: &dyn std::any::Any = &*candidate.tool;
-    tool.downcast_ref::<LocalSkill>().is_some_and(|tool| tool.skill() == skill)
+    tool.downcast_ref::<LocalSkill>().is_some_and(|tool| *tool.source == *skill)
 }
 
 /// The other owner of the name, if there is one: a skill of another folder, or one that was registered by hand.

@@ -30,11 +30,9 @@ use toolhub_engine::plan::unknown_server;
 use toolhub_registry::Candidate;
 use toolhub_registry::select::is_shadow;
 use toolhub_store::StoredPin;
-use toolhub_text::message;
-use toolhub_text::message::Message;
+use toolhub_text::{Message, message};
 use toolhub_types::error::{ErrorKind, HubError, Outcome, shown_seconds};
 use toolhub_types::model::{ChangedOffer, Lang, OfferKind, Source, ToolSpec};
-use toolhub_types::stats::CandidateStats;
 use toolhub_types::tool::AskCaller;
 
 /// How many servers are connected at the same time by one `connect`.
@@ -297,16 +295,9 @@ impl Servers {
         }
         let mut spec = ToolSpec::named(tool);
         spec.timeout = options.timeout;
-        Some(Arc::new(Candidate {
-            id: self.hub.registry.next_id(),
-            source: Source::Mcps,
-            server: Some(server.id().clone()),
-            priority: Source::Mcps.default_priority(),
-            tool: Arc::new(McpTool::unlisted(server, own_name, spec)),
-            gate: None,
-            stats: Arc::new(CandidateStats::default()),
-            variant: 1,
-        }))
+        let (registry, id) = (&self.hub.registry, server.id().clone());
+        let tool = Arc::new(McpTool::unlisted(server, own_name, spec));
+        Some(Arc::new(Candidate::new(registry.next_id(), Source::Mcps, Some(id), tool)))
     }
 }
 

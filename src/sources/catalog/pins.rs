@@ -9,8 +9,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use toolhub_store::{Definition, PinChange, Store, StoredPin, tape};
 use toolhub_text::canonical::{canonical, text_digest};
-use toolhub_text::message;
-use toolhub_text::message::Message;
+use toolhub_text::{Message, message};
 use toolhub_types::error::clip;
 
 /// Server and tool.

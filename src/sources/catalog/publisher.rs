@@ -7,9 +7,10 @@ use super::pins::Pins;
 use super::{cache, name_space};
 use crate::mcp::connection::ServerIdentity;
 use crate::mcp::server::{ListingSink, Server};
-use crate::mcp::skills::{Skill, SkillTool, Skills};
+use crate::mcp::skills::{Skill, Skills};
 use crate::mcp::tool::McpTool;
 use crate::mcp::tool_list::{Listed, ListedBy, Listing};
+use crate::skills::call::SkillTool;
 use parking_lot::Mutex;
 use serde_json::Value;
 use std::collections::{HashMap, HashSet};
@@ -18,13 +19,11 @@ use std::sync::{Arc, Weak};
 use toolhub_engine::hub::Hub;
 use toolhub_registry::select::effects::{self, Declaration, EffectsInput};
 use toolhub_registry::{Candidate, Filter, Snapshot};
-use toolhub_text::message;
-use toolhub_text::message::Message;
 use toolhub_text::pattern::BETWEEN;
+use toolhub_text::{Message, message};
 use toolhub_types::error::clip;
 use toolhub_types::limit::Gate;
 use toolhub_types::model::{Effects, Source, ToolSpec, Trust};
-use toolhub_types::stats::CandidateStats;
 use toolhub_types::tool::Tool;
 
 /// What one server offers, by its names in the hub.
@@ -54,22 +53,10 @@ impl Publication {
         std::ptr::eq(self.owner.as_ptr(), Arc::as_ptr(server))
     }
 
-    fn next_id(&mut self, hub: &Hub) -> u64 {
-        self.ids.next().unwrap_or_else(|| hub.registry.next_id())
-    }
-
     fn candidate(&mut self, hub: &Hub, server: &Server, source: Source, tool: Arc<dyn Tool>) -> Candidate {
-        let slots = tool.spec().max_concurrency;
-        Candidate {
-            id: self.next_id(hub),
-            source,
-            server: Some(server.id().clone()),
-            priority: source.default_priority(),
-            gate: slots.map(|slots| Gate::new(slots, hub.options.max_waiting)),
-            tool,
-            stats: Arc::new(CandidateStats::default()),
-            variant: 1,
-        }
+        let gate = tool.spec().max_concurrency.map(|slots| Gate::new(slots, hub.options.max_waiting));
+        let id = self.ids.next().unwrap_or_else(|| hub.registry.next_id());
+        Candidate { gate, ..Candidate::new(id, source, Some(server.id().clone()), tool) }
     }
 }
 
@@ -197,7 +184,7 @@ impl ListingSink for ToolPublisher {
                 if publication.skills.get(&name).is_some_and(|before| before == skill) {
                     continue;
                 }
-                let tool = Arc::new(SkillTool::new(server.clone(), skill.clone(), name.clone()));
+                let tool = Arc::new(SkillTool::of_server(server.clone(), skill.clone(), name.clone()));
                 hub.registry.insert(publication.candidate(hub, server, Source::Skills, tool));
                 publication.skills.insert(name, skill.clone());
             }

@@ -7,8 +7,7 @@ use reqwest::header::LOCATION;
 use serde_json::Value;
 use std::time::Duration;
 use toolhub_protocol::net::{self, retry_after};
-use toolhub_text::message;
-use toolhub_text::message::Message;
+use toolhub_text::{Message, message};
 use toolhub_types::error::{ErrorKind, HubError};
 
 impl ChatEndpoint {

@@ -11,8 +11,7 @@ use std::sync::Arc;
 use tokio::task::coop::consume_budget;
 use tokio::time::{Instant, timeout_at};
 use toolhub_protocol::sse::{SseEvent, SseParser};
-use toolhub_text::message;
-use toolhub_text::message::Message;
+use toolhub_text::{Message, message};
 use toolhub_types::error::{ErrorKind, HubError};
 
 /// The largest single event. Chunks have some hundred bytes; log probabilities may make them larger.

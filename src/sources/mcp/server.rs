@@ -18,8 +18,7 @@ use self::publish::ServerLists;
 use self::callers::{CallerServers, PrincipalPool};
 pub use self::info::ServerInfo;
 use self::lifecycle::{Availability, ConnectFailure, ConnectReason, Lifecycle, Unavailable};
-use self::principal_headers::HeaderNeeds;
-use super::auth::Credentials;
+use super::auth::{CallerNeeds, Credentials};
 use super::callbacks::{Host, ServerCallbacks};
 use super::config::{Endpoint, ServerConfig};
 use super::connection::{Connection, ServerIdentity};
@@ -106,7 +105,7 @@ impl Server {
             Endpoint::Http(remote) => remote.headers.as_slice(),
             _ => &[],
         };
-        let of_credentials = principal_headers::needs_of(credentials.as_deref());
+        let of_credentials = credentials.as_ref().map_or(CallerNeeds::Nothing, |one| one.needs());
         let needs = principal_headers::needs(headers).max(of_credentials);
         let headers = principal_headers::own(headers);
         let concurrency = config.options.max_concurrency.map(|slots| Arc::new(Semaphore::new(slots)));
@@ -118,7 +117,7 @@ impl Server {
         connector: Connector,
         sink: Arc<dyn ListingSink>,
         concurrency: Option<Arc<Semaphore>>,
-        needs: HeaderNeeds,
+        needs: CallerNeeds,
         is_of_one: bool,
     ) -> Arc<Self> {
         Arc::new(Server {

@@ -4,10 +4,13 @@ use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use serde_json::{Value, json};
 use std::sync::Arc;
+use toolhub_registry::schema::ArgumentSchema;
 use toolhub_text::message;
-use toolhub_types::error::{ErrorKind, HubError};
-use toolhub_types::model::{Arguments, ToolOutput};
-use toolhub_types::tool::CallContext;
+use toolhub_types::error::{ErrorKind, HubError, clip};
+use toolhub_types::model::{
+    Arguments, CheckOptions, Effects, Evidence, Fitting, ToolOutput, ToolSpec, Unchecked,
+};
+use toolhub_types::tool::{BoxFuture, CallContext, Tool};
 
 /// The argument that free text is for.
 pub const TASK: &str = "task";
@@ -34,7 +37,7 @@ pub fn asked_file(args: &Arguments) -> Option<&str> {
 }
 
 /// Adds the task of a call to the instructions, behind the name of the skill.
-pub fn put_task(value: &mut Value, args: &Arguments) {
+fn put_task(value: &mut Value, args: &Arguments) {
     let task = args.get(TASK).and_then(Value::as_str).map(str::trim).filter(|task| !task.is_empty());
     if let (Some(task), Value::Object(fields)) = (task, value) {
         fields.shift_insert(1.min(fields.len()), TASK.to_owned(), json!(task));
@@ -49,18 +52,73 @@ pub fn put_content(value: &mut Value, bytes: Vec<u8>) {
     }
 }
 
-/// Reads a skill until the call is cancelled.
-pub async fn unless_cancelled(
-    name: &str,
-    ctx: &CallContext,
-    read: impl Future<Output = Result<ToolOutput, HubError>>,
-) -> Result<ToolOutput, HubError> {
-    tokio::select! {
-        biased;
-        _ = ctx.cancel.cancelled() => {
-            let text = message!("Reading the skill '{}' was cancelled.", name);
-            Err(HubError::new(ErrorKind::Cancelled, text))
-        }
-        output = read => output,
+/// Where a skill is read from.
+pub trait SkillSource: Send + Sync + 'static {
+    /// Its instructions, or the file that a call asks for. `name` is the one in the hub.
+    fn read<'a>(
+        &'a self,
+        name: &'a str,
+        args: &'a Arguments,
+        ctx: &'a CallContext,
+    ) -> impl Future<Output = Result<Value, HubError>> + Send;
+}
+
+/// A skill as a candidate of the hub: a call returns its instructions, or one of its files.
+pub struct SkillTool<S> {
+    spec: ToolSpec,
+    schema: ArgumentSchema,
+    pub source: S,
+}
+
+impl<S: SkillSource> SkillTool<S> {
+    /// No capabilities: a skill describes how something is done and does not do it.
+    pub fn new(source: S, parameters: Arc<Value>, spec: ToolSpec) -> Self {
+        let schema = ArgumentSchema::new(parameters.clone());
+        let (effects, bare_argument) = (Effects::harmless(Evidence::Instructions), Some(Arc::from(TASK)));
+        let spec = ToolSpec { parameters, effects, bare_argument, idempotent: true, ..spec };
+        SkillTool { spec, schema, source }
     }
+}
+
+impl<S: SkillSource> Tool for SkillTool<S> {
+    fn spec(&self) -> &ToolSpec {
+        &self.spec
+    }
+
+    fn check(&self, args: &Arguments, options: &CheckOptions<'_>) -> Result<Fitting<Arguments>, HubError> {
+        self.schema.check(&self.spec.name, args, options)
+    }
+
+    fn unchecked(&self) -> &[Unchecked] {
+        self.schema.unchecked()
+    }
+
+    fn call<'a>(
+        &'a self,
+        args: &'a Arguments,
+        ctx: &'a CallContext,
+    ) -> BoxFuture<'a, Result<ToolOutput, HubError>> {
+        Box::pin(async move {
+            let name = &self.spec.name;
+            let read = ctx.cancel.run_until_cancelled(self.source.read(name, args, ctx)).await;
+            let mut value = read.unwrap_or_else(|| {
+                let text = message!("Reading the skill '{}' was cancelled.", name);
+                Err(HubError::new(ErrorKind::Cancelled, text))
+            })?;
+            if asked_file(args).is_none() {
+                put_task(&mut value, args);
+            }
+            Ok(ToolOutput::new(value))
+        })
+    }
+}
+
+/// The error of a file that the skill does not have.
+pub fn no_file(name: &str, path: &str) -> HubError {
+    let text = message!(
+        "The skill '{}' has no file '{}'; call it without arguments to see which it has.",
+        name,
+        clip(path)
+    );
+    HubError::new(ErrorKind::InvalidArguments, text)
 }

@@ -13,9 +13,7 @@ mod fields;
 pub mod files;
 pub mod front_matter;
 mod skill;
-mod tool;
 
 pub use fields::SkillFields;
 
-pub use skill::{FileStamp, FolderSkill, FoundSkills, find};
-pub use tool::LocalSkill;
+pub use skill::{FileStamp, FolderSkill, FoundSkills, LocalSkill, find};

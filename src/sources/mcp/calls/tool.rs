@@ -15,8 +15,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 use toolhub_protocol::{Era, param_headers};
 use toolhub_registry::schema::{ArgumentSchema, ResultSchema};
-use toolhub_text::message;
-use toolhub_text::message::Message;
+use toolhub_text::{Message, message};
 use toolhub_types::aside::heavy;
 use toolhub_types::error::{ErrorKind, HubError, Outcome, clip};
 use toolhub_types::model::{Arguments, BoundValue, CheckOptions, Fitting, ToolOutput, ToolSpec, Unchecked};
@@ -492,15 +491,12 @@ impl Tool for McpTool {
         ctx: &'a CallContext,
     ) -> BoxFuture<'a, Result<ToolOutput, HubError>> {
         Box::pin(async move {
-            tokio::select! {
-                biased;
-                // Dropping the run withdraws the request or tells the server.
-                _ = ctx.cancel.cancelled() => {
-                    let text = message!("Tool '{}' was cancelled.", clip(&self.spec.name));
-                    Err(HubError::new(ErrorKind::Cancelled, text))
-                }
-                output = self.run(args, ctx) => output,
-            }
+            // Dropping the run withdraws the request or tells the server.
+            let output = ctx.cancel.run_until_cancelled(self.run(args, ctx)).await;
+            output.unwrap_or_else(|| {
+                let text = message!("Tool '{}' was cancelled.", clip(&self.spec.name));
+                Err(HubError::new(ErrorKind::Cancelled, text))
+            })
         })
     }
 }

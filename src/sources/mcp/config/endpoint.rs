@@ -25,7 +25,7 @@ pub enum Endpoint {
 }
 
 /// A program that speaks on its standard streams.
-#[derive(Clone, PartialEq)]
+#[derive(Clone, Default, PartialEq)]
 pub struct Command {
     pub program: String,
     pub args: Vec<String>,
@@ -240,7 +240,7 @@ fn command(fields: &mut Fields<'_, '_>) -> Option<Command> {
     }
     let args = inner_args.into_iter().chain(fields.expanded_list("args")).flatten().collect();
     let mut env = variables_of_file(fields);
-    env.extend(inner_env.into_iter().chain(fields.expanded_map("env").map(named)).flatten());
+    env.extend(inner_env.into_iter().chain(fields.expanded_map("env")).flatten());
     for name in env.keys().filter(|name| name.is_empty() || name.contains(['=', '\0'])) {
         fields.error(&format!("env.{name}"), "is not a name that a variable can have.");
     }
@@ -261,13 +261,9 @@ fn nested_command(fields: &mut Fields<'_, '_>) -> (Option<String>, Option<Vec<St
         inner.error("path", "is missing; it names the program.");
     }
     let args = inner.expanded_list("args");
-    let env = inner.expanded_map("env").map(named);
+    let env = inner.expanded_map("env");
     inner.finish();
     (program, args, env)
-}
-
-fn named(entries: Vec<(&str, String)>) -> NamedTexts {
-    entries.into_iter().map(|(name, value)| (name.to_owned(), value)).collect()
 }
 
 fn variables_of_file(fields: &mut Fields<'_, '_>) -> BTreeMap<String, String> {
@@ -324,7 +320,7 @@ fn headers(fields: &mut Fields<'_, '_>) -> Vec<(String, Secret)> {
         let key = format!("headers.{name}");
         // A token that was read from a file often brings a line end along.
         let value = value.trim();
-        let problem = match checked_header(name, value) {
+        let problem = match checked_header(&name, value) {
             Err(WrongHeader::Name) => Some("is not a name that a header can have.".to_owned()),
             Err(WrongHeader::Value) => {
                 Some("has a value with characters that are not allowed in a header.".to_owned())
@@ -333,7 +329,7 @@ fn headers(fields: &mut Fields<'_, '_>) -> Vec<(String, Secret)> {
         };
         match problem {
             Some(problem) => fields.error(&key, problem),
-            None => headers.push((name.to_owned(), Secret::new(value))),
+            None => headers.push((name, Secret::new(value))),
         }
     }
     headers

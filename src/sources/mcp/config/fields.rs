@@ -144,12 +144,12 @@ impl<'a, 'n> Fields<'a, 'n> {
 
     /// An object of texts with variables, in its order; numbers and booleans are taken as they are
     /// written, and `null` as not given.
-    pub fn expanded_map(&mut self, key: &'static str) -> Option<Vec<(&'a str, String)>> {
+    pub fn expanded_map(&mut self, key: &'static str) -> Option<Vec<(String, String)>> {
         let object = self.typed(key, "an object of strings", Value::as_object)?;
         let given = object.iter().filter(|(_, value)| !value.is_null());
         let entries = given.filter_map(|(name, value)| {
             let text = self.scalar(&format!("{key}.{name}"), value)?;
-            Some((name.as_str(), text))
+            Some((name.clone(), text))
         });
         Some(entries.collect())
     }

@@ -1,10 +1,9 @@
 //! A whole configuration: where the servers are in it, and what each of them became.
 
 use super::endpoint::{TRANSPORT_KEYS, URL_KEYS};
-use super::entry::{self, Entry};
 use super::fields::{Notes, Notice, kind};
 use super::variables::Variables;
-use super::{Environment, ServerConfig, jsonc};
+use super::{Entry, Environment, ServerConfig, jsonc, read_entry};
 use serde_json::{Map, Value};
 use std::collections::{HashMap, HashSet};
 use std::io;
@@ -158,7 +157,7 @@ fn load_values(loaded: &mut Loaded, files: &[(Option<&Path>, &Value)], env: Envi
     }
     for server in servers {
         let file = server.file();
-        let mut entry = entry::read(server.id, &server.entry, file, &Variables::new(file, env));
+        let mut entry = read_entry(server.id, &server.entry, file, &Variables::new(file, env));
         server.place(&mut entry.notes);
         add_server(loaded, entry);
     }

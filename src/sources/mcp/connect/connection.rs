@@ -3,25 +3,29 @@
 use crate::mcp::callbacks::ServerCallbacks;
 use crate::mcp::convert::{protocol, wrong_answer};
 use crate::mcp::inbox::{CallOwner, Inbox, Watched};
-use crate::mcp::message::{Identity, Params, client_info, notification};
+use crate::mcp::message::{ClientIdentity, Params, client_info, notification};
+use crate::mcp::proof;
 use crate::mcp::protocol::{
     APPS_EXTENSION, APPS_MEDIA_TYPE, Era, LEGACY, MODERN, NegotiatedProtocol, ProtocolHint,
 };
 use crate::mcp::secrets::ServerSecrets;
 use crate::mcp::transport::{OutgoingRequest, SendStage, Transport};
 use crate::mcp::wire::{clean, parsed};
-use crate::mcp::{proof, request_span};
 use arc_swap::ArcSwapOption;
 use serde_json::value::RawValue;
-use serde_json::{Value, json};
+use serde_json::{Map, Value, json};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 use tokio::time::timeout;
 use toolhub_protocol::{HEADER_MISMATCH, LOG_LEVEL_KEY, MISSING_CAPABILITY, SERVER_KEY, UNSUPPORTED_VERSION};
 use toolhub_text::message;
+use toolhub_types::aside::heavy;
 use toolhub_types::error::{ErrorKind, HubError, clip};
-use toolhub_types::telemetry::TraceContext;
+use toolhub_types::telemetry::{
+    OpenSpan, SpanAttribute, SpanAttributes, SpanSide, TRACE_PARENT, TRACE_STATE, TraceContext, TraceParent,
+    is_tool_error,
+};
 use toolhub_types::tool::{CallContextExtras, CancelReason, OnProgress, SentFlag};
 
 /// A cancellation or a greeting that a server does not take within this time is not waited for.
@@ -77,9 +81,9 @@ pub struct Connection {
     pub hint: ProtocolHint,
     transport: Arc<dyn Transport>,
     inbox: Arc<Inbox>,
-    identity: Arc<Identity>,
+    identity: Arc<ClientIdentity>,
     /// The identity of the latest call whose caller can be asked: most callers have the same capabilities.
-    asking: ArcSwapOption<Identity>,
+    asking: ArcSwapOption<ClientIdentity>,
     pub callbacks: Arc<ServerCallbacks>,
     ids: AtomicU64,
     /// An older server is told once what it may ask for.
@@ -108,7 +112,7 @@ pub struct RequestExtras<'a> {
 impl Connection {
     pub fn new(transport: Arc<dyn Transport>, inbox: Arc<Inbox>, callbacks: &Arc<ServerCallbacks>) -> Self {
         let shared = json!({"extensions": shared_extensions(callbacks)});
-        let identity = Arc::new(Identity::new(callbacks.capabilities(&shared)));
+        let identity = Arc::new(ClientIdentity::new(callbacks.capabilities(&shared)));
         Connection {
             generation: 0,
             hint: ProtocolHint::Modern,
@@ -278,7 +282,7 @@ impl Connection {
         let span = match method {
             // A standing stream is no operation that ends.
             LISTEN => None,
-            method => request_span::begin(self, id, method, name.as_deref(), &mut meta),
+            method => begin_span(self, id, method, name.as_deref(), &mut meta),
         };
         let trace = span.as_ref().and_then(|span| span.context()).map(TraceContext::written);
         let ask = call.and_then(|call| call.ask.as_ref());
@@ -299,7 +303,7 @@ impl Connection {
         guard.transport = None;
         let is_heard = watched.is_some_and(Watched::end);
         if let Some(span) = span {
-            request_span::end(span, method, &reply);
+            end_span(span, method, &reply);
         }
         match reply {
             Ok(described) if is_description(method) => Ok(self.secrets.hide_in_description(described)),
@@ -309,14 +313,14 @@ impl Connection {
     }
 
     /// Our identity in a request whose caller has these capabilities.
-    fn identity_for(&self, caller: &Value) -> Arc<Identity> {
+    fn identity_for(&self, caller: &Value) -> Arc<ClientIdentity> {
         let capabilities = self.callbacks.capabilities(caller);
         if capabilities == self.identity.capabilities {
             return self.identity.clone();
         }
         let latest = self.asking.load_full().filter(|latest| latest.capabilities == capabilities);
         latest.unwrap_or_else(|| {
-            let made = Arc::new(Identity::new(capabilities));
+            let made = Arc::new(ClientIdentity::new(capabilities));
             self.asking.store(Some(made.clone()));
             made
         })
@@ -385,4 +389,77 @@ impl Drop for CancelGuard<'_> {
 /// Whether the answer describes the server or what it offers, and is kept and shown. Results belong to the caller.
 fn is_description(method: &str) -> bool {
     matches!(method, "initialize" | "server/discover") || method.ends_with("/list")
+}
+
+// The span of a request to a server: it begins when the request is written, and its context goes with it.
+
+/// Begins the span of a request, and writes its context into `_meta`. `None` if telemetry is off.
+pub fn begin_span(
+    connection: &Connection,
+    id: u64,
+    method: &'static str,
+    target: Option<&str>,
+    meta: &mut Map<String, Value>,
+) -> Option<Box<OpenSpan>> {
+    let callbacks = &connection.callbacks;
+    let parent = || TraceParent::in_meta(meta);
+    let mut span = callbacks.host.telemetry.begin(SpanSide::Client, method, parent)?;
+    if let Some(context) = span.context() {
+        let given = meta.insert(TRACE_PARENT.to_owned(), Value::String(context.written()));
+        // The state of a parent that cannot be read belongs to no span.
+        if TraceParent::of(given.as_ref().and_then(Value::as_str), None).context.is_none() {
+            meta.remove(TRACE_STATE);
+        }
+    }
+    if let Some(target) = target {
+        span.set_target(method, &callbacks.secrets.hide(target.to_owned()));
+    }
+    span.set(SpanAttribute::RequestId, id.to_string());
+    span.set(SpanAttribute::Server, &*callbacks.server);
+    // Before the answer, the version that is asked for.
+    let version = if method == "initialize" { LEGACY[0] } else { connection.server().version };
+    for (attribute, value) in place(connection, version) {
+        span.set(attribute, value);
+    }
+    Some(span)
+}
+
+/// Ends the span of a request that was answered, or could not be.
+pub fn end_span(mut span: Box<OpenSpan>, method: &str, reply: &Result<Box<RawValue>, HubError>) {
+    match reply {
+        Ok(result) if method == "tools/call" => {
+            let result = result.get();
+            if heavy(result.len(), || is_tool_error(result)) {
+                span.fail(None, "tool_error");
+            }
+        }
+        Ok(_) => {}
+        Err(error) => span.fail(error.code, error.kind.name()),
+    }
+    span.end();
+}
+
+/// Reports a session that is over. `is_closed`: the hub has ended it.
+pub fn session_ended(connection: &Connection, lived: Duration, is_closed: bool) {
+    connection.callbacks.host.telemetry.session_ended(SpanSide::Client, lived, || {
+        let mut attributes = place(connection, connection.server().version);
+        if let Some(error) = connection.retired().filter(|_| !is_closed) {
+            attributes.push((SpanAttribute::ErrorType, error.kind.name().into()));
+        }
+        attributes
+    });
+}
+
+fn place(connection: &Connection, version: &str) -> SpanAttributes {
+    let place = connection.transport().place();
+    let mut attributes = vec![(SpanAttribute::ProtocolVersion, version.into())];
+    let mut add = |attribute, value: Option<&str>| {
+        attributes.extend(value.map(|value| (attribute, value.into())));
+    };
+    add(SpanAttribute::Network, place.network);
+    add(SpanAttribute::NetworkProtocol, place.protocol);
+    add(SpanAttribute::SessionId, place.session.as_deref());
+    add(SpanAttribute::Address, place.address.as_deref());
+    attributes.extend(place.port.map(|port| (SpanAttribute::Port, port.into())));
+    attributes
 }

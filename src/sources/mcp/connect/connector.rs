@@ -2,7 +2,7 @@
 
 use crate::mcp::auth::Credentials;
 use crate::mcp::callbacks::{Host, ServerCallbacks};
-use crate::mcp::config::{Dialect, Endpoint, Remote, ServerConfig};
+use crate::mcp::config::{Command, Dialect, Endpoint, Remote, ServerConfig};
 use crate::mcp::connection::{Connection, ServerIdentity};
 use crate::mcp::inbox::Inbox;
 use crate::mcp::protocol::{Era, ProtocolHint};
@@ -10,7 +10,7 @@ use crate::mcp::transport::Transport;
 use crate::mcp::transport::http::{HttpOptions, StreamableHttp};
 use crate::mcp::transport::in_process::InProcess;
 use crate::mcp::transport::legacy_sse::LegacySse;
-use crate::mcp::transport::stdio::{ProcessOutput, Program, Stdio};
+use crate::mcp::transport::stdio::{ProcessOutput, Stdio};
 use arc_swap::ArcSwapOption;
 use serde_json::json;
 use std::pin::pin;
@@ -115,16 +115,7 @@ impl Connector {
 
     async fn connect(&self, options: ConnectOptions) -> Result<Connection, HubError> {
         match &self.config.endpoint {
-            Endpoint::Stdio(command) => {
-                let program = Program {
-                    command: command.program.clone(),
-                    args: command.args.clone(),
-                    env: command.env.clone(),
-                    cwd: command.cwd.clone(),
-                    inherit: self.config.options.inherit_env.clone(),
-                };
-                self.negotiate(|| self.start(&program), false, options).await
-            }
+            Endpoint::Stdio(command) => self.negotiate(|| self.start(command), false, options).await,
             Endpoint::Http(remote) => self.http(remote, options).await,
             Endpoint::InProcess(link) => {
                 let id = &self.config.id;
@@ -213,13 +204,13 @@ impl Connector {
         Ok(Connection::new(open(inbox.clone())?, inbox, &self.callbacks))
     }
 
-    fn start(&self, program: &Program) -> Result<Connection, HubError> {
+    fn start(&self, program: &Command) -> Result<Connection, HubError> {
         let callbacks = self.callbacks.clone();
         let on_stderr_line = Box::new(move |line: &str| callbacks.log("debug", line));
         let output = Arc::new(ProcessOutput::default());
         self.output.store(Some(output.clone()));
-        let (id, limit) = (self.config.id.clone(), self.config.options.max_message_bytes);
-        self.open(|inbox| Stdio::open(id, program, limit, inbox, on_stderr_line, output))
+        let (id, options) = (self.config.id.clone(), &self.config.options);
+        self.open(|inbox| Stdio::open(id, program, options, inbox, on_stderr_line, output))
     }
 
     async fn http(&self, remote: &Remote, options: ConnectOptions) -> Result<Connection, HubError> {

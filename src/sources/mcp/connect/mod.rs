@@ -2,6 +2,5 @@
 
 pub mod connection;
 pub mod connector;
-pub mod request_span;
 pub mod secrets;
 pub mod session;

@@ -2,10 +2,9 @@
 //! uses it. All begin and end together.
 
 use crate::mcp::callbacks::ServerCallbacks;
-use crate::mcp::connection::{Connection, LISTEN, RequestExtras, ServerIdentity};
+use crate::mcp::connection::{Connection, LISTEN, RequestExtras, ServerIdentity, session_ended};
 use crate::mcp::message::Params;
 use crate::mcp::protocol::Era;
-use crate::mcp::request_span;
 use futures_util::FutureExt;
 use serde_json::{Map, Value};
 use std::sync::Arc;
@@ -14,6 +13,7 @@ use std::time::Duration;
 use tokio::sync::Notify;
 use tokio::task::JoinSet;
 use tokio::time::{Instant, sleep, timeout};
+use toolhub_protocol::net::Backoff;
 use toolhub_types::error::{ErrorKind, HubError};
 
 /// Dropping a session aborts its tasks and releases the connection; calls in flight may still hold the connection.
@@ -57,7 +57,7 @@ impl Session {
 
 impl Drop for Session {
     fn drop(&mut self) {
-        request_span::session_ended(&self.connection, self.begun.elapsed(), self.is_closed);
+        session_ended(&self.connection, self.begun.elapsed(), self.is_closed);
     }
 }
 
@@ -91,6 +91,7 @@ pub async fn keep_tools_listed<R>(changed: Arc<Notify>, list: impl Fn() -> R)
 where
     R: Future<Output = ListOutcome>,
 {
+    let grown = |pause: Duration, times| Backoff::new(pause, LONGEST_RETRY).wait(times, None);
     let mut pause = FIRST_RETRY;
     // How many lists in a row were outdated before they had arrived.
     let mut outdated = 0;
@@ -132,11 +133,6 @@ where
         }
         sleep(DEBOUNCE).await;
     }
-}
-
-/// Doubled for each time, up to the longest pause.
-fn grown(pause: Duration, times: u32) -> Duration {
-    pause.saturating_mul(2_u32.saturating_pow(times)).min(LONGEST_RETRY)
 }
 
 /// Modern servers announce changes on a stream. One that ends is opened again, with growing pauses. Returns true

@@ -39,13 +39,13 @@ impl Params {
 
 /// Our `clientInfo`, in every request of the modern era and in the handshake of the older one.
 #[derive(Clone)]
-pub struct Identity {
+pub struct ClientIdentity {
     pub capabilities: Value,
     /// The modern members of `_meta`, as JSON text without braces.
     modern: String,
 }
 
-impl Identity {
+impl ClientIdentity {
     pub fn new(capabilities: Value) -> Self {
         // Tasks of the older protocols are no extension.
         let mut extended = capabilities.clone();
@@ -55,7 +55,7 @@ impl Identity {
              \"io.modelcontextprotocol/clientCapabilities\":{extended}",
             client_info()
         );
-        Identity { capabilities, modern }
+        ClientIdentity { capabilities, modern }
     }
 
     /// A whole request. `_meta` is left out when it would be empty.
@@ -120,7 +120,7 @@ mod tests {
 
     #[test]
     fn a_modern_request_says_who_asks_and_in_which_version() {
-        let identity = Identity::new(json!({"elicitation": {}}));
+        let identity = ClientIdentity::new(json!({"elicitation": {}}));
         let mut meta = Map::new();
         meta.insert("progressToken".into(), json!(7));
         let params = Params::new().with("name", &"add").with("arguments", &json!({"a": 1}));
@@ -138,7 +138,7 @@ mod tests {
     fn what_the_caller_adds_comes_through_as_it_is() {
         let given = json!({"a \"quoted\" key": {"deep": {"deeper": {}}}, "list": [{}]});
         let meta = given.as_object().cloned().unwrap_or_default();
-        let identity = Identity::new(json!({}));
+        let identity = ClientIdentity::new(json!({}));
         let request = identity.request(Era::Legacy, 1, "tools/call", Params::new(), &meta);
         assert_eq!(parsed(&request)["params"]["_meta"], given);
         let request = identity.request(Era::Modern, 1, "tools/call", Params::new(), &meta);
@@ -148,7 +148,7 @@ mod tests {
     #[test]
     fn an_older_request_has_no_meta_unless_something_is_in_it() {
         let request =
-            Identity::new(json!({})).request(Era::Legacy, 1, "tools/list", Params::new(), &Map::new());
+            ClientIdentity::new(json!({})).request(Era::Legacy, 1, "tools/list", Params::new(), &Map::new());
         assert_eq!(
             parsed(&request),
             json!({"jsonrpc": "2.0", "id": 1, "method": "tools/list", "params": {}})

@@ -1,6 +1,5 @@
 //! Messages: how they are written and read, who gets them, and what they prove.
 
-pub mod in_process;
 pub mod inbox;
 pub mod message;
 pub mod proof;

@@ -13,7 +13,7 @@
 //! Any other error that is well formed is `failed`: the server says that it has worked on the call, and that it failed. All
 //! else is `unknown`, and so is a call of which a hub in between says so, see [`of_report`].
 //!
-//! [`Refusal::of_call`]: crate::mcp::transport::http::refusal::Refusal::of_call
+//! [`Refusal::of_call`]: crate::mcp::transport::http::exchange::Refusal::of_call
 
 use crate::mcp::transport::SendStage;
 use serde_json::Value;

@@ -11,8 +11,7 @@ use std::borrow::Cow;
 use std::sync::Arc;
 use toolhub_protocol::RpcEnvelope;
 use toolhub_text::invisible::{is_invisible, visible};
-use toolhub_text::message;
-use toolhub_text::message::Message;
+use toolhub_text::{Message, message};
 use toolhub_types::error::{ErrorKind, HubError, UpstreamError};
 
 /// What a server may have sent.

@@ -3,13 +3,13 @@
 //! another client: on a shared connection nobody could be asked.
 
 use super::{ConnectAttempt, ListingSink, Server};
-use crate::mcp::auth::Credentials;
+use crate::mcp::auth::{CallerNeeds, Credentials};
 use crate::mcp::callbacks::Host;
 use crate::mcp::config::Endpoint;
 use crate::mcp::connection::Connection;
 use crate::mcp::connector::Connector;
 use crate::mcp::lifecycle::Lifecycle;
-use crate::mcp::principal_headers::{self, HeaderNeeds};
+use crate::mcp::principal_headers;
 use crate::mcp::session::Session;
 use futures_util::future::join_all;
 use parking_lot::Mutex;
@@ -34,7 +34,7 @@ impl ListingSink for NotPublished {}
 /// What a server is for its callers.
 pub(super) struct CallerServers {
     /// What its headers and its credentials need.
-    pub needs: HeaderNeeds,
+    pub needs: CallerNeeds,
     /// It is the server of one caller: its tools are not offered by the hub.
     pub is_of_one: bool,
     pub servers: PrincipalPool<Server>,
@@ -43,7 +43,7 @@ pub(super) struct CallerServers {
 impl Server {
     /// Whether callers of a gateway have connections of their own.
     pub fn is_per_caller(&self) -> bool {
-        self.callers.needs != HeaderNeeds::Nothing
+        self.callers.needs != CallerNeeds::Nothing
     }
 
     /// The server as this caller may use it, for what raises no questions.
@@ -64,13 +64,13 @@ impl Server {
     ) -> Result<Arc<Server>, HubError> {
         let CallerServers { needs, is_of_one, servers } = &self.callers;
         // A server is the same for all, until it asks and does not say on whose behalf.
-        if *is_of_one || *needs == HeaderNeeds::Nothing && !self.callbacks().asks_without_call() {
+        if *is_of_one || *needs == CallerNeeds::Nothing && !self.callbacks().asks_without_call() {
             return Ok(self.clone());
         }
         // Clients without credentials share a process as long as one of them has calls in it.
         let has_own = |principal: &Principal| !principal.is_anonymous() || self.is_taken(servers, client);
         let Some(principal) = principal.filter(|principal| has_own(principal)) else {
-            if *needs != HeaderNeeds::Caller {
+            if *needs != CallerNeeds::Caller {
                 return Ok(self.clone());
             }
             let text = message!(
@@ -172,7 +172,7 @@ impl Server {
         let concurrency = self.concurrency.clone();
         let sink = Arc::new(NotPublished);
         let connector = Connector::new(config, host, credentials, headers);
-        Server::build(connector, sink, concurrency, HeaderNeeds::Nothing, true)
+        Server::build(connector, sink, concurrency, CallerNeeds::Nothing, true)
     }
 }
 

@@ -9,12 +9,11 @@
 //!
 //! A caller that lacks the value is refused. It never gets the text after `:-`, which may be the hub's own token.
 
-use crate::mcp::auth::Credentials;
+use crate::mcp::auth::CallerNeeds;
 use http::HeaderValue;
 use serde_json::Value;
-use toolhub_text::message;
-use toolhub_text::message::Message;
 use toolhub_text::secret::Secret;
+use toolhub_text::{Message, message};
 use toolhub_types::error::{ErrorKind, HubError, Outcome, clip};
 use toolhub_types::principal::Principal;
 
@@ -66,30 +65,11 @@ pub(crate) fn problem(text: &str) -> Option<String> {
     ))
 }
 
-/// What the headers of a server need, the least first.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) enum HeaderNeeds {
-    /// They are the same for all.
-    Nothing,
-    /// They differ by caller, and have texts for when there is none.
-    CallerIfAny,
-    Caller,
-}
-
-/// What credentials need.
-pub(super) fn needs_of(credentials: Option<&dyn Credentials>) -> HeaderNeeds {
-    match credentials.filter(|credentials| credentials.differ_by_caller()) {
-        None => HeaderNeeds::Nothing,
-        Some(credentials) if credentials.serve_without_caller() => HeaderNeeds::CallerIfAny,
-        Some(_) => HeaderNeeds::Caller,
-    }
-}
-
-pub(super) fn needs(headers: &[(String, Secret)]) -> HeaderNeeds {
-    let mut needs = HeaderNeeds::Nothing;
+pub(super) fn needs(headers: &[(String, Secret)]) -> CallerNeeds {
+    let mut needs = CallerNeeds::Nothing;
     for (_, value) in headers {
         let _ = filled(value.expose(), |_, otherwise| {
-            needs = needs.max(otherwise.map_or(HeaderNeeds::Caller, |_| HeaderNeeds::CallerIfAny));
+            needs = needs.max(otherwise.map_or(CallerNeeds::Caller, |_| CallerNeeds::CallerIfAny));
             Ok::<_, ()>(String::new())
         });
     }
@@ -223,11 +203,11 @@ mod tests {
     #[test]
     fn what_headers_need() {
         for (value, expected) in [
-            ("Bearer x", HeaderNeeds::Nothing),
-            ("{principal.token:-x}", HeaderNeeds::CallerIfAny),
-            ("{principal.token}", HeaderNeeds::Caller),
-            ("{principal.token:-x}{principal.name}", HeaderNeeds::Caller),
-            ("{principal.name}{principal.token:-x}", HeaderNeeds::Caller),
+            ("Bearer x", CallerNeeds::Nothing),
+            ("{principal.token:-x}", CallerNeeds::CallerIfAny),
+            ("{principal.token}", CallerNeeds::Caller),
+            ("{principal.token:-x}{principal.name}", CallerNeeds::Caller),
+            ("{principal.name}{principal.token:-x}", CallerNeeds::Caller),
         ] {
             assert_eq!(needs(&headers(value)), expected, "{value}");
         }

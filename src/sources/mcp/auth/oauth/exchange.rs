@@ -3,7 +3,7 @@
 //! The caller's own token goes to the token endpoint that the operator configured, and nowhere else. Where there is no caller,
 //! for lists of tools, the client asks for a token in its own name (client credentials); if it gets none, requests go without.
 
-use super::super::{Credentials, Secret, bearer_header, denied, quote};
+use super::super::{CallerNeeds, Credentials, Secret, bearer_header, denied, quote};
 use super::client::{TokenEndpoint, TokenRefusal, renew_at, seconds};
 use super::store::{Client, now};
 use super::web::Web;
@@ -52,7 +52,7 @@ impl HeldToken {
 
 /// The credentials of one caller, or of the hub itself, for one server.
 pub struct TokenExchange {
-    exchange: Arc<Exchange>,
+    exchange: Arc<SharedExchange>,
     /// The caller's token. Another token of the same caller has credentials of its own: it may grant less.
     subject: Option<Secret>,
     /// Locked while a token is asked for: concurrent requests wait for one exchange.
@@ -60,7 +60,7 @@ pub struct TokenExchange {
 }
 
 /// What the credentials of all callers share.
-struct Exchange {
+struct SharedExchange {
     options: TokenExchangeOptions,
     endpoint: Url,
     web: Web,
@@ -82,15 +82,15 @@ impl TokenExchange {
         }
         let (id, secret) = (options.client_id.clone(), options.client_secret.clone());
         let client = Client { id, secret, ..Client::default() };
-        Ok(Self::of(Arc::new(Exchange { options, endpoint, web, client }), None))
+        Ok(Self::of(Arc::new(SharedExchange { options, endpoint, web, client }), None))
     }
 
-    fn of(exchange: Arc<Exchange>, subject: Option<Secret>) -> Self {
+    fn of(exchange: Arc<SharedExchange>, subject: Option<Secret>) -> Self {
         TokenExchange { exchange, subject, held: tokio::sync::Mutex::default() }
     }
 
     async fn ask(&self) -> Result<HeldToken, HubError> {
-        let Exchange { options, endpoint: url, web, client } = &*self.exchange;
+        let SharedExchange { options, endpoint: url, web, client } = &*self.exchange;
         let mut fields = match &self.subject {
             Some(subject) => vec![
                 ("grant_type", GRANT),
@@ -159,8 +159,8 @@ impl Credentials for TokenExchange {
         })
     }
 
-    fn differ_by_caller(&self) -> bool {
-        true
+    fn needs(&self) -> CallerNeeds {
+        CallerNeeds::Caller
     }
 
     fn of_caller(&self, principal: &Arc<Principal>) -> Result<Option<Arc<dyn Credentials>>, HubError> {

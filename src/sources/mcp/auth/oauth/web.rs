@@ -13,8 +13,7 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 use toolhub_protocol::net::{self, is_loopback, literal, unmapped};
-use toolhub_text::message;
-use toolhub_text::message::Message;
+use toolhub_text::{Message, message};
 use toolhub_types::error::{ErrorKind, HubError, clip};
 
 const TIMEOUT: Duration = Duration::from_secs(30);

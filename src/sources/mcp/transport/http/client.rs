@@ -28,8 +28,7 @@ use std::sync::Arc;
 use std::task::{Context, Poll};
 use std::time::Duration;
 use toolhub_protocol::net::{self, sources};
-use toolhub_text::message;
-use toolhub_text::message::Message;
+use toolhub_text::{Message, message};
 use tower_http::decompression::Decompression;
 use tower_service::Service;
 

@@ -1,20 +1,24 @@
 //! The process of a server: started with little, ended with all that it has started itself.
 
 use super::group::{self, ExitWatch, ProcessMark, SeenProcess};
+use super::output::ProcessOutput;
+use super::pipes::StdinWriter;
 use super::sentinel::WatchedGroup;
+use crate::mcp::config::Command;
+use crate::mcp::inbox::Inbox;
 use crate::mcp::wire::clean;
-use std::collections::BTreeMap;
 use std::io;
 use std::os::unix::process::ExitStatusExt;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::{ExitStatus, Stdio};
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 use std::time::Duration;
-use tokio::process::{Child, Command};
+use tokio::process::{self, Child};
+use tokio::task::JoinHandle;
 use tokio::time::timeout;
-use toolhub_text::message;
-use toolhub_text::message::Message;
-use toolhub_types::error::{ErrorKind, HubError};
+use tokio_util::sync::CancellationToken;
+use toolhub_text::{Message, message};
+use toolhub_types::error::{ErrorKind, HubError, Outcome};
 
 /// How long a server may take to end after its input was closed, and again after being asked to terminate.
 const AFTER_EOF: Duration = Duration::from_millis(2500);
@@ -24,29 +28,29 @@ const AFTER_TERM: Duration = Duration::from_millis(1500);
 const INHERITED: &[&str] =
     &["HOME", "LOGNAME", "PATH", "SHELL", "TERM", "USER", "LANG", "LC_ALL", "LC_CTYPE", "TMPDIR", "TZ"];
 
-/// What to start.
-#[derive(Clone, Debug, Default)]
-pub struct Program {
-    pub command: String,
-    pub args: Vec<String>,
-    pub env: BTreeMap<String, String>,
-    pub cwd: Option<PathBuf>,
-    /// Further variables of our environment that the server gets.
-    pub inherit: Vec<String>,
+/// A running server. Dropped without [`Process::end`], it is killed.
+pub struct Process {
+    pub child: Child,
+    id: Option<u32>,
+    watch: Option<ExitWatch>,
+    mark: ProcessMark,
+    /// Given up before the process is reaped: afterwards the id of its group may belong to another.
+    watched: Option<Arc<WatchedGroup>>,
+    over: bool,
 }
 
-impl Program {
+impl Process {
     /// Starts the process with pipes, in a session of its own, bound to die with this process.
-    pub fn start(&self) -> Result<Process, HubError> {
-        let mut command = Command::new(&self.command);
-        command.args(&self.args).env_clear();
-        for name in INHERITED.iter().copied().chain(self.inherit.iter().map(String::as_str)) {
+    pub fn start(program: &Command, inherit: &[String]) -> Result<Process, HubError> {
+        let mut command = process::Command::new(&program.program);
+        command.args(&program.args).env_clear();
+        for name in INHERITED.iter().copied().chain(inherit.iter().map(String::as_str)) {
             if let Some(value) = std::env::var_os(name) {
                 command.env(name, value);
             }
         }
-        command.envs(&self.env);
-        if let Some(cwd) = &self.cwd {
+        command.envs(&program.env);
+        if let Some(cwd) = &program.cwd {
             command.current_dir(cwd);
         }
         command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped()).kill_on_drop(true);
@@ -65,61 +69,10 @@ impl Program {
                 child,
                 over: false,
             }),
-            Err(error) => Err(self.not_started(&error)),
+            Err(error) => Err(not_started(program, &error)),
         }
     }
 
-    /// The path that the command is, if it is one and not a name on `PATH`.
-    fn path(&self) -> Option<PathBuf> {
-        let path = Path::new(&self.command);
-        let path = self.cwd.as_ref().map_or_else(|| path.to_owned(), |cwd| cwd.join(path));
-        self.command.contains('/').then_some(path)
-    }
-
-    fn not_started(&self, error: &io::Error) -> HubError {
-        let command = clean(&self.command, 200);
-        let missing_folder = self.cwd.as_ref().filter(|cwd| !cwd.is_dir());
-        let text = match (missing_folder, error.kind()) {
-            (Some(cwd), _) => {
-                message!("cannot start '{}': the folder '{}' does not exist", command, cwd.display())
-            }
-            // Such a file that is "not found" lacks its interpreter.
-            (_, io::ErrorKind::NotFound) if self.path().is_some_and(|path| path.is_file()) => {
-                message!(
-                    "cannot start '{}': the file is there, but not the interpreter that its first line names",
-                    command
-                )
-            }
-            (_, io::ErrorKind::NotFound) => {
-                message!(
-                    "cannot start '{}': there is no such command; install it or give its full path",
-                    command
-                )
-            }
-            _ if self.path().is_some_and(|path| path.is_dir()) => {
-                message!("cannot start '{}': it is a folder", command)
-            }
-            (_, io::ErrorKind::PermissionDenied) => {
-                message!("cannot start '{}': it may not be executed", command)
-            }
-            _ => message!("cannot start '{}': {}", command, error),
-        };
-        HubError::new(ErrorKind::Connect, text)
-    }
-}
-
-/// A running server. Dropped without [`Process::end`], it is killed.
-pub struct Process {
-    pub child: Child,
-    id: Option<u32>,
-    watch: Option<ExitWatch>,
-    mark: ProcessMark,
-    /// Given up before the process is reaped: afterwards the id of its group may belong to another.
-    watched: Option<Arc<WatchedGroup>>,
-    over: bool,
-}
-
-impl Process {
     pub fn id(&self) -> Option<u32> {
         self.id
     }
@@ -187,6 +140,31 @@ impl Drop for Process {
     }
 }
 
+fn not_started(program: &Command, error: &io::Error) -> HubError {
+    let command = clean(&program.program, 200);
+    let cwd = program.cwd.as_deref().unwrap_or(Path::new(""));
+    // If it is a path, and not a name on `PATH`.
+    let path = program.program.contains('/').then(|| cwd.join(&program.program));
+    let is_file = || path.as_ref().is_some_and(|path| path.is_file());
+    let text = match error.kind() {
+        _ if program.cwd.is_some() && !cwd.is_dir() => {
+            message!("cannot start '{}': the folder '{}' does not exist", command, cwd.display())
+        }
+        // Such a file that is "not found" lacks its interpreter.
+        io::ErrorKind::NotFound if is_file() => message!(
+            "cannot start '{}': the file is there, but not the interpreter that its first line names",
+            command
+        ),
+        io::ErrorKind::NotFound => {
+            message!("cannot start '{}': there is no such command; install it or give its full path", command)
+        }
+        _ if path.is_some_and(|path| path.is_dir()) => message!("cannot start '{}': it is a folder", command),
+        io::ErrorKind::PermissionDenied => message!("cannot start '{}': it may not be executed", command),
+        _ => message!("cannot start '{}': {}", command, error),
+    };
+    HubError::new(ErrorKind::Connect, text)
+}
+
 /// "Server 'x' exited with code 1", "Server 'x' was killed by signal 9".
 pub fn how_it_ended(server: &str, status: io::Result<ExitStatus>) -> Message {
     match status.map(|status| (status.signal(), status.code())) {
@@ -196,13 +174,116 @@ pub fn how_it_ended(server: &str, status: io::Result<ExitStatus>) -> Message {
     }
 }
 
+// Watches over the process of a server and says why it is over.
+
+/// How long the last output of a process that has exited is read: it is all there, but the reader needs time to run.
+const LAST_OUTPUT: Duration = Duration::from_secs(5);
+/// A process that closes a stream is often about to exit, and then its exit is the better story.
+const BEFORE_EXIT: Duration = Duration::from_millis(700);
+
+/// What the transport and its supervisor share.
+pub struct StdioShared {
+    pub server: Arc<str>,
+    pub retired: OnceLock<HubError>,
+}
+
+impl StdioShared {
+    pub fn new(server: Arc<str>) -> Self {
+        StdioShared { server, retired: OnceLock::new() }
+    }
+
+    pub fn gone(&self) -> HubError {
+        let gone = || {
+            HubError::new(ErrorKind::Closed, message!("Server '{}' is not running any more.", self.server))
+        };
+        self.retired.get().cloned().unwrap_or_else(gone)
+    }
+}
+
+/// The tasks that read what the process writes.
+pub struct Streams {
+    pub reader: JoinHandle<()>,
+    pub listener: JoinHandle<()>,
+}
+
+pub struct ProcessSupervisor {
+    pub process: Process,
+    pub shared: Arc<StdioShared>,
+    pub inbox: Arc<Inbox>,
+    pub output: Arc<ProcessOutput>,
+    pub input: Arc<StdinWriter>,
+    pub closing: CancellationToken,
+    /// Set here once the process has exited: what it has written is all that is read.
+    pub exited: CancellationToken,
+    /// Set by the writer when the input is broken.
+    pub input_broken: CancellationToken,
+}
+
+impl ProcessSupervisor {
+    /// Waits for the end, and fails all requests with its reason.
+    pub async fn watch(&mut self, streams: &mut Streams) {
+        let server = self.shared.server.clone();
+        let mut is_read = false;
+        let input_closed = || message!("Server '{}' closed its input", server);
+        let closing = self.closing.clone();
+        let story = tokio::select! {
+            biased;
+            () = closing.cancelled() => message!("Server '{}' was closed", server),
+            status = self.process.exited() => self.exit_of(status),
+            _ = &mut streams.reader => {
+                is_read = true;
+                self.exit_or(message!("Server '{}' closed its output", server)).await
+            }
+            () = self.input_broken.cancelled() => self.exit_or(input_closed()).await,
+            () = self.input.closed() => self.exit_or(input_closed()).await,
+        };
+        if self.exited.is_cancelled() {
+            if !is_read {
+                let _ = timeout(LAST_OUTPUT, &mut streams.reader).await;
+            }
+            // The reason is often the last thing that the process wrote.
+            let _ = timeout(LAST_OUTPUT, &mut streams.listener).await;
+        }
+        streams.reader.abort();
+        let error = self.error(story);
+        let _ = self.shared.retired.set(error.clone().with_outcome(Outcome::NotSent));
+        self.inbox.end(&error);
+    }
+
+    fn exit_of(&self, status: io::Result<ExitStatus>) -> Message {
+        self.exited.cancel();
+        how_it_ended(&self.shared.server, status)
+    }
+
+    /// The exit that follows, or what the process did instead.
+    async fn exit_or(&mut self, alive: Message) -> Message {
+        let exit = timeout(BEFORE_EXIT, self.process.exited()).await;
+        exit.map_or(alive, |status| self.exit_of(status))
+    }
+
+    fn error(&self, story: Message) -> HubError {
+        // The end of the reader may have ended the process.
+        let (story, words) = match self.output.is_flood() {
+            true => {
+                let server = &self.shared.server;
+                (message!("Server '{}' was stopped because of its output", server), self.output.doubt())
+            }
+            false => (story, self.output.reason().map(Message::from).or_else(|| self.output.doubt())),
+        };
+        let words = words.filter(|_| !self.closing.is_cancelled());
+        let text = words.map_or(story.clone(), |words| message!("{}: {}", story, words));
+        HubError::new(ErrorKind::Closed, text)
+    }
+}
+
 #[cfg(test)]
 #[cfg(target_os = "linux")]
 mod tests {
     use super::*;
 
-    fn shell(script: &str) -> Program {
-        Program { command: "sh".into(), args: vec!["-c".into(), script.into()], ..Program::default() }
+    fn shell(script: &str) -> Process {
+        let args = vec!["-c".into(), script.into()];
+        Process::start(&Command { program: "sh".into(), args, ..Command::default() }, &[]).unwrap()
     }
 
     /// The state in `/proc`, such as `Z` for a zombie.
@@ -213,7 +294,7 @@ mod tests {
 
     #[tokio::test]
     async fn a_process_is_reaped_only_after_its_group_was_ended() {
-        let mut process = shell("exit 7").start().unwrap();
+        let mut process = shell("exit 7");
         let id = process.id().unwrap();
         assert_eq!(process.exited().await.unwrap().code(), Some(7));
         assert_eq!(state(id), Some('Z'), "its id is still its own, and so is the id of its group");
@@ -227,7 +308,7 @@ mod tests {
         let runtime = tokio::runtime::Handle::current();
         let start = move || {
             let _inside = runtime.enter();
-            shell("cat; exit 5").start().unwrap()
+            shell("cat; exit 5")
         };
         let mut process = std::thread::spawn(start).join().unwrap();
         drop(process.child.stdin.take());
@@ -236,7 +317,7 @@ mod tests {
 
     #[tokio::test]
     async fn the_signal_that_ended_a_process_is_known() {
-        let mut process = shell("kill -9 $$").start().unwrap();
+        let mut process = shell("kill -9 $$");
         assert_eq!(how_it_ended("x", process.exited().await), "Server 'x' was killed by signal 9");
     }
 }

@@ -26,14 +26,14 @@ mod sentinel {
     }
 }
 mod pipes;
-mod supervisor;
 
-pub use child::Program;
+use child::{Process, ProcessSupervisor, StdioShared, Streams};
 pub use output::ProcessOutput;
 #[cfg(target_os = "linux")]
 pub use sentinel::forget as forget_sentinel;
 
 use super::{OutgoingRequest, SendStage, Transport, TransportPlace, too_large};
+use crate::mcp::config::{Command, ServerOptions};
 use crate::mcp::inbox::{Answerer, Inbox};
 use crate::mcp::wire::IdScan;
 use lines::{Line, Lines};
@@ -42,7 +42,7 @@ use pipes::{OutputPipe, Queued, StdinWriter};
 use serde_json::value::RawValue;
 use std::sync::Arc;
 use std::time::Duration;
-use supervisor::{ProcessSupervisor, StdioShared, Streams};
+
 use tokio::sync::{mpsc, watch};
 use tokio::time::timeout;
 use tokio_util::sync::CancellationToken;
@@ -98,13 +98,14 @@ impl Stdio {
     /// Starts the server's process. It lives until [`Transport::close`], or until this is dropped.
     pub fn open(
         server: Arc<str>,
-        program: &Program,
-        limit: usize,
+        program: &Command,
+        ServerOptions { inherit_env, max_message_bytes, .. }: &ServerOptions,
         inbox: Arc<Inbox>,
         on_stderr_line: OnStderrLine,
         output: Arc<ProcessOutput>,
     ) -> Result<Arc<Self>, HubError> {
-        let mut process = program.start()?;
+        let limit = *max_message_bytes;
+        let mut process = Process::start(program, inherit_env)?;
         let pipes = (process.child.stdin.take(), process.child.stdout.take(), process.child.stderr.take());
         let (Some(stdin), Some(stdout), Some(stderr)) = pipes else {
             return Err(no_pipes("the server's process was started without its pipes"));

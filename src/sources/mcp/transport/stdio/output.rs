@@ -5,8 +5,7 @@ use parking_lot::Mutex;
 use std::collections::VecDeque;
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
-use toolhub_text::message;
-use toolhub_text::message::Message;
+use toolhub_text::{Message, message};
 
 /// How much of the error stream is remembered.
 const ERROR_LINES: usize = 40;
