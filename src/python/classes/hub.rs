@@ -9,7 +9,7 @@ use crate::classes::views::{CountedCalls, PyCandidate, ToolInfo, kept, stats_by_
 use crate::runtime::bridge::{self, BridgeFuture};
 use crate::runtime::process::{self, OpenHub};
 use crate::runtime::tool_loops::ServedLoops;
-use crate::values::arguments::python_tool::{PythonTool, python_tool, traverse_offer};
+use crate::values::arguments::callable::{PythonTool, python_tool, traverse_offer};
 use crate::values::arguments::tool_from_python::callable;
 use crate::values::errors::tool_error;
 use crate::values::unicode::as_text;

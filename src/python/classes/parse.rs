@@ -1,11 +1,9 @@
 //! Parsing for Python. Spans count characters, as Python does.
 
-use crate::runtime::fork_safe_once::intern;
 use crate::runtime::gil::released;
-use crate::runtime::lazy_import::Imported;
+use crate::runtime::kept::{Imported, intern};
 use crate::values::errors::class_of;
-use crate::values::json;
-use crate::values::json_to_python::LargeJson;
+use crate::values::json::{self, LargeJson};
 use crate::values::stub_types::DictField;
 use crate::values::unicode::{all_of, string};
 use parking_lot::Mutex;

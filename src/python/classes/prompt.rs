@@ -3,8 +3,7 @@
 use crate::classes::hub::PyHub;
 use crate::classes::options::{named, parse_lang};
 use crate::classes::search::ToolChoice;
-use crate::values::json;
-use crate::values::json_to_python::{LargeJson, is_large, without_gil_if};
+use crate::values::json::{self, LargeJson, is_large, without_gil_if};
 use crate::values::results::text::PyTokenizer;
 use crate::values::unicode::string;
 use parking_lot::Mutex;

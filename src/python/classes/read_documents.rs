@@ -8,19 +8,15 @@ use pyo3::prelude::*;
 use std::path::PathBuf;
 use toolhub::error::{ErrorKind, HubError};
 use toolhub::hub::MIN_RESULT_LIMIT;
-use toolhub::inspector;
 use toolhub::kind::ToolKind;
-use toolhub::model::Lang;
-use toolhub::model::{Evidence, Safety};
+use toolhub::model::{Evidence, Lang, Safety};
 use toolhub::parse::{self, ReasoningMode};
-use toolhub::search;
-use toolhub::secret;
 use toolhub::select::effects::{Declaration, EffectsInput, assess};
 use toolhub::sources::mcp::config::{self, raw_entries, server_from};
 use toolhub::sources::skills::front_matter;
-use toolhub::text;
-use toolhub::text::nearest;
+use toolhub::text::{self, nearest};
 use toolhub::wording::row_of;
+use toolhub::{inspector, search, secret};
 
 /// Reads the JSON value at the start of a model's text: the value, the repairs, and why the rest of a list was left out.
 #[pyfunction]

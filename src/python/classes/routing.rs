@@ -3,8 +3,8 @@
 use crate::classes::hub::PyHub;
 use crate::classes::options::PyCallOptions;
 use crate::classes::views::PyCandidate;
-use crate::drivers::execution::prepare;
 use crate::values::arguments::argument_checks::CheckPass;
+use crate::values::arguments::given::prepare;
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::types::PyString;

@@ -4,8 +4,7 @@
 //! queue, which one thread empties every now and then, so that the SDK runs for many of them in a row.
 
 use crate::classes::hub::PyHub;
-use crate::runtime::fork_safe_once::intern;
-use crate::runtime::lazy_import::Imported;
+use crate::runtime::kept::{Imported, intern};
 use crate::runtime::process;
 use pyo3::gc::{PyTraverseError, PyVisit};
 use pyo3::prelude::*;
@@ -15,8 +14,9 @@ use std::collections::VecDeque;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, UNIX_EPOCH};
-use toolhub::telemetry::{AttributeValue, SpanAttribute, SpanAttributes, SpanRecord, TelemetryRecord};
-use toolhub::telemetry::{TRACE_PARENT, TRACE_STATE};
+use toolhub::telemetry::{
+    AttributeValue, SpanAttribute, SpanAttributes, SpanRecord, TRACE_PARENT, TRACE_STATE, TelemetryRecord,
+};
 
 /// Beyond this the oldest records are dropped, and counted.
 const MOST_RECORDS: usize = 10_000;

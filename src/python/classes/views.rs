@@ -2,10 +2,9 @@
 
 use crate::classes::hub::PyHub;
 use crate::runtime::call_scope;
-use crate::runtime::fork_safe_once::intern;
-use crate::runtime::lazy_import::Imported;
+use crate::runtime::kept::{Imported, intern};
+use crate::values::arguments::callable::python_tool;
 use crate::values::arguments::copying;
-use crate::values::arguments::python_tool::python_tool;
 use crate::values::json;
 use crate::values::stub_types::{TypedDict, TypedList};
 use pyo3::gc::{PyTraverseError, PyVisit};

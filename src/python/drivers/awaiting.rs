@@ -1,7 +1,6 @@
 //! Stepping Python awaitables from Rust, and being one.
 
-use crate::runtime::fork_safe_once::{ForkSafeOnce, intern};
-use crate::runtime::lazy_import::Imported;
+use crate::runtime::kept::{ForkSafeOnce, Imported, intern};
 use crate::runtime::{self, cpython_switch, user_code};
 use pyo3::exceptions::{PyBaseException, PyRuntimeError, PyStopIteration, PyTypeError};
 use pyo3::prelude::*;

@@ -3,12 +3,12 @@
 //! It reports inside the coroutine's last step, which saves a turn of the loop, and keeps the tool's exception out of the
 //! task, so that asyncio never reports it as never retrieved.
 
-use crate::drivers::awaiting::{Awaitable, Awaited, Step, close, is_cancelled_error, send, throw_value};
-use crate::drivers::awaiting::{cancellations, current_task};
+use crate::drivers::awaiting::{
+    Awaitable, Awaited, Step, cancellations, close, current_task, is_cancelled_error, send, throw_value,
+};
 use crate::drivers::execution::Execution;
-use crate::runtime::fork_safe_once::intern;
-use crate::runtime::loop_bridge::{self, DeadlineKey, LoopBridge};
-use crate::runtime::mail_handler::{Addressee, Message};
+use crate::runtime::kept::intern;
+use crate::runtime::loop_bridge::{self, Addressee, DeadlineKey, LoopBridge, Message};
 use crate::runtime::pool::Leftover;
 use crate::values::errors::show_unraisable;
 use parking_lot::Mutex;

@@ -6,7 +6,5 @@ pub mod execution;
 // What both are made of: awaitables, tasks of their own, threads, calls that servers make.
 pub mod awaiting;
 pub mod child;
-pub mod job;
 pub mod served_call;
 pub mod threaded;
-pub mod waiting;

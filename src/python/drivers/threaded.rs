@@ -6,8 +6,7 @@
 use super::served_call::ServedCall;
 use crate::drivers::awaiting::{Awaitable, Awaited, Step, new_awaitable};
 use crate::runtime::call_context;
-use crate::runtime::loop_bridge::{self, LoopBridge};
-use crate::runtime::mail_handler::{Addressee, Message};
+use crate::runtime::loop_bridge::{self, Addressee, LoopBridge, Message};
 use crate::runtime::pool::{self, FunctionCall, NotQueued, PoolKind, Reply};
 use parking_lot::Mutex;
 use pyo3::exceptions::PyRuntimeError;

@@ -7,12 +7,11 @@
 use crate::drivers::awaiting::{
     Awaitable, Awaited, Step, cancelled_error, close, is_cancelled_error, new_awaitable, send, throw_value,
 };
-use crate::drivers::waiting;
 use crate::runtime::call_scope::CallScope;
-use crate::runtime::fork_safe_once::intern;
+use crate::runtime::kept::intern;
 use crate::runtime::loop_bridge::{LoopAction, LoopBridge, Mail};
 use crate::runtime::pool::ThreadedFunction;
-use crate::runtime::wakeup::Wakeup;
+use crate::runtime::waiting::{self, Wakeup};
 use crate::values::errors::show_unraisable;
 use parking_lot::Mutex;
 use pyo3::exceptions::{PyBaseException, PyOSError};

@@ -11,21 +11,21 @@
 //! An awaitable that is closed or collected drops its future too.
 
 use crate::drivers::awaiting::{Awaitable, Awaited, Step, new_awaitable};
-use crate::drivers::job::{self, CoreJob};
-use crate::runtime::loop_bridge::{self, LoopBridge, LoopMailbox, Mail};
-use crate::runtime::mail_handler::{Addressee, Message};
-use crate::runtime::process;
+use crate::runtime::loop_bridge::{self, Addressee, LoopBridge, LoopMailbox, Mail, Message};
+use crate::runtime::{Lease, process};
 use crate::values::errors::tool_error;
 use futures_util::Stream;
 use futures_util::stream::{BoxStream, StreamExt, once};
 use parking_lot::Mutex;
-use pyo3::IntoPyObjectExt;
 use pyo3::exceptions::{PyBaseException, PyGeneratorExit, PyRuntimeError, PyStopAsyncIteration};
 use pyo3::gc::{PyTraverseError, PyVisit};
 use pyo3::prelude::*;
+use pyo3::{IntoPyObjectExt, PyResult};
 use std::future::Future;
 use std::sync::Arc;
+use tokio::task::AbortHandle;
 use toolhub::error::{ErrorKind, HubError};
+use toolhub::inline_task::{InlineTask, MovableFuture, TaskRuntime};
 use toolhub::tool::BoxFuture;
 
 /// What can become a Python object on the loop's thread.
@@ -143,7 +143,7 @@ impl BridgeFuture {
         let (py, this) = (slf.py(), slf.get());
         process::check_generation(this.generation)?;
         let bridge = loop_bridge::current(py)?;
-        let job = job::start(future)?;
+        let job = start_job(future)?;
         let key = {
             let mut slot = this.slot.lock();
             if let OutcomeSlot::Settled(outcome) = &mut *slot {
@@ -351,4 +351,33 @@ impl Drop for BridgeStream {
     fn drop(&mut self) {
         self.close();
     }
+}
+
+pub type CoreJob = InlineTask<Lease>;
+
+impl TaskRuntime for Lease {
+    type Running = AbortHandle;
+
+    fn run(&self, future: MovableFuture) -> AbortHandle {
+        self.spawn(future).abort_handle()
+    }
+
+    fn abort(running: AbortHandle) {
+        running.abort();
+    }
+
+    fn inside<T>(&self, step: impl FnOnce() -> T) -> T {
+        let _inside = self.enter();
+        step()
+    }
+}
+
+/// Begins a future here. It must not block, as everywhere on a runtime.
+pub fn start_job(future: impl Future<Output = ()> + Send + 'static) -> PyResult<Arc<CoreJob>> {
+    Ok(CoreJob::start(process::handle()?, Box::pin(future)))
+}
+
+/// Leaves a future to the runtime from the beginning: one whose first step is long.
+pub fn start_job_elsewhere(future: impl Future<Output = ()> + Send + 'static) -> PyResult<Arc<CoreJob>> {
+    Ok(CoreJob::start_elsewhere(process::handle()?, Box::pin(future)))
 }

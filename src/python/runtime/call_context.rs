@@ -1,7 +1,7 @@
 //! What calls inside a tool know of the calls around them, as a context variable: it goes wherever the context of the tool
 //! goes, into its tasks, its threads and its blocking calls.
 
-use crate::runtime::lazy_import::ContextVariable;
+use crate::runtime::kept::ContextVariable;
 use pyo3::ffi;
 use pyo3::prelude::*;
 use std::sync::{Arc, Weak};

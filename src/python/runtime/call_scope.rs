@@ -1,8 +1,7 @@
 //! What a Python tool can do during a call: report progress, send log messages, ask the caller, see that it was cancelled.
 
 use crate::runtime::bridge::{self, BridgeFuture};
-use crate::runtime::fork_safe_once::intern;
-use crate::runtime::lazy_import::ContextVariable;
+use crate::runtime::kept::{ContextVariable, intern};
 use crate::runtime::loop_bridge::{self, Mail};
 use crate::runtime::user_code;
 use crate::values::errors::show_unraisable;

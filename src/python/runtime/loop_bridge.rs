@@ -1,24 +1,27 @@
-//! The bridge to one event loop: its mailbox, the objects that wait for messages, the deadlines.
+//! The bridge to one event loop: its mailbox, the objects that other threads send messages to, the deadlines.
 
-use crate::runtime::cpython_switch;
-use crate::runtime::fork_safe_once::{ForkSafeOnce, intern};
-use crate::runtime::lazy_import::Imported;
-use crate::runtime::mail_handler::{Addressee, Message, Recipient, Recipients};
-use crate::runtime::process;
-use crate::runtime::wakeup::Wakeup;
+use crate::runtime::kept::{ForkSafeOnce, Imported, intern};
+use crate::runtime::waiting::Wakeup;
+use crate::runtime::{cpython_switch, process};
 use crate::values::errors::show_unraisable;
 use crate::values::value;
 use parking_lot::Mutex;
 use pyo3::exceptions::PyOSError;
-use pyo3::ffi;
 use pyo3::gc::{PyTraverseError, PyVisit};
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PySet, PyString, PyTuple, PyWeakrefMethods, PyWeakrefReference};
+use pyo3::{PyClass, ffi};
+use serde_json::Value;
 use std::cell::RefCell;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
+use toolhub::error::HubError;
+use toolhub::execute::Answer;
+use toolhub::limit::Permits;
 use toolhub::mailbox::Mailbox;
+use toolhub::reports::WaitingReports;
+use toolhub::workers::PoolRefusal;
 
 /// What other threads send to a loop.
 pub enum Mail {
@@ -426,4 +429,105 @@ pub fn forget_loops() {
 fn never_missed(task: &Bound<'_, PyAny>) {
     // A task of another kind may not have the switch, and then does not print either.
     let _ = task.setattr(intern!(task.py(), "_log_destroy_pending"), false);
+}
+
+pub enum Message {
+    /// A Rust tool has answered.
+    Answered(Box<Answer>),
+    /// A sync function has ended in its thread.
+    Returned(PyResult<Py<PyAny>>),
+    /// The thread of a sync function ended before the function did.
+    WorkerLost,
+    /// A sync function was not called, because too many calls that were given up still run.
+    Refused(PoolRefusal),
+    /// The concurrency limits have let an attempt in, or turned it away.
+    Entered(Option<Permits>),
+    /// The row of an attempt that may have effects is written, or could not be.
+    Recorded(Result<(), Box<HubError>>),
+    /// A Rust future is over; its outcome is with the addressee.
+    Settled,
+    /// Progress reports wait.
+    Progress(Arc<WaitingReports>),
+    /// The attempt is about to be retried.
+    Retried(Value),
+}
+
+impl Message {
+    /// True when no more messages follow under the same key.
+    pub fn is_last(&self) -> bool {
+        !matches!(self, Message::Progress(_) | Message::Retried(_))
+    }
+}
+
+/// An object that lives on one event loop. Both methods are called on the loop's thread.
+pub trait Addressee: PyClass {
+    /// Handles a message; `slot` is the number that was given when the message was announced.
+    fn receive(slf: &Bound<'_, Self>, slot: usize, message: Message);
+
+    /// A deadline has passed. Only for those that register deadlines.
+    fn expire(_slf: &Bound<'_, Self>) {}
+}
+
+/// An addressee without its type: the loop's tables hold any of them without an allocation.
+pub struct Recipient {
+    object: Py<PyAny>,
+    slot: usize,
+    methods: &'static RecipientMethods,
+}
+
+struct RecipientMethods {
+    receive: fn(&Bound<'_, PyAny>, usize, Message),
+    expire: fn(&Bound<'_, PyAny>),
+}
+
+impl Recipient {
+    pub fn new<T: Addressee>(object: Py<T>, slot: usize) -> Self {
+        let methods = &const {
+            RecipientMethods {
+                receive: |object, slot, message| {
+                    if let Ok(object) = object.cast::<T>() {
+                        T::receive(object, slot, message);
+                    }
+                },
+                expire: |object| _ = object.cast::<T>().map(T::expire),
+            }
+        };
+        Recipient { object: object.into_any(), slot, methods }
+    }
+
+    pub fn clone_ref(&self, py: Python<'_>) -> Self {
+        Recipient { object: self.object.clone_ref(py), ..*self }
+    }
+
+    pub fn deliver(&self, py: Python<'_>, message: Message) {
+        (self.methods.receive)(self.object.bind(py), self.slot, message);
+    }
+
+    pub fn expire(&self, py: Python<'_>) {
+        (self.methods.expire)(self.object.bind(py));
+    }
+
+    /// The object, if it is of this type.
+    pub fn as_addressee<'py, T: Addressee>(&self, py: Python<'py>) -> Option<Bound<'py, T>> {
+        self.object.bind(py).cast().ok().cloned()
+    }
+
+    pub fn traverse(&self, visit: &PyVisit<'_>) -> Result<(), PyTraverseError> {
+        visit.call(&self.object)
+    }
+}
+
+/// Recipients by key. A key is used once, so a stale one finds nothing.
+#[derive(Default)]
+pub struct Recipients {
+    pub entries: HashMap<u64, Recipient>,
+    last_key: u64,
+}
+
+impl Recipients {
+    pub fn insert(&mut self, recipient: Recipient) -> u64 {
+        self.last_key += 1;
+        self.entries.insert(self.last_key, recipient);
+        self.last_key
+    }
 }

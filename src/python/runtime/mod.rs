@@ -5,15 +5,13 @@ pub mod process;
 
 // Objects of Python that are kept, and the interpreter itself.
 pub mod cpython_switch;
-pub mod fork_safe_once;
 pub mod gil;
-pub mod lazy_import;
+pub mod kept;
 pub mod user_code;
 
 // An event loop, what wakes it, and who gets its mail.
 pub mod loop_bridge;
-pub mod mail_handler;
-pub mod wakeup;
+pub mod waiting;
 
 // What code inside a call knows of the calls around it.
 pub mod call_context;

@@ -5,10 +5,8 @@
 //! threads wait there without the GIL. Here are the calls, their replies, and the start of threads.
 
 use crate::runtime::call_context::{self, CallsAround, RunningMark};
-use crate::runtime::fork_safe_once::intern;
-use crate::runtime::lazy_import::Imported;
-use crate::runtime::loop_bridge::{LoopMailbox, Mail};
-use crate::runtime::mail_handler::Message;
+use crate::runtime::kept::{Imported, intern};
+use crate::runtime::loop_bridge::{LoopMailbox, Mail, Message};
 use crate::runtime::process;
 use crate::values::value;
 use parking_lot::Mutex;

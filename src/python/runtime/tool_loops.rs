@@ -3,9 +3,9 @@
 //! A program that blocks while it serves has no loop at first, because asyncio takes longer to import than the rest of the
 //! start, and a hub of MCP servers never needs it. What is for a loop then waits, and the program is woken to open one.
 
-use crate::runtime::fork_safe_once::intern;
+use crate::runtime::kept::intern;
 use crate::runtime::loop_bridge::{LoopBridge, LoopMailbox, Mail};
-use crate::runtime::wakeup::Wakeup;
+use crate::runtime::waiting::Wakeup;
 use parking_lot::Mutex;
 use pyo3::ffi;
 use pyo3::prelude::*;

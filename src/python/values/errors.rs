@@ -1,7 +1,6 @@
 //! The one place where an error of the core becomes a Python exception.
 
-use crate::runtime::fork_safe_once::intern;
-use crate::runtime::lazy_import::Imported;
+use crate::runtime::kept::{Imported, intern};
 use pyo3::exceptions::PyBaseException;
 use pyo3::prelude::*;
 use pyo3::types::PyDict;

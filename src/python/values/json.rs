@@ -1,12 +1,11 @@
 //! Python values as JSON, by hand: an error must say where in the arguments it is. `json_to_python.rs` has the other way.
 
 use crate::runtime::gil::{Entries, released};
-use crate::runtime::lazy_import::Imported;
+use crate::runtime::kept::Imported;
 use crate::values::errors::{class_of, exception_text};
-pub use crate::values::json_to_python::{JsonValue, to_python};
+pub use crate::values::json_to_python::{JsonValue, LargeJson, is_large, to_python, without_gil_if};
 use crate::values::json_to_python::{LEVEL, MAX_DIGITS};
-use crate::values::unicode;
-use crate::values::value;
+use crate::values::{unicode, value};
 use base64::Engine;
 use base64::prelude::BASE64_STANDARD;
 use num_bigint::BigInt;
@@ -20,11 +19,10 @@ use std::hash::{BuildHasher, Hasher, RandomState};
 use toolhub::canonical::canonical;
 use toolhub::error::HubError;
 pub use toolhub::identity::NotJson;
-use toolhub::message;
 use toolhub::message::Message;
 use toolhub::model::Arguments;
 use toolhub::schema::Opaque;
-use toolhub::stack;
+use toolhub::{message, stack};
 
 /// Deeper arguments are refused: they are cyclic, or an attack.
 const MAX_DEPTH: usize = 100;

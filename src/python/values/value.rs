@@ -1,8 +1,7 @@
 //! What a value that a Python tool returned means.
 
 use crate::drivers::awaiting::is_coroutine;
-use crate::runtime::fork_safe_once::intern;
-use crate::runtime::lazy_import::Imported;
+use crate::runtime::kept::{Imported, intern};
 use crate::values::unicode::start_of;
 use pyo3::prelude::*;
 use pyo3::types::{PyBool, PyDict, PyFloat, PyInt, PyList, PyMapping, PyString, PyTuple, PyType};

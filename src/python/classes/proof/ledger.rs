@@ -3,8 +3,7 @@
 
 use crate::classes::hub::PyHub;
 use crate::classes::options::named;
-use crate::drivers::waiting;
-use crate::runtime::{call_scope, process};
+use crate::runtime::{call_scope, process, waiting};
 use crate::values::json;
 use parking_lot::Mutex;
 use pyo3::exceptions::{PyOSError, PyRuntimeError};

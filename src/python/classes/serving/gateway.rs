@@ -6,11 +6,10 @@ use crate::classes::serving::gateway_options::PythonGatewayOptions;
 use crate::classes::serving::gateway_principal::{
     AuthenticateFunction, PythonPrincipalFunction, ServedPlace,
 };
-use crate::drivers::waiting;
 use crate::runtime::bridge::{self, BridgeFuture, BridgeStream};
 use crate::runtime::loop_bridge::{self, LoopBridge};
-use crate::runtime::process;
 use crate::runtime::tool_loops::ServedLoop;
+use crate::runtime::{process, waiting};
 use crate::values::errors::tool_error;
 use bytes::Bytes;
 use futures_util::StreamExt;

@@ -3,7 +3,7 @@
 //! A runtime thread sends one message to the loop of the serving program and awaits the answer; it never takes the GIL. On the
 //! loop the function runs in a task of its own, which is cancelled when the request does not wait any more.
 
-use crate::runtime::fork_safe_once::intern;
+use crate::runtime::kept::intern;
 use crate::runtime::loop_bridge::{LoopBridge, Mail};
 use crate::runtime::tool_loops::{ServedLoop, ServedLoopGuard};
 use crate::values::errors::show_unraisable;

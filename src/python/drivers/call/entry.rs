@@ -1,16 +1,15 @@
 //! The entry points of a call from Python. Each is one crossing: it returns an awaitable. What a call sends is kept as JSON if
 //! somebody has to recognise it.
 
-use super::run::PyMessageOrder;
-use super::{CallDriver, LoopCall, request};
+use super::request::{self, PyMessageOrder};
+use super::{CallDriver, LoopCall};
 use crate::classes::hub::PyHub;
-use crate::classes::options::PyCallOptions;
-use crate::classes::options::PyPatternList;
+use crate::classes::options::{PyCallOptions, PyPatternList};
 use crate::drivers::awaiting::new_awaitable;
 use crate::drivers::execution::{Execution, Extras, Watch};
 use crate::runtime::call_scope;
-use crate::runtime::fork_safe_once::intern;
 use crate::runtime::gil::Entries;
+use crate::runtime::kept::intern;
 use crate::values::errors::invalid_arguments;
 use crate::values::json::{self, NotJson};
 use crate::values::unicode::as_text;

@@ -14,13 +14,12 @@
 pub mod entry;
 mod questions;
 pub mod request;
-pub mod run;
 mod services;
 
 pub use services::LoopCall;
 
 use super::awaiting::{Awaitable, Awaited, Step, close, send, throw};
-use crate::runtime::fork_safe_once::intern;
+use crate::runtime::kept::intern;
 use parking_lot::Mutex;
 use pyo3::exceptions::{PyBaseException, PyRuntimeError};
 use pyo3::gc::{PyTraverseError, PyVisit};

@@ -1,14 +1,13 @@
 //! Questions to the user's functions: for an approval, and to the model for one answer of several.
 
 use super::services::{LoopCall, meta_of};
-use crate::runtime::fork_safe_once::intern;
 use crate::runtime::gil::released;
-use crate::runtime::lazy_import::Imported;
+use crate::runtime::kept::{Imported, intern};
 use crate::values::arguments::copying;
 use crate::values::errors::{class_of, exception_text};
-use crate::values::json_to_python::{LargeJson, is_large, without_gil_if};
-use crate::values::results::text_of::text_of;
-use crate::values::{json, value};
+use crate::values::json::{self, LargeJson, is_large, without_gil_if};
+use crate::values::results::blocks::text_of;
+use crate::values::value;
 use pyo3::exceptions::{PyException, PyRuntimeError, PyTimeoutError};
 use pyo3::prelude::*;
 use pyo3::types::{PyBool, PyDict, PyList, PyTuple};

@@ -3,15 +3,14 @@
 use super::questions::{failed_question, function_answer};
 use crate::classes::hub::PyHub;
 use crate::drivers::awaiting::new_awaitable;
-use crate::drivers::execution::{Execution, Extras, arguments, kept};
-use crate::runtime::bridge;
-use crate::runtime::fork_safe_once::intern;
+use crate::drivers::execution::{Execution, Extras, kept};
+use crate::runtime::kept::intern;
 use crate::runtime::loop_bridge::{self, LoopBridge};
-use crate::runtime::user_code;
+use crate::runtime::{bridge, user_code};
 use crate::values::arguments::argument_checks::{CheckPass, Checks};
+use crate::values::arguments::given;
 use crate::values::json::{self, NotJson};
-use crate::values::results::result::size_of_result;
-use crate::values::results::result::{copy_result, mark_language, refused, succeeded};
+use crate::values::results::result::{copy_result, mark_language, refused, size_of_result, succeeded};
 use parking_lot::Mutex;
 use pyo3::exceptions::PyRuntimeError;
 use pyo3::gc::{PyTraverseError, PyVisit};
@@ -198,9 +197,9 @@ impl CallServices for LoopCall {
 
     fn fit(&self, candidate: Option<&Candidate>) -> Result<Py<PyAny>, HubError> {
         Python::attach(|py| {
-            let given = self.args.bind(py);
-            let fit = |one| arguments::fit(one, given, &mut CheckPass::new(self.checks));
-            candidate.map_or_else(|| Ok(given.clone()), fit).map(Bound::unbind)
+            let args = self.args.bind(py);
+            let fit = |one| given::fit(one, args, &mut CheckPass::new(self.checks));
+            candidate.map_or_else(|| Ok(args.clone()), fit).map(Bound::unbind)
         })
     }
 

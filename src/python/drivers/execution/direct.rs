@@ -14,7 +14,7 @@ use crate::drivers::awaiting::{
 use crate::drivers::child::Child;
 use crate::runtime::call_context::{self, LentSlots};
 use crate::runtime::cpython_switch;
-use crate::runtime::fork_safe_once::intern;
+use crate::runtime::kept::intern;
 use crate::runtime::loop_bridge::LoopBridge;
 use crate::values::errors::show_unraisable;
 use crate::values::value;

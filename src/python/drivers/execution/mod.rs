@@ -9,7 +9,6 @@
 //!
 //! The state's lock is never held while Python code runs.
 
-pub mod arguments;
 pub mod closing;
 mod direct;
 mod events;
@@ -17,19 +16,18 @@ mod recording;
 mod start;
 mod state;
 mod watch;
-pub use arguments::prepare;
 pub use recording::{kept, replayed_time};
 pub use state::{Attempt, FinishedExecution};
 pub use watch::Watch;
 
 use super::awaiting::{Awaitable, Awaited, Step, close, is_cancelled_error};
 use crate::classes::hub::PyHub;
-use crate::runtime::fork_safe_once::intern;
+use crate::runtime::kept::intern;
 use crate::runtime::loop_bridge::{self, LoopBridge};
 use crate::values::arguments::argument_checks::Checks;
+use crate::values::arguments::given::SlotArguments;
 use crate::values::errors::show_unraisable;
 use crate::values::results::result;
-use arguments::SlotArguments;
 use events::detach;
 use parking_lot::Mutex;
 use pyo3::exceptions::{PyBaseException, PyGeneratorExit, PyRuntimeError};

@@ -4,13 +4,11 @@
 use super::Execution;
 use super::start::InPlace;
 use super::state::{Address, Attempt, AttemptStart, AttemptState, FinishedExecution};
-use crate::runtime;
-use crate::runtime::call_context;
-use crate::runtime::fork_safe_once::intern;
-use crate::runtime::loop_bridge::Mail;
-use crate::runtime::mail_handler::Message;
+use crate::runtime::kept::intern;
+use crate::runtime::loop_bridge::{Mail, Message};
+use crate::runtime::{self, call_context};
 use crate::values::arguments::argument_checks::PreparedArguments;
-use crate::values::results::text_of;
+use crate::values::results::blocks::text_of;
 use crate::values::{json, value};
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
@@ -207,7 +205,7 @@ fn answer_of(py: Python<'_>, attempt: &Attempt, plan: &PlannedRun, slot: usize) 
 /// What is not JSON is recorded as the text that a model would read.
 fn recorded_value(value: &Bound<'_, PyAny>, attempt: &Attempt) -> Value {
     json::from_python(value).unwrap_or_else(|_| {
-        let text = text_of::text_of(value, attempt.blocks.as_deref(), ImageNotes::Shown);
+        let text = text_of(value, attempt.blocks.as_deref(), ImageNotes::Shown);
         text.ok().flatten().map_or(Value::Null, Value::String)
     })
 }

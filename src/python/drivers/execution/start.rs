@@ -1,20 +1,17 @@
 //! Beginning an attempt: check the arguments, pass the limits, run it where it belongs.
 
 use super::Execution;
-use super::arguments::{prepare, warnings};
 use super::direct::InPlaceCoroutine;
 use super::state::{Address, AttemptStart, AttemptState};
 use crate::drivers::awaiting::{iterator_of, new_awaitable};
 use crate::drivers::child::Child;
-use crate::drivers::job;
+use crate::runtime::bridge::{start_job, start_job_elsewhere};
 use crate::runtime::call_context::{self, CallsAround, LentSlots};
-use crate::runtime::loop_bridge::{LoopMailbox, Mail};
-use crate::runtime::mail_handler::Message;
+use crate::runtime::loop_bridge::{LoopMailbox, Mail, Message};
 use crate::runtime::pool::{self, FunctionCall, NotQueued, PoolKind};
-use crate::values::arguments::argument_checks;
-use crate::values::arguments::argument_checks::{CheckPass, PreparedArguments};
-use crate::values::arguments::callable::Callable;
-use crate::values::arguments::python_tool::python_tool;
+use crate::values::arguments::argument_checks::{self, CheckPass, PreparedArguments};
+use crate::values::arguments::callable::{Callable, python_tool};
+use crate::values::arguments::given::{prepare, warnings};
 use futures_util::FutureExt;
 use pyo3::exceptions::PyRuntimeError;
 use pyo3::prelude::*;
@@ -315,7 +312,7 @@ impl Execution {
             mailbox.push(Mail::Deliver(key, Message::Answered(Box::new(answer))));
         };
         // Large arguments are serialised off the event loop, without the GIL.
-        let job = if is_light { job::start(call) } else { job::start_elsewhere(call) }?;
+        let job = if is_light { start_job(call) } else { start_job_elsewhere(call) }?;
         this.state.lock().attempts[slot].state = AttemptState::Native { cancel, job, key };
         Ok(())
     }

@@ -1,11 +1,11 @@
 //! What an execution knows, behind one lock.
 
-use super::arguments::SlotArguments;
 use super::direct::InPlaceCoroutine;
-use crate::drivers::job::CoreJob;
+use crate::runtime::bridge::CoreJob;
 use crate::runtime::loop_bridge::{DeadlineKey, LoopBridge, LoopMailbox};
 use crate::runtime::pool::{Leftover, Reply};
 use crate::values::arguments::argument_checks::PreparedArguments;
+use crate::values::arguments::given::SlotArguments;
 use crate::values::results::blocks::Blocks;
 use crate::values::value;
 use pyo3::gc::{PyTraverseError, PyVisit};

@@ -1,7 +1,6 @@
 //! What pydantic refuses, in terms of the core: a path and a reason for each of its errors.
 
-use crate::runtime::fork_safe_once::intern;
-use crate::runtime::lazy_import::Imported;
+use crate::runtime::kept::{Imported, intern};
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyTuple};
 use toolhub::message::Message;

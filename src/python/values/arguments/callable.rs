@@ -1,7 +1,7 @@
-//! A Python callable as the hub knows it, and the error for what it raises.
+//! A Python callable as the hub knows it, as a tool of the core, and the error for what it raises.
 
-use crate::runtime::fork_safe_once::{ForkSafeOnce, intern};
-use crate::runtime::lazy_import::Imported;
+use crate::drivers::served_call;
+use crate::runtime::kept::{ForkSafeOnce, Imported, intern};
 use crate::runtime::tool_loops::ServedLoops;
 use crate::runtime::user_code;
 use crate::values::arguments::argument_checks::{ArgumentChecks, PreparedArguments};
@@ -12,12 +12,18 @@ use pyo3::exceptions::PyException;
 use pyo3::gc::{PyTraverseError, PyVisit};
 use pyo3::prelude::*;
 use pyo3::types::PyString;
+use std::any::Any;
 use std::sync::{Arc, OnceLock};
 use toolhub::error::{ErrorKind, HubError, clip};
 use toolhub::invisible::error_line;
 use toolhub::message;
-use toolhub::model::{NothingMeans, ToolIdentity, ToolSpec};
+use toolhub::model::{
+    Arguments, BoundValue, CheckOptions, Fitting, NothingMeans, ToolIdentity, ToolOutput, ToolSpec, Unchecked,
+};
+use toolhub::offers::NativeOffer;
+use toolhub::registry::Candidate;
 use toolhub::stats::CandidateStats;
+use toolhub::tool::{BoxFuture, CallContext, Tool};
 
 /// What a callable is for.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -126,4 +132,71 @@ fn tool_error(value: &Bound<'_, pyo3::exceptions::PyBaseException>) -> Option<Hu
     error.status = value.getattr(intern!(py, "status")).ok().and_then(|status| status.extract().ok());
     error.retry_after = value.getattr(intern!(py, "retry_after")).ok().and_then(|after| after.extract().ok());
     Some(error)
+}
+
+/// A tool of the core whose work is done in Python.
+pub struct PythonTool(pub Arc<Callable>);
+
+impl Tool for PythonTool {
+    fn spec(&self) -> &ToolSpec {
+        &self.0.spec
+    }
+
+    fn identity(&self) -> Option<&ToolIdentity> {
+        Some(&self.0.identity)
+    }
+
+    fn bound(&self) -> Vec<BoundValue> {
+        vec![BoundValue { name: None, parts: vec![self.0.identity.code.to_string()] }]
+    }
+
+    fn check(&self, args: &Arguments, options: &CheckOptions<'_>) -> Result<Fitting<Arguments>, HubError> {
+        match &self.0.arguments.schema {
+            // Rich types are built when the call starts, where the interpreter is.
+            Some(schema) => schema.check(&self.0.spec.name, args, options),
+            None => Ok(Fitting::unchanged()),
+        }
+    }
+
+    fn unchecked(&self) -> &[Unchecked] {
+        self.0.arguments.schema.as_ref().map_or(&[], |schema| schema.unchecked())
+    }
+
+    /// The function begins when its event loop or a thread of the pool comes to it.
+    fn marks_sent(&self) -> bool {
+        true
+    }
+
+    /// Callers in Python have drivers of their own ([`crate::drivers::execution`]). A driver on tokio sends the call to the loop of the
+    /// program that serves the hub; without one it gets an error at once.
+    fn call<'a>(
+        &'a self,
+        args: &'a Arguments,
+        ctx: &'a CallContext,
+    ) -> BoxFuture<'a, Result<ToolOutput, HubError>> {
+        let Some(place) = self.0.served_on.current() else {
+            let text = message!(
+                "Tool '{}' lives in Python and can only be called from Python.",
+                clip(&self.0.spec.name)
+            );
+            return Box::pin(std::future::ready(Err(HubError::new(ErrorKind::NotAllowed, text))));
+        };
+        Box::pin(served_call::call(place, self.0.clone(), args, ctx))
+    }
+}
+
+/// The candidate's tool, when it is a Python one.
+pub fn python_tool(candidate: &Candidate) -> Option<&Arc<Callable>> {
+    let tool: Option<&PythonTool> = (&*candidate.tool as &dyn Any).downcast_ref();
+    tool.map(|tool| &tool.0)
+}
+
+/// Shows the functions of a resource or a prompt to the garbage collector.
+pub fn traverse_offer(offer: &NativeOffer, visit: &PyVisit<'_>) -> Result<(), PyTraverseError> {
+    for function in offer.functions() {
+        if let Some(tool) = (&**function as &dyn Any).downcast_ref::<PythonTool>() {
+            tool.0.traverse(visit)?;
+        }
+    }
+    Ok(())
 }

@@ -1,13 +1,11 @@
 //! From a Python callable and the arguments of a call to what it is called with.
 
 pub mod callable;
-pub mod python_tool;
 pub mod tool_from_python;
 
 // The arguments of one call, in the order in which they are looked at.
 pub mod argument_checks;
 pub mod builder_errors;
 pub mod copying;
-pub mod patching;
+pub mod given;
 pub mod plain_values;
-pub mod text_arguments;

@@ -1,8 +1,7 @@
 //! A Python tool from the description that `toolhub._signature.build.describe` made and the options given at registration.
 
 use crate::classes::options::{parse_strategy, seconds};
-use crate::runtime::fork_safe_once::ForkSafeOnce;
-use crate::runtime::lazy_import::Imported;
+use crate::runtime::kept::{ForkSafeOnce, Imported};
 use crate::runtime::tool_loops::ServedLoops;
 use crate::values::arguments::argument_checks::{ArgumentChecks, ArgumentStyle, ValueStyle};
 use crate::values::arguments::callable::{Callable, CallableKind};

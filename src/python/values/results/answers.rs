@@ -2,11 +2,11 @@
 
 use crate::classes::hub::PyHub;
 use crate::runtime::call_scope;
-use crate::runtime::fork_safe_once::intern;
 use crate::runtime::gil::released;
+use crate::runtime::kept::intern;
 use crate::values::arguments::callable::raised;
 use crate::values::json;
-use crate::values::results::text_of::{images_of, lang_of, success_text};
+use crate::values::results::blocks::{images_of, lang_of, success_text};
 use crate::values::unicode::{as_text, start_of, string};
 use pyo3::exceptions::{PyException, PyValueError};
 use pyo3::prelude::*;

@@ -6,4 +6,3 @@ pub mod templates;
 
 pub mod answers;
 pub mod text;
-pub mod text_of;

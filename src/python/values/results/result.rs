@@ -1,21 +1,17 @@
 //! Every `ToolResult`: of a call that ran, of one that was refused, and copies of a result.
 
 use crate::drivers::execution::{Attempt, FinishedExecution, replayed_time};
-use crate::runtime::fork_safe_once::intern;
 use crate::runtime::gil::released;
-use crate::runtime::lazy_import::Imported;
-use crate::values::arguments::callable::raised;
+use crate::runtime::kept::{Imported, intern};
+use crate::values::arguments::callable::{python_tool, raised};
 use crate::values::arguments::copying::occurs_once;
-use crate::values::arguments::python_tool::python_tool;
-use crate::values::json;
-use crate::values::results::blocks::Blocks;
+use crate::values::results::blocks::{Blocks, text_of};
 use crate::values::results::templates::{
     CandidateTemplates, blank_meta, describe_call, describe_error, empty_meta, fill_meta, fill_success,
     new_attempt, source_name,
 };
-use crate::values::results::text_of::text_of;
 use crate::values::unicode::{start_of, string};
-use crate::values::value;
+use crate::values::{json, value};
 use pyo3::exceptions::{PyBaseException, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyFrozenSet, PyList, PySet, PyString, PyTuple};

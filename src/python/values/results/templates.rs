@@ -3,7 +3,7 @@
 //! Copying a dict that already has all its keys is much cheaper than growing one key by key, so each shape is built once:
 //! for all results, and again for each Python tool with its name and source filled in.
 
-use crate::runtime::fork_safe_once::{ForkSafeOnce, intern};
+use crate::runtime::kept::{ForkSafeOnce, intern};
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyList, PyString};
 use std::time::Duration;
