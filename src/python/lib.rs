@@ -9,6 +9,7 @@
 
 mod classes;
 mod drivers;
+mod prelude;
 mod runtime;
 mod values;
 

@@ -6,20 +6,16 @@ use crate::classes::options::{
 };
 use crate::classes::prompt::VendorForms;
 use crate::classes::views::{CountedCalls, PyCandidate, ToolInfo, kept, stats_by_tool};
+use crate::prelude::*;
 use crate::runtime::bridge::{self, BridgeFuture};
 use crate::runtime::process::{self, OpenHub};
 use crate::runtime::tool_loops::ServedLoops;
 use crate::values::arguments::callable::{PythonTool, python_tool, traverse_offer};
 use crate::values::arguments::tool_from_python::callable;
-use crate::values::errors::tool_error;
 use crate::values::unicode::as_text;
-use parking_lot::Mutex;
-use pyo3::exceptions::{PyRecursionError, PyTypeError, PyValueError};
-use pyo3::gc::{PyTraverseError, PyVisit};
-use pyo3::prelude::*;
-use pyo3::types::PyDict;
+use pyo3::exceptions::PyRecursionError;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, OnceLock, Weak};
+use std::sync::{OnceLock, Weak};
 use std::thread::{self, ThreadId};
 use toolhub::catalog::Servers;
 use toolhub::hub::{Hub, HubOptions};
@@ -34,30 +30,23 @@ use toolhub::tool::Tool;
 
 #[pyclass(frozen, module = "toolhub._core", name = "Hub")]
 pub struct PyHub {
-    core: Arc<Hub>,
+    pub core: Arc<Hub>,
     generation: u64,
     /// The MCP servers, once there are any. They hold the core; their maker holds them.
-    servers: Arc<OnceLock<Weak<Servers>>>,
-    shared: SharedResults<Py<PyDict>>,
-    vendor_forms: VendorForms,
+    pub servers: Arc<OnceLock<Weak<Servers>>>,
+    /// The results that identical calls share.
+    pub shared: SharedResults<Py<PyDict>>,
+    pub vendor_forms: VendorForms,
     call_ids: AtomicU64,
     closed_by: OnceLock<ThreadId>,
     open: Mutex<Option<OpenHub>>,
     /// Where its Python tools run when it is served.
-    served_on: Arc<ServedLoops>,
+    pub served_on: Arc<ServedLoops>,
 }
 
 impl PyHub {
-    pub fn served_on(&self) -> &Arc<ServedLoops> {
-        &self.served_on
-    }
-
     pub fn core(&self) -> &Hub {
         &self.core
-    }
-
-    pub fn shared_core(&self) -> Arc<Hub> {
-        self.core.clone()
     }
 
     pub fn set_servers(&self, servers: &Arc<Servers>) {
@@ -67,20 +56,6 @@ impl PyHub {
 
     pub fn servers(&self) -> Option<Arc<Servers>> {
         self.servers.get().and_then(Weak::upgrade)
-    }
-
-    /// Where the servers are, once there are any.
-    pub fn servers_cell(&self) -> Arc<OnceLock<Weak<Servers>>> {
-        self.servers.clone()
-    }
-
-    /// The results that identical calls share.
-    pub fn shared_results(&self) -> &SharedResults<Py<PyDict>> {
-        &self.shared
-    }
-
-    pub fn vendor_forms(&self) -> &VendorForms {
-        &self.vendor_forms
     }
 
     /// Whether another thread than this one has closed the hub.

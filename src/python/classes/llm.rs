@@ -1,14 +1,9 @@
 //! The chat client, as Python sees it.
 
+use crate::prelude::*;
 use crate::runtime::bridge::{self, BridgeFuture, BridgeStream};
-use crate::values::errors::tool_error;
-use crate::values::json::{self, JsonValue};
+use crate::values::json::JsonValue;
 use futures_util::stream::{Stream, TryStreamExt, once, try_unfold};
-use pyo3::exceptions::PyValueError;
-use pyo3::prelude::*;
-use serde_json::Value;
-use std::time::Duration;
-use toolhub::error::{ErrorKind, HubError};
 use toolhub::llm::{ChatMessage, OpenAi, OpenAiConfig, Secret};
 
 /// A client of one model at one endpoint. What is None comes from the environment or the defaults.

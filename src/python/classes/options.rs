@@ -1,11 +1,7 @@
 //! The options of a call and the patterns of permissions, from Python's values to the core's words.
 
+use crate::prelude::*;
 use crate::values::arguments::argument_checks::Checks;
-use pyo3::exceptions::PyValueError;
-use pyo3::prelude::*;
-use pyo3::types::PyString;
-use std::sync::Arc;
-use std::time::Duration;
 use toolhub::hub::LedgerMode;
 use toolhub::invisible::one_line;
 use toolhub::model::{CallOptions, Lang, Prefer, Shadow, Source, Strategy};
@@ -146,14 +142,7 @@ pub fn kind_limits(given: &[(String, usize)]) -> PyResult<Limits> {
 /// Patterns that allow and, with `!`, forbid tools.
 #[pyclass(frozen, module = "toolhub", name = "PatternList")]
 pub struct PyPatternList {
-    inner: Arc<PatternList>,
-}
-
-impl PyPatternList {
-    /// The patterns, for the permissions of a call.
-    pub fn shared(&self) -> Arc<PatternList> {
-        self.inner.clone()
-    }
+    pub inner: Arc<PatternList>,
 }
 
 #[pymethods]

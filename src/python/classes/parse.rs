@@ -1,17 +1,12 @@
 //! Parsing for Python. Spans count characters, as Python does.
 
+use crate::prelude::*;
 use crate::runtime::gil::released;
-use crate::runtime::kept::{Imported, intern};
-use crate::values::errors::class_of;
-use crate::values::json::{self, LargeJson};
+use crate::values::json::LargeJson;
 use crate::values::stub_types::DictField;
 use crate::values::unicode::{all_of, string};
-use parking_lot::Mutex;
-use pyo3::exceptions::{PyTypeError, PyValueError};
-use pyo3::gc::{PyTraverseError, PyVisit};
-use pyo3::prelude::*;
-use pyo3::types::{PyBytes, PyDict, PyList, PyString};
-use serde_json::{Value, json};
+use pyo3::types::PyBytes;
+use serde_json::json;
 use std::borrow::Cow;
 use toolhub::parse::{
     self, CallArguments, CallText, Certainty, Event, ParseOptions, ParsedCall, ParsedText, ReasoningMode,
@@ -40,29 +35,14 @@ pub struct PyParsedCall {
     #[pyo3(get)]
     is_custom: bool,
     /// What few callers read. Its arguments were taken out.
-    call: ParsedCall,
+    pub call: ParsedCall,
     /// The format of the message of an API that has the call in a field.
-    api: Option<String>,
+    pub api: Option<String>,
     /// The text that a call stands in which is not sure.
     text: Option<CallText>,
 }
 
 impl PyParsedCall {
-    /// The tool as the model named it.
-    pub fn name<'py>(&self, py: Python<'py>) -> &Bound<'py, PyString> {
-        self.name.bind(py)
-    }
-
-    /// The format of the message of an API that has the call in a field.
-    pub fn api(&self) -> Option<&str> {
-        self.api.as_deref()
-    }
-
-    /// How certain it is that the call was meant.
-    pub fn certainty(&self) -> Option<Certainty> {
-        self.call.certainty
-    }
-
     /// `text` is the one that the call stands in.
     fn new(
         py: Python<'_>,
@@ -252,13 +232,13 @@ fn made(
 
 /// Turns a call with parts that have no JSON form into an entry with an error.
 fn fail_marked(call: &mut ParsedCall, marks: &json::Marks) {
-    if let Some(reason) = marks.reason(&call.name).map(str::to_owned) {
+    if let Some(reason) = marks.reason(&call.name) {
         call.error = Some(format!("The name of the tool cannot be read: {reason}."));
         (call.name, call.raw) = (String::new(), None);
         call.arguments = CallArguments::default();
     }
     if let Some(raw) = &call.raw {
-        if let Some(reason) = marks.first_reason(raw) {
+        if let Some(reason) = marks.reason(raw) {
             call.error = Some(format!("The call cannot be read: {reason}."));
         }
         call.raw = Some(marks.removed_from(raw));

@@ -3,14 +3,10 @@
 use crate::classes::hub::PyHub;
 use crate::classes::options::{named, parse_lang};
 use crate::classes::search::ToolChoice;
-use crate::values::json::{self, LargeJson, is_large, without_gil_if};
+use crate::prelude::*;
+use crate::values::json::LargeJson;
 use crate::values::results::text::PyTokenizer;
 use crate::values::unicode::string;
-use parking_lot::Mutex;
-use pyo3::exceptions::PyValueError;
-use pyo3::prelude::*;
-use pyo3::types::{PyDict, PyList, PyString};
-use serde_json::Value;
 use std::collections::HashMap;
 use toolhub::hub::PromptRequest;
 use toolhub::prompt::vendor::{self, Vendor, VendorNames};
@@ -35,8 +31,8 @@ pub fn prompt_text<'py>(
 ) -> PyResult<Bound<'py, PyString>> {
     let style = named("style", "'detailed', 'compact' or 'names'", style, PromptStyle::parse)?;
     let lang = parse_lang(lang)?;
-    let counter = tokenizer.map(|tokenizer| tokenizer.get().counter());
-    let choice = choice.map(|choice| choice.get().shown());
+    let counter = tokenizer.map(|tokenizer| tokenizer.get().counter.clone());
+    let choice = choice.map(|choice| &choice.get().0);
     let hub_core = hub.get().checked_core()?;
     let made = hub.py().detach(|| {
         let (core, others, more) = match choice {
@@ -58,9 +54,6 @@ pub fn prompt_text<'py>(
     string(hub.py(), &text)
 }
 
-/// Work on more arguments takes longer than releasing the GIL.
-const MANY: usize = 500;
-
 fn vendor_called(name: &str) -> PyResult<Vendor> {
     Vendor::parse(name).ok_or_else(|| PyValueError::new_err(format!("there is no vendor {name:?}")))
 }
@@ -78,7 +71,7 @@ pub fn vendor_tools(
 ) -> PyResult<Vec<(String, String)>> {
     let py = hub.py();
     let vendor = vendor_called(vendor)?;
-    let (core, choice) = (hub.get().checked_core()?, choice.get().shown());
+    let (core, choice) = (hub.get().checked_core()?, &choice.get().0);
     let made: Vec<_> = py.detach(|| {
         let snapshot = core.registry.snapshot();
         let mut names = choice.names(limit);
@@ -94,7 +87,7 @@ pub fn vendor_tools(
         match made {
             Ok(tool) => {
                 declared.append(json::to_python(py, &tool.value)?)?;
-                hub.get().vendor_forms().declared(name, vendor, tool.changed);
+                hub.get().vendor_forms.declared(name, vendor, tool.changed);
             }
             Err(reason) => skipped.push((name, reason)),
         }
@@ -132,7 +125,7 @@ pub fn from_form_of<'py>(
     let known = hub.get().checked_core()?.registry.load().find(given).is_some();
     let original = if known { None } else { tool_with_vendor_name(hub.get(), name) };
     let tool = original.as_deref().unwrap_or(given);
-    let restored = match (hub.get().vendor_forms().of(tool, api), arguments.cast_exact::<PyDict>()) {
+    let restored = match (hub.get().vendor_forms.of(tool, api), arguments.cast_exact::<PyDict>()) {
         (Some(vendor), Ok(given)) => restored(hub, tool, given, vendor)?,
         _ => None,
     };
@@ -153,8 +146,7 @@ fn restored<'py>(
     let (Some(spec), Ok(Value::Object(mut given))) = (spec, json::from_python(arguments.as_any())) else {
         return Ok(None);
     };
-    let is_large = given.len() > MANY || given.values().any(is_large);
-    let restored = without_gil_if(hub.py(), is_large, || {
+    let restored = hub.py().detach(|| {
         vendor::restore(&spec.parameters, &mut given, vendor);
         given
     });

@@ -2,11 +2,9 @@
 //! and likeness.
 
 use crate::classes::upstream::servers::environment;
-use crate::values::json::{self, JsonValue};
-use pyo3::exceptions::PyValueError;
-use pyo3::prelude::*;
+use crate::prelude::*;
+use crate::values::json::JsonValue;
 use std::path::PathBuf;
-use toolhub::error::{ErrorKind, HubError};
 use toolhub::hub::MIN_RESULT_LIMIT;
 use toolhub::kind::ToolKind;
 use toolhub::model::{Evidence, Lang, Safety};

@@ -3,16 +3,10 @@
 use crate::classes::hub::PyHub;
 use crate::classes::options::PyCallOptions;
 use crate::classes::views::PyCandidate;
+use crate::prelude::*;
 use crate::values::arguments::argument_checks::CheckPass;
 use crate::values::arguments::given::prepare;
-use pyo3::exceptions::PyValueError;
-use pyo3::prelude::*;
-use pyo3::types::PyString;
-use std::sync::Arc;
-use std::time::Instant;
-use toolhub::error::{ErrorKind, HubError};
 use toolhub::hub::explain::Facts;
-use toolhub::message;
 use toolhub::model::Prefer;
 use toolhub::plan::{KnownServers, ServerSet, UNKNOWN_SOURCE};
 use toolhub::registry::Candidate;

@@ -2,11 +2,9 @@
 
 use crate::classes::hub::PyHub;
 use crate::classes::views::ToolInfo;
+use crate::prelude::*;
 use crate::runtime::call_scope;
 use crate::values::unicode::{as_text, start_of};
-use pyo3::gc::{PyTraverseError, PyVisit};
-use pyo3::prelude::*;
-use pyo3::types::{PyList, PyString};
 use std::collections::HashSet;
 use std::path::PathBuf;
 use toolhub::hub::{SearchQuery, ShownTools};
@@ -24,23 +22,13 @@ pub struct PyHit {
     /// How well it fits: higher is better; scores of different queries do not compare.
     #[pyo3(get)]
     score: f32,
+    /// The tool.
+    #[pyo3(get)]
     tool: Py<ToolInfo>,
-}
-
-impl PyHit {
-    pub fn name(&self) -> &str {
-        &self.name
-    }
 }
 
 #[pymethods]
 impl PyHit {
-    /// The tool.
-    #[getter]
-    fn tool(&self, py: Python<'_>) -> Py<ToolInfo> {
-        self.tool.clone_ref(py)
-    }
-
     fn __repr__(&self) -> String {
         format!("<Hit {:?} {:.2}>", self.name, self.score)
     }
@@ -107,13 +95,7 @@ pub fn embed(hub: &Bound<'_, PyHub>, name: &str, state: u64, vector: Option<Vec<
 
 /// Tools to show: those that come first, and others.
 #[pyclass(frozen, module = "toolhub._core")]
-pub struct ToolChoice(ShownTools);
-
-impl ToolChoice {
-    pub fn shown(&self) -> &ShownTools {
-        &self.0
-    }
-}
+pub struct ToolChoice(pub ShownTools);
 
 #[pymethods]
 impl ToolChoice {
@@ -151,7 +133,7 @@ impl ToolChoice {
         while places.len() < most
             && let Ok(hit) = hits.get_item(at)
         {
-            places.extend(self.0.place(hit.cast::<PyHit>()?.get().name()));
+            places.extend(self.0.place(hit.cast::<PyHit>()?.get().name.as_str()));
             at += 1;
         }
         let is_enough = places.len() == most || all_of_them;

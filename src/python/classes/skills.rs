@@ -1,15 +1,12 @@
 //! Folders of skills for Python. Loading a folder again applies what has changed in it.
 
 use crate::classes::hub::PyHub;
+use crate::prelude::*;
 use crate::values::json::JsonValue;
-use parking_lot::Mutex;
 use pyo3::exceptions::PyPermissionError;
-use pyo3::prelude::*;
 use serde::Serialize;
-use serde_json::Value;
 use std::collections::{BTreeMap, HashMap};
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
 use toolhub::hub::Hub;
 use toolhub::model::Source;
 use toolhub::registry::Candidate;
@@ -56,7 +53,7 @@ impl SkillFolder {
     /// Reads the folder: adds new skills, replaces changed ones and removes missing ones. A skill that cannot be read any
     /// more stays listed as it was.
     fn load(&self, hub: &Bound<'_, PyHub>) -> JsonValue {
-        let core = hub.get().shared_core();
+        let core = hub.get().core.clone();
         let report = hub.py().detach(|| self.load_into(&core));
         JsonValue(serde_json::to_value(&report).unwrap_or_default())
     }

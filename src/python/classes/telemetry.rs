@@ -4,16 +4,13 @@
 //! queue, which one thread empties every now and then, so that the SDK runs for many of them in a row.
 
 use crate::classes::hub::PyHub;
-use crate::runtime::kept::{Imported, intern};
+use crate::prelude::*;
 use crate::runtime::process;
-use pyo3::gc::{PyTraverseError, PyVisit};
-use pyo3::prelude::*;
-use pyo3::types::{PyDict, PyString, PyTuple};
-use serde_json::{Map, Value};
+use serde_json::Map;
 use std::collections::VecDeque;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
-use std::time::{Duration, UNIX_EPOCH};
+use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
+use std::time::UNIX_EPOCH;
 use toolhub::telemetry::{
     AttributeValue, SpanAttribute, SpanAttributes, SpanRecord, TRACE_PARENT, TRACE_STATE, TelemetryRecord,
 };

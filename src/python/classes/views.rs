@@ -1,18 +1,13 @@
 //! Read-only pictures of what is registered, with the statistics of calls, for Python.
 
 use crate::classes::hub::PyHub;
+use crate::prelude::*;
 use crate::runtime::call_scope;
-use crate::runtime::kept::{Imported, intern};
 use crate::values::arguments::callable::python_tool;
 use crate::values::arguments::copying;
-use crate::values::json;
 use crate::values::stub_types::{TypedDict, TypedList};
-use pyo3::gc::{PyTraverseError, PyVisit};
-use pyo3::prelude::*;
-use pyo3::types::{PyDict, PyList};
-use serde_json::Value;
-use std::sync::Arc;
-use std::time::{Instant, UNIX_EPOCH};
+use serde_json::{Map, json};
+use std::time::UNIX_EPOCH;
 use toolhub::hub::{CallerRecord, Hub};
 use toolhub::model::{Effects, Safety};
 use toolhub::registry::{Candidate, NameEntry, Snapshot};
@@ -184,7 +179,7 @@ impl PyCandidate {
     #[getter]
     fn stats<'py>(&self, py: Python<'py>) -> PyResult<TypedDict<'py>> {
         let counted = CountedCalls::of(py, self.owner.get().core(), None)?;
-        Ok(TypedDict(row_of(py, &self.inner, &counted, Instant::now())?.into_any()))
+        row_of(py, &self.inner, &counted, Instant::now()).map(TypedDict)
     }
 
     /// What a notebook shows.
@@ -429,31 +424,22 @@ pub fn row_of<'py>(
     candidate: &Candidate,
     counted: &CountedCalls,
     now: Instant,
-) -> PyResult<Bound<'py, PyDict>> {
+) -> PyResult<Bound<'py, PyAny>> {
     let view = counted.view(candidate, now);
-    let failures = PyDict::new(py);
-    for (kind, count) in &view.failures {
-        failures.set_item(kind.name(), count)?;
-    }
-    let row = PyDict::new(py);
-    row.set_item("tool", &*candidate.spec().name)?;
-    row.set_item("source", candidate.source.name())?;
-    row.set_item("server", candidate.server.as_deref())?;
-    row.set_item("variant", candidate.variant)?;
-    row.set_item("calls", view.calls)?;
-    row.set_item("successes", view.successes)?;
-    row.set_item("failures", failures)?;
+    let failures = view.failures.iter().map(|(kind, count)| (kind.name().to_owned(), json!(count)));
     // Calls of no tool reach 2^53.
-    row.set_item("success_rate", (view.calls > 0).then(|| view.successes as f64 / view.calls as f64))?;
-    row.set_item("success_ewma", view.success_rate)?;
-    row.set_item("latency_ewma_ms", view.latency_ewma_ms)?;
-    row.set_item("latency_p50_ms", view.latency_p50_ms)?;
-    row.set_item("latency_p95_ms", view.latency_p95_ms)?;
+    let success_rate = (view.calls > 0).then(|| view.successes as f64 / view.calls as f64);
     let last = view.last_success.and_then(|at| at.duration_since(UNIX_EPOCH).ok());
-    row.set_item("last_success", last.map(|since| since.as_secs_f64()))?;
-    row.set_item("breaker", view.breaker.name())?;
-    row.set_item("abandoned", view.abandoned)?;
-    Ok(row)
+    let row = json!({
+        "tool": &*candidate.spec().name, "source": candidate.source.name(), "server": candidate.server.as_deref(),
+        "variant": candidate.variant, "calls": view.calls, "successes": view.successes,
+        "failures": failures.collect::<Map<_, _>>(), "success_rate": success_rate,
+        "success_ewma": view.success_rate, "latency_ewma_ms": view.latency_ewma_ms,
+        "latency_p50_ms": view.latency_p50_ms, "latency_p95_ms": view.latency_p95_ms,
+        "last_success": last.map(|since| since.as_secs_f64()),
+        "breaker": view.breaker.name(), "abandoned": view.abandoned,
+    });
+    json::to_python(py, &row)
 }
 
 /// The names whose statistics are asked for, in the order of the list. A candidate counts once, by the name that it gave.

@@ -1,10 +1,9 @@
 //! Stepping Python awaitables from Rust, and being one.
 
-use crate::runtime::kept::{ForkSafeOnce, Imported, intern};
+use crate::prelude::*;
+use crate::runtime::kept::ForkSafeOnce;
 use crate::runtime::{self, cpython_switch, user_code};
-use pyo3::exceptions::{PyBaseException, PyRuntimeError, PyStopIteration, PyTypeError};
-use pyo3::prelude::*;
-use pyo3::types::PyDict;
+use pyo3::exceptions::PyStopIteration;
 use pyo3::{PyClass, ffi};
 
 /// What one step of an awaitable gives: something for the event loop, or the end.

@@ -7,33 +7,28 @@
 use super::threaded::ThreadCall;
 use crate::classes::telemetry;
 use crate::drivers::awaiting::{cancellations, is_cancelled_error};
+use crate::prelude::*;
 use crate::runtime;
-use crate::runtime::call_context::{self, CallsAround};
-use crate::runtime::call_scope::CallScope;
-use crate::runtime::kept::{Imported, intern};
+use crate::runtime::call_scope::{self, CallScope, CallsAround};
 use crate::runtime::loop_bridge::{LoopBridge, Mail};
 use crate::runtime::pool::{FunctionCall, Leftover, PoolKind};
 use crate::runtime::tool_loops::ServedLoop;
 use crate::values::arguments::argument_checks::{CheckPass, Checks, PreparedArguments};
 use crate::values::arguments::callable::{Callable, CallableKind};
-use crate::values::errors::{invalid_arguments, show_unraisable};
-use crate::values::json::{self, LargeJson};
+use crate::values::errors::invalid_arguments;
+use crate::values::json::LargeJson;
 use crate::values::value;
-use parking_lot::Mutex;
-use pyo3::exceptions::{PyBaseException, PyGeneratorExit};
-use pyo3::prelude::*;
-use serde_json::{Value, json};
+use pyo3::exceptions::PyGeneratorExit;
+use serde_json::json;
 use std::any::Any;
+use std::sync::Weak;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Weak};
-use std::time::Instant;
 use tokio::sync::oneshot;
-use toolhub::error::{ErrorKind, HubError, Outcome, clip};
+use toolhub::error::{Outcome, clip};
 use toolhub::execute::{Answer, refused_by_pool, reported, worker_lost};
 use toolhub::giving_up::GivenUp;
 use toolhub::hub::cancelled;
 use toolhub::limit::{Lender, Permits};
-use toolhub::message;
 use toolhub::model::{Arguments, Meaning, ToolOutput};
 use toolhub::shape::content;
 use toolhub::stats::AbandonedCall;
@@ -79,7 +74,7 @@ pub async fn call(
         biased;
         ended = &mut answered => ended,
         () = ctx.cancel.cancelled() => {
-            guard.cancel();
+            guard.cancel(false);
             answered.await
         }
     };
@@ -113,36 +108,31 @@ struct CallGuard {
 }
 
 impl CallGuard {
-    fn cancel(&self) {
-        if self.link.is_cancelled.swap(true, Ordering::AcqRel) {
-            return;
-        }
+    /// One that outlived its grace counts as abandoned until it ends.
+    fn cancel(&self, is_abandoned: bool) {
+        let was_cancelled = self.link.is_cancelled.swap(true, Ordering::AcqRel);
         let link = self.link.clone();
         self.place.push(Mail::Run(Box::new(move |bridge| {
             let py = bridge.py();
-            let task = link.running.lock().as_ref().map(|(task, _)| task.clone_ref(py));
-            let cancelled = task.map(|task| task.call_method0(py, intern!(py, "cancel")));
-            show_unraisable(cancelled.transpose(), bridge.as_any());
+            let both = |(task, call): &(Py<PyAny>, Py<ServedCall>)| (task.clone_ref(py), call.clone_ref(py));
+            let running = link.running.lock().as_ref().map(both);
+            let Some((task, call)) = running else { return };
+            if !was_cancelled {
+                show_unraisable(task.call_method0(py, intern!(py, "cancel")), bridge.as_any());
+            }
+            if is_abandoned {
+                let counted = call.get().tool.stats.get().map(|stats| stats.count_abandoned());
+                *call.get().abandoned.lock() = counted;
+            }
         })));
     }
 }
 
 impl Drop for CallGuard {
     fn drop(&mut self) {
-        if self.is_over {
-            return;
+        if !self.is_over {
+            self.cancel(true);
         }
-        self.cancel();
-        let link = self.link.clone();
-        // It outlived its grace, and counts as abandoned until it ends.
-        self.place.push(Mail::Run(Box::new(move |bridge| {
-            let py = bridge.py();
-            let call = link.running.lock().as_ref().map(|(_, call)| call.clone_ref(py));
-            if let Some(call) = call {
-                let counted = call.get().tool.stats.get().map(|stats| stats.count_abandoned());
-                *call.get().abandoned.lock() = counted;
-            }
-        })));
     }
 }
 
@@ -159,7 +149,7 @@ fn start(bridge: &Bound<'_, LoopBridge>, place: &ServedLoop, call: ServedCall) {
         let outer = call.ctx.on_tape.as_ref().and_then(|outer| outer.downcast_ref::<OuterCall>()).cloned();
         let around = CallsAround::default().lending(lender_of(&permits)).recorded_in(outer);
         *call.permits.lock() = permits;
-        call_context::enter(&context, call_context::hold(py, around)?)?;
+        call_scope::enter(&context, call_scope::hold(py, around)?)?;
         CallScope::new(&call.ctx, call.given_up.clone()).enter(&context)?;
         telemetry::enter_span(&context, &call.ctx.extras.meta)?;
         let call = Bound::new(py, call)?;
@@ -224,7 +214,7 @@ impl ServedCall {
             function: this.tool.call.bind(py).clone(),
             value,
             kwargs,
-            around: call_context::current(py)?,
+            around: call_scope::current(py)?,
             latest_start: Some(this.ctx.deadline - left / 10),
             tool: this.tool.stats.get().cloned(),
             sent: Some(this.ctx.sent.clone()),

@@ -5,14 +5,10 @@
 
 use super::served_call::ServedCall;
 use crate::drivers::awaiting::{Awaitable, Awaited, Step, new_awaitable};
-use crate::runtime::call_context;
+use crate::prelude::*;
+use crate::runtime::call_scope;
 use crate::runtime::loop_bridge::{self, Addressee, LoopBridge, Message};
 use crate::runtime::pool::{self, FunctionCall, NotQueued, PoolKind, Reply};
-use parking_lot::Mutex;
-use pyo3::exceptions::PyRuntimeError;
-use pyo3::gc::{PyTraverseError, PyVisit};
-use pyo3::prelude::*;
-use pyo3::types::PyDict;
 use toolhub::workers::PoolRefusal;
 
 /// A function that runs on a thread; await it once.
@@ -47,7 +43,7 @@ impl ThreadCall {
         let made = new_awaitable(py, ThreadCall { served, state: Mutex::default() })?;
         let bridge = loop_bridge::current(py)?;
         let key = bridge.get().expect_mail(made.clone().unbind(), 0);
-        match pool::submit(py, kind, call, (bridge.get().mailbox().clone(), key)) {
+        match pool::submit(py, kind, call, (bridge.get().mailbox.clone(), key)) {
             Ok(reply) => {
                 let running = RunningFunction { bridge: bridge.unbind(), reply, key };
                 made.get().state.lock().running = Some(running);
@@ -146,7 +142,7 @@ pub fn in_thread(py: Python<'_>, function: Py<PyAny>) -> PyResult<Bound<'_, Thre
         function: function.into_bound(py),
         value: None,
         kwargs: PyDict::new(py).into_any().unbind(),
-        around: call_context::current(py)?,
+        around: call_scope::current(py)?,
         latest_start: None,
         tool: None,
         sent: None,

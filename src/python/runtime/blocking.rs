@@ -7,18 +7,13 @@
 use crate::drivers::awaiting::{
     Awaitable, Awaited, Step, cancelled_error, close, is_cancelled_error, new_awaitable, send, throw_value,
 };
+use crate::prelude::*;
 use crate::runtime::call_scope::CallScope;
-use crate::runtime::kept::intern;
+use crate::runtime::kept::current_context;
 use crate::runtime::loop_bridge::{LoopAction, LoopBridge, Mail};
 use crate::runtime::pool::ThreadedFunction;
 use crate::runtime::waiting::{self, Wakeup};
-use crate::values::errors::show_unraisable;
-use parking_lot::Mutex;
-use pyo3::exceptions::{PyBaseException, PyOSError};
-use pyo3::ffi;
-use pyo3::gc::{PyTraverseError, PyVisit};
-use pyo3::prelude::*;
-use std::sync::Arc;
+use pyo3::exceptions::PyOSError;
 use std::sync::atomic::{AtomicBool, Ordering};
 use toolhub::giving_up::{EndableWait, GivenUp};
 use toolhub::mailbox::Notifier;
@@ -63,7 +58,7 @@ impl BlockingCall {
             let cancel: LoopAction = Box::new(move |bridge| {
                 show_unraisable(call.cancel(bridge.py()), bridge.as_any());
             });
-            bridge.get().mailbox().push(Mail::Run(cancel));
+            bridge.get().mailbox.push(Mail::Run(cancel));
         }
         asked.unwrap_or(Ok(()))
     }
@@ -168,7 +163,7 @@ pub fn run_blocking(
     let (answer, task) = (Mutex::new(None), Mutex::new(None));
     let call = Arc::new(BlockingCall { answer, task, is_given_up: AtomicBool::new(false), wakeup });
     let ends: [Option<&GivenUp>; 2] =
-        [scope.map(|scope| scope.get().given_up()), function.map(|function| function.get().given_up())];
+        [scope.map(|scope| &*scope.get().given_up), function.map(|function| &function.get().0.given_up)];
     // A caller that has cancelled the call waits for nothing, although its tool may still be running.
     let is_cancelled = scope.is_some_and(|scope| scope.get().is_cancelled());
     if is_cancelled || !ends.into_iter().flatten().all(|end| end.add(&call)) {
@@ -177,9 +172,8 @@ pub fn run_blocking(
     }
     let root = BlockingRoot { coroutine: coroutine.unbind(), call: call.clone() };
     let root = new_awaitable(py, root)?.unbind();
-    // SAFETY: the GIL is held; the call gives a new reference or an error.
-    let context = unsafe { Bound::from_owned_ptr_or_err(py, ffi::PyContext_CopyCurrent())?.unbind() };
-    let mailbox = bridge.get().mailbox().clone();
+    let context = current_context(py)?.unbind();
+    let mailbox = bridge.get().mailbox.clone();
     mailbox.push(Mail::Run(Box::new(move |bridge| start(bridge, root, context))));
     let woken = |py: Python<'_>| match call.takes_notice() {
         true => call.cancel_from_here(py, bridge),

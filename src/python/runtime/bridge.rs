@@ -11,20 +11,15 @@
 //! An awaitable that is closed or collected drops its future too.
 
 use crate::drivers::awaiting::{Awaitable, Awaited, Step, new_awaitable};
+use crate::prelude::*;
 use crate::runtime::loop_bridge::{self, Addressee, LoopBridge, LoopMailbox, Mail, Message};
 use crate::runtime::{Lease, process};
-use crate::values::errors::tool_error;
 use futures_util::Stream;
 use futures_util::stream::{BoxStream, StreamExt, once};
-use parking_lot::Mutex;
-use pyo3::exceptions::{PyBaseException, PyGeneratorExit, PyRuntimeError, PyStopAsyncIteration};
-use pyo3::gc::{PyTraverseError, PyVisit};
-use pyo3::prelude::*;
-use pyo3::{IntoPyObjectExt, PyResult};
+use pyo3::IntoPyObjectExt;
+use pyo3::exceptions::{PyGeneratorExit, PyStopAsyncIteration};
 use std::future::Future;
-use std::sync::Arc;
 use tokio::task::AbortHandle;
-use toolhub::error::{ErrorKind, HubError};
 use toolhub::inline_task::{InlineTask, MovableFuture, TaskRuntime};
 use toolhub::tool::BoxFuture;
 
@@ -152,7 +147,7 @@ impl BridgeFuture {
                 return finished(py, outcome);
             }
             let key = bridge.get().expect_mail(slf.clone().unbind(), 0);
-            *slot = OutcomeSlot::Awaited { mailbox: bridge.get().mailbox().clone(), key };
+            *slot = OutcomeSlot::Awaited { mailbox: bridge.get().mailbox.clone(), key };
             key
         };
         let running = RunningFuture { job, bridge: bridge.unbind(), key, waiter: None, thrown: None };

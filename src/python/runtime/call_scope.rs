@@ -1,24 +1,108 @@
-//! What a Python tool can do during a call: report progress, send log messages, ask the caller, see that it was cancelled.
+//! What code inside a call knows, as context variables, which go wherever the context of a tool goes, into its tasks, its threads
+//! and its blocking calls: the calls around it; and of a call from a client, how to report progress, send log messages, ask the
+//! caller, and see that it was cancelled.
 
+use crate::prelude::*;
 use crate::runtime::bridge::{self, BridgeFuture};
-use crate::runtime::kept::{ContextVariable, intern};
+use crate::runtime::kept::ContextVariable;
 use crate::runtime::loop_bridge::{self, Mail};
 use crate::runtime::user_code;
-use crate::values::errors::show_unraisable;
-use crate::values::json::{self, JsonValue};
-use pyo3::exceptions::PyValueError;
-use pyo3::prelude::*;
-use serde_json::{Map, Value, json};
-use std::sync::Arc;
+use crate::values::json::JsonValue;
+use pyo3::ffi;
+use serde_json::{Map, json};
+use std::sync::Weak;
 use tokio_util::sync::CancellationToken;
-use toolhub::error::{ErrorKind, HubError};
 use toolhub::giving_up::GivenUp;
-use toolhub::message;
+use toolhub::limit::Lender;
 use toolhub::principal::Principal;
 use toolhub::protocol::{METHOD_NOT_FOUND, can_answer};
 use toolhub::reports::WaitingReports;
 use toolhub::sources::mcp::questions::{fitting_form, form_of};
+use toolhub::tape::OuterCall;
 use toolhub::tool::{CallContext, CallContextExtras, OnProgress, RoundQuestion};
+
+/// Lives as long as a function runs on a thread of a pool.
+pub type RunningMark = Arc<()>;
+
+/// The calls around a call.
+#[derive(Clone, Default)]
+pub struct CallsAround {
+    /// The slots that it may borrow.
+    pub lender: Option<Arc<Lender>>,
+    /// The nearest one that is being recorded.
+    pub outer: Option<OuterCall>,
+    /// The functions that each have a thread of a pool. A task may outlive the function that started it, so some may have
+    /// ended.
+    on_threads: Arc<[Weak<()>]>,
+}
+
+impl CallsAround {
+    /// The same, with other slots to borrow.
+    pub fn lending(&self, lender: Option<Arc<Lender>>) -> Self {
+        CallsAround { lender, ..self.clone() }
+    }
+
+    /// The same, inside a call that is recorded.
+    pub fn recorded_in(self, outer: Option<OuterCall>) -> Self {
+        CallsAround { outer: outer.or(self.outer), ..self }
+    }
+
+    /// For calls inside a function that runs on a thread.
+    pub fn within_function(&self, mark: &RunningMark) -> Self {
+        let own = std::iter::once(Arc::downgrade(mark));
+        let on_threads = self.running().cloned().chain(own).collect();
+        CallsAround { on_threads, ..self.clone() }
+    }
+
+    /// The number of functions that wait on their threads for this call.
+    pub fn threads(&self) -> usize {
+        self.running().count()
+    }
+
+    fn running(&self) -> impl Iterator<Item = &Weak<()>> {
+        self.on_threads.iter().filter(|mark| mark.strong_count() > 0)
+    }
+}
+
+/// The value of the context variable.
+#[pyclass(frozen, module = "toolhub._core")]
+pub struct HeldSlots(CallsAround);
+
+/// The value for calls inside one tool that runs; `None` if it is the same as around that tool.
+pub type LentSlots = Option<Py<HeldSlots>>;
+
+static AROUND: ContextVariable = ContextVariable::new(c"toolhub_slots");
+
+/// The calls around the current one.
+pub fn current(py: Python<'_>) -> PyResult<CallsAround> {
+    let held = AROUND.get::<HeldSlots>(py)?;
+    Ok(held.map(|held| held.get().0.clone()).unwrap_or_default())
+}
+
+/// Makes the value of the context variable.
+pub fn hold(py: Python<'_>, around: CallsAround) -> PyResult<Py<HeldSlots>> {
+    Py::new(py, HeldSlots(around))
+}
+
+/// Gives the context variable this value in a context that belongs to one call.
+pub fn enter(context: &Bound<'_, PyAny>, held: Py<HeldSlots>) -> PyResult<()> {
+    AROUND.enter(context, held)
+}
+
+/// Does something while the context variable has this value.
+pub fn within<T>(py: Python<'_>, held: &LentSlots, work: impl FnOnce() -> PyResult<T>) -> PyResult<T> {
+    let Some(held) = held else { return work() };
+    let variable = AROUND.object(py)?;
+    // SAFETY: a context variable and a live value; the GIL is held. A new reference or an error.
+    let token =
+        unsafe { Bound::from_owned_ptr_or_err(py, ffi::PyContextVar_Set(variable.as_ptr(), held.as_ptr()))? };
+    let done = work();
+    // SAFETY: the token is of this variable and this context, and is used once; the GIL is held.
+    if unsafe { ffi::PyContextVar_Reset(variable.as_ptr(), token.as_ptr()) } < 0 {
+        PyErr::fetch(py).write_unraisable(py, Some(variable));
+    }
+    done
+}
 
 /// The call that the current code is a part of.
 #[pyclass(frozen, module = "toolhub._core")]
@@ -26,7 +110,7 @@ pub struct CallScope {
     extras: CallContextExtras,
     cancel: CancellationToken,
     /// Whether the call has ended.
-    given_up: Arc<GivenUp>,
+    pub given_up: Arc<GivenUp>,
     /// Of a call that a program made itself.
     reports: Option<Arc<LoopReports>>,
 }
@@ -39,10 +123,6 @@ impl CallScope {
 
     fn local(extras: CallContextExtras, cancel: CancellationToken) -> Self {
         CallScope { extras, cancel, given_up: Arc::default(), reports: None }
-    }
-
-    pub fn given_up(&self) -> &GivenUp {
-        &self.given_up
     }
 
     /// Makes this the call of everything that runs in `context`.
@@ -76,7 +156,7 @@ pub fn principal_value(principal: &Principal) -> Value {
 #[pyfunction]
 pub fn enter_call_scope<'py>(progress: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
     let py = progress.py();
-    let mailbox = loop_bridge::current(py)?.get().mailbox().clone();
+    let mailbox = loop_bridge::current(py)?.get().mailbox.clone();
     let reports =
         Arc::new(LoopReports { function: progress.clone().unbind(), waiting: WaitingReports::default() });
     let (kept, report): (_, OnProgress) = (reports.clone(), {

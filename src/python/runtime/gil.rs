@@ -1,10 +1,8 @@
 //! Letting other threads have the GIL while a long text is read or written, and reading what they may change meanwhile.
 
-use pyo3::exceptions::PyRuntimeError;
+use crate::prelude::*;
 use pyo3::ffi;
-use pyo3::prelude::*;
 use pyo3::sync::critical_section::with_critical_section;
-use pyo3::types::PyDict;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 /// Work on fewer characters than this is done before the GIL could be taken again.

@@ -5,8 +5,7 @@
 //! made first and stored afterwards, as one pointer: the child of a fork finds either nothing or a complete value, with or
 //! without a GIL. Two threads may make the same value; the first one stored is kept.
 
-use pyo3::prelude::*;
-use pyo3::types::PyString;
+use crate::prelude::*;
 use pyo3::{PyClass, ffi};
 use std::ffi::CStr;
 use std::ptr::null_mut;
@@ -104,6 +103,12 @@ impl Imported {
         let import = || Ok(py.import(self.module)?.getattr(self.name)?.unbind());
         self.object.get_or_try_init(py, import).map(|object| object.bind(py))
     }
+}
+
+/// A copy of the current context.
+pub fn current_context(py: Python<'_>) -> PyResult<Bound<'_, PyAny>> {
+    // SAFETY: the GIL is held; the call gives a new reference or an error.
+    unsafe { Bound::from_owned_ptr_or_err(py, ffi::PyContext_CopyCurrent()) }
 }
 
 /// A context variable of ours.

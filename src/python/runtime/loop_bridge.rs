@@ -1,22 +1,15 @@
 //! The bridge to one event loop: its mailbox, the objects that other threads send messages to, the deadlines.
 
-use crate::runtime::kept::{ForkSafeOnce, Imported, intern};
+use crate::prelude::*;
+use crate::runtime::kept::ForkSafeOnce;
 use crate::runtime::waiting::Wakeup;
 use crate::runtime::{cpython_switch, process};
-use crate::values::errors::show_unraisable;
 use crate::values::value;
-use parking_lot::Mutex;
 use pyo3::exceptions::PyOSError;
-use pyo3::gc::{PyTraverseError, PyVisit};
-use pyo3::prelude::*;
-use pyo3::types::{PyDict, PySet, PyString, PyTuple, PyWeakrefMethods, PyWeakrefReference};
+use pyo3::types::{PySet, PyWeakrefMethods, PyWeakrefReference};
 use pyo3::{PyClass, ffi};
-use serde_json::Value;
 use std::cell::RefCell;
 use std::collections::{BTreeMap, HashMap};
-use std::sync::Arc;
-use std::time::{Duration, Instant};
-use toolhub::error::HubError;
 use toolhub::execute::Answer;
 use toolhub::limit::Permits;
 use toolhub::mailbox::Mailbox;
@@ -50,7 +43,7 @@ struct Deadlines {
 /// with it and releases everything that waits on it, including permits granted after the loop stopped.
 #[pyclass(frozen, weakref, module = "toolhub._core")]
 pub struct LoopBridge {
-    mailbox: Arc<LoopMailbox>,
+    pub mailbox: Arc<LoopMailbox>,
     recipients: Mutex<Recipients>,
     deadlines: Mutex<Deadlines>,
     event_loop: Py<PyAny>,
@@ -64,10 +57,6 @@ pub struct LoopBridge {
 }
 
 impl LoopBridge {
-    pub fn mailbox(&self) -> &Arc<LoopMailbox> {
-        &self.mailbox
-    }
-
     pub fn event_loop<'py>(&self, py: Python<'py>) -> &Bound<'py, PyAny> {
         self.event_loop.bind(py)
     }

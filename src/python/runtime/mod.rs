@@ -14,7 +14,6 @@ pub mod loop_bridge;
 pub mod waiting;
 
 // What code inside a call knows of the calls around it.
-pub mod call_context;
 pub mod call_scope;
 
 // Functions on threads, threads that wait, futures of Rust, and loops that serve.

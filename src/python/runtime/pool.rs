@@ -4,21 +4,16 @@
 //! unwind, and through Rust frames that would abort the process. The rules of the pool are in [`toolhub::workers`]; idle
 //! threads wait there without the GIL. Here are the calls, their replies, and the start of threads.
 
-use crate::runtime::call_context::{self, CallsAround, RunningMark};
-use crate::runtime::kept::{Imported, intern};
+use crate::prelude::*;
+use crate::runtime::call_scope::{self, CallsAround, RunningMark};
+use crate::runtime::kept::current_context;
 use crate::runtime::loop_bridge::{LoopMailbox, Mail, Message};
 use crate::runtime::process;
 use crate::values::value;
-use parking_lot::Mutex;
-use pyo3::exceptions::{PyBaseException, PyRecursionError};
-use pyo3::ffi;
-use pyo3::prelude::*;
-use pyo3::types::PyTuple;
+use pyo3::exceptions::PyRecursionError;
 use std::any::Any;
 use std::cell::RefCell;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::time::{Duration, Instant};
 use toolhub::giving_up::GivenUp;
 use toolhub::limit::Permits;
 use toolhub::stats::{AbandonedCall, CandidateStats};
@@ -37,18 +32,11 @@ pub enum PoolKind {
 }
 
 impl PoolKind {
-    fn limits(self) -> PoolLimits {
-        let running = match self {
-            PoolKind::Tools => 32,
-            PoolKind::Callbacks => 64,
-        };
-        PoolLimits { running, abandoned: 256, threads: 1024, nested: 512, idle_for: IDLE_FOR }
-    }
-
-    fn thread_name(self) -> &'static str {
+    /// How many run at once, and the name of a thread.
+    fn size(self) -> (usize, &'static str) {
         match self {
-            PoolKind::Tools => "toolhub-sync",
-            PoolKind::Callbacks => "toolhub-callback",
+            PoolKind::Tools => (32, "toolhub-sync"),
+            PoolKind::Callbacks => (64, "toolhub-callback"),
         }
     }
 }
@@ -106,9 +94,9 @@ pub struct CallPool {
 
 /// Where a function is, and who wants to know when its caller has given up.
 #[derive(Default)]
-struct FunctionStage {
+pub struct FunctionStage {
     stage: CallStage<Leftover>,
-    given_up: GivenUp,
+    pub given_up: GivenUp,
 }
 
 /// Where the result goes; shared by the worker and the caller, who may give up.
@@ -132,8 +120,9 @@ thread_local! {
 
 fn pool(kind: PoolKind) -> Arc<CallPool> {
     let make = || {
-        let generation = process::generation();
-        Arc::new(CallPool { kind, generation, workers: WorkerPool::new(kind.limits()) })
+        let (generation, running) = (process::generation(), kind.size().0);
+        let limits = PoolLimits { running, abandoned: 256, threads: 1024, nested: 512, idle_for: IDLE_FOR };
+        Arc::new(CallPool { kind, generation, workers: WorkerPool::new(limits) })
     };
     POOLS.lock()[kind as usize].get_or_insert_with(make).clone()
 }
@@ -168,10 +157,8 @@ pub fn submit(
 ) -> Result<Reply, NotQueued> {
     let reply = Reply { pool: pool(kind), mailbox, key, function: Arc::default(), mark: Arc::default() };
     let call = || {
-        let held = call_context::hold(py, around.within_function(&reply.mark))?;
-        // SAFETY: the GIL is held; the call gives a new reference or an error.
-        let copy = || unsafe { Bound::from_owned_ptr_or_err(py, ffi::PyContext_CopyCurrent()) };
-        let run = call_context::within(py, &Some(held), copy)?.getattr(intern!(py, "run"))?;
+        let held = call_scope::hold(py, around.within_function(&reply.mark))?;
+        let run = call_scope::within(py, &Some(held), || current_context(py))?.getattr(intern!(py, "run"))?;
         match value {
             Some(value) => PyTuple::new(py, [run, function, value]),
             None => PyTuple::new(py, [run, function]),
@@ -211,7 +198,7 @@ impl CallPool {
             py,
             Worker { pool: self.clone(), current: Mutex::default(), is_counted: AtomicBool::new(true) },
         )?;
-        let started = START.get(py).and_then(|start| start.call1((&worker, self.kind.thread_name())));
+        let started = START.get(py).and_then(|start| start.call1((&worker, self.kind.size().1)));
         started.map(drop).inspect_err(|_| {
             worker.get().leave();
         })
@@ -245,13 +232,7 @@ impl Reply {
 
 /// A sync function that runs on a thread of a pool.
 #[pyclass(frozen, module = "toolhub._core")]
-pub struct ThreadedFunction(Arc<FunctionStage>);
-
-impl ThreadedFunction {
-    pub fn given_up(&self) -> &GivenUp {
-        &self.0.given_up
-    }
-}
+pub struct ThreadedFunction(pub Arc<FunctionStage>);
 
 #[pymethods]
 impl ThreadedFunction {

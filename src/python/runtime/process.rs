@@ -8,16 +8,13 @@
 //! for the GIL of an interpreter that is going; through Rust frames that crashes. So at exit a daemon thread whose event
 //! loop steps into our code is kept there, without the GIL, and those that are inside are given time to come out.
 
-use parking_lot::Mutex;
-use pyo3::exceptions::PyRuntimeError;
-use pyo3::prelude::*;
+use crate::prelude::*;
 use std::cell::Cell;
 use std::future::Future;
 use std::ops::Deref;
+use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
-use std::sync::{Arc, OnceLock};
 use std::thread::{self, ThreadId};
-use std::time::{Duration, Instant};
 use tokio::runtime::{Builder, Handle, Runtime};
 use tokio::sync::Notify;
 

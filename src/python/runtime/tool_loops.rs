@@ -3,13 +3,10 @@
 //! A program that blocks while it serves has no loop at first, because asyncio takes longer to import than the rest of the
 //! start, and a hub of MCP servers never needs it. What is for a loop then waits, and the program is woken to open one.
 
-use crate::runtime::kept::intern;
+use crate::prelude::*;
+use crate::runtime::kept::current_context;
 use crate::runtime::loop_bridge::{LoopBridge, LoopMailbox, Mail};
 use crate::runtime::waiting::Wakeup;
-use parking_lot::Mutex;
-use pyo3::ffi;
-use pyo3::prelude::*;
-use std::sync::Arc;
 use toolhub::mailbox::Notifier;
 
 /// The loop of one program that serves, and the context in which it began to.
@@ -30,7 +27,7 @@ enum LoopWay {
 impl ServedLoop {
     /// The loop behind `bridge`, with a copy of the current context.
     pub fn new(bridge: &Bound<'_, LoopBridge>) -> PyResult<Arc<Self>> {
-        Self::of(bridge.py(), LoopWay::Open(bridge.get().mailbox().clone()))
+        Self::of(bridge.py(), LoopWay::Open(bridge.get().mailbox.clone()))
     }
 
     /// A loop that is opened when something is to run there; `wakeup` is notified then.
@@ -39,8 +36,7 @@ impl ServedLoop {
     }
 
     fn of(py: Python<'_>, way: LoopWay) -> PyResult<Arc<Self>> {
-        // SAFETY: the GIL is held; the call gives a new reference or an error.
-        let context = unsafe { Bound::from_owned_ptr_or_err(py, ffi::PyContext_CopyCurrent())?.unbind() };
+        let context = current_context(py)?.unbind();
         Ok(Arc::new(ServedLoop { way: Mutex::new(way), failure: Mutex::default(), context }))
     }
 
@@ -56,7 +52,7 @@ impl ServedLoop {
     }
 
     pub fn is_behind(&self, bridge: &LoopBridge) -> bool {
-        matches!(&*self.way.lock(), LoopWay::Open(mailbox) if Arc::ptr_eq(mailbox, bridge.mailbox()))
+        matches!(&*self.way.lock(), LoopWay::Open(mailbox) if Arc::ptr_eq(mailbox, &bridge.mailbox))
     }
 
     /// Whether something waits for a loop.
@@ -69,8 +65,8 @@ impl ServedLoop {
         let mut way = self.way.lock();
         if let LoopWay::Later(waiting, _) = &mut *way {
             *self.failure.lock() = None;
-            waiting.drain(..).for_each(|mail| bridge.mailbox().push(mail));
-            *way = LoopWay::Open(bridge.mailbox().clone());
+            waiting.drain(..).for_each(|mail| bridge.mailbox.push(mail));
+            *way = LoopWay::Open(bridge.mailbox.clone());
         }
     }
 

@@ -4,11 +4,10 @@
 //! through Rust frames that do not expect it aborts the process. Each call here has a guard in its way: the unwinding
 //! stops there, and with it the thread, until the process is gone.
 
+use crate::prelude::*;
 use crate::runtime::process;
 use pyo3::exceptions::{PyKeyboardInterrupt, PySystemExit};
 use pyo3::ffi;
-use pyo3::prelude::*;
-use pyo3::types::{PyDict, PyString, PyTuple};
 use std::ptr::null_mut;
 
 /// Stops the thread for good when an unwinding drops it.

@@ -4,20 +4,16 @@
 //! It waits in poll(2) with the GIL released, so Ctrl-C is seen at once. The first Ctrl-C drops the future and waits until it
 //! is gone; the second one returns at once.
 
+use crate::prelude::*;
 use crate::runtime::{self, pool};
-use crate::values::errors::tool_error;
 use futures_util::future::abortable;
 use pyo3::exceptions::PyOSError;
-use pyo3::prelude::*;
 use std::future::Future;
 use std::io;
 #[cfg(target_os = "linux")]
 use std::os::fd::FromRawFd;
 use std::os::fd::{AsRawFd, OwnedFd, RawFd};
-use std::sync::Arc;
 use std::sync::mpsc::{self, TryRecvError};
-use std::time::Duration;
-use toolhub::error::{ErrorKind, HubError};
 use toolhub::mailbox::Notifier;
 
 /// Linux has eventfd, other Unixes a pair of sockets: one descriptor to watch, one to write.

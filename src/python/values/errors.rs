@@ -1,11 +1,7 @@
 //! The one place where an error of the core becomes a Python exception.
 
-use crate::runtime::kept::{Imported, intern};
-use pyo3::exceptions::PyBaseException;
-use pyo3::prelude::*;
-use pyo3::types::PyDict;
-use toolhub::error::{ErrorKind, HubError, clip};
-use toolhub::message;
+use crate::prelude::*;
+use toolhub::error::clip;
 use toolhub::message::Message;
 
 /// The `ToolError` for a failure, with its kind and details.

@@ -1,11 +1,11 @@
 //! Texts for logs, events and spans: one clean line, without the values of arguments.
 
 use crate::classes::upstream::servers;
+use crate::prelude::*;
 use crate::runtime::gil::{Entries, released};
 use crate::values::unicode::start_of;
-use pyo3::prelude::*;
-use pyo3::types::{PyBool, PyBytes, PyDict, PyFloat, PyInt, PyList, PyString, PyTuple};
-use toolhub::error::{ErrorKind, clip};
+use pyo3::types::PyBytes;
+use toolhub::error::clip;
 use toolhub::invisible::line;
 use toolhub::secret::{ArgumentValues, Hidden, LABELS, is_secret_flag, scrubbed_text};
 

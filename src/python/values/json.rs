@@ -1,28 +1,24 @@
 //! Python values as JSON, by hand: an error must say where in the arguments it is. `json_to_python.rs` has the other way.
 
+use crate::prelude::*;
 use crate::runtime::gil::{Entries, released};
-use crate::runtime::kept::Imported;
-use crate::values::errors::{class_of, exception_text};
-pub use crate::values::json_to_python::{JsonValue, LargeJson, is_large, to_python, without_gil_if};
+use crate::values::errors::exception_text;
+pub use crate::values::json_to_python::{JsonValue, LargeJson, to_python};
 use crate::values::json_to_python::{LEVEL, MAX_DIGITS};
 use crate::values::{unicode, value};
 use base64::Engine;
 use base64::prelude::BASE64_STANDARD;
 use num_bigint::BigInt;
-use pyo3::exceptions::{PyOverflowError, PyValueError};
-use pyo3::prelude::*;
-use pyo3::types::{
-    PyBool, PyBytes, PyDict, PyFloat, PyFrozenSet, PyInt, PyList, PyRange, PySet, PyString, PyTuple,
-};
-use serde_json::{Map, Number, Value};
+use pyo3::exceptions::PyOverflowError;
+use pyo3::types::{PyBytes, PyFrozenSet, PyRange, PySet};
+use serde_json::{Map, Number};
 use std::hash::{BuildHasher, Hasher, RandomState};
 use toolhub::canonical::canonical;
-use toolhub::error::HubError;
 pub use toolhub::identity::NotJson;
 use toolhub::message::Message;
 use toolhub::model::Arguments;
 use toolhub::schema::Opaque;
-use toolhub::{message, stack};
+use toolhub::stack;
 
 /// Deeper arguments are refused: they are cyclic, or an attack.
 const MAX_DEPTH: usize = 100;
@@ -82,11 +78,10 @@ pub fn image(object: &Bound<'_, PyAny>) -> Result<(Value, Vec<Opaque>), NotJson>
     Ok((value, conversion.opaque))
 }
 
-/// What stands in a JSON value for parts that have no JSON form, and why each has none.
+/// What stands in a JSON value for parts that have no JSON form: between two marks, why it has none.
 pub struct Marks {
-    /// Begins each mark. It is random, so no text of a message can be one.
-    prefix: String,
-    reasons: Vec<String>,
+    /// It is random, so no text of a message has it.
+    mark: String,
     /// A part is nested too deeply, or leads back to itself: nothing is known of what is inside.
     pub too_deep: bool,
 }
@@ -94,36 +89,25 @@ pub struct Marks {
 impl Marks {
     fn new() -> Self {
         let random = RandomState::new().build_hasher().finish();
-        Marks { prefix: format!("\u{fffe}{random:016x}:"), reasons: Vec::new(), too_deep: false }
+        Marks { mark: format!("\u{fffe}{random:016x}"), too_deep: false }
     }
 
-    fn mark(&mut self, reason: &str) -> Value {
-        self.reasons.push(reason.to_owned());
-        Value::String(format!("{}{}", self.prefix, self.reasons.len() - 1))
-    }
-
-    /// Why a text is a mark.
-    pub fn reason(&self, text: &str) -> Option<&str> {
-        let index: usize = text.strip_prefix(&self.prefix)?.parse().ok()?;
-        self.reasons.get(index).map(String::as_str)
+    fn mark(&self, reason: &str) -> Value {
+        Value::String(format!("{0}{reason}{0}", self.mark))
     }
 
     /// Why the first part that is marked in a text has no JSON form.
-    pub fn first_reason(&self, text: &str) -> Option<&str> {
-        let (_, rest) = text.split_once(&*self.prefix)?;
-        let digits = rest.find(|c: char| !c.is_ascii_digit()).map_or(rest, |end| &rest[..end]);
-        self.reasons.get(digits.parse::<usize>().ok()?).map(String::as_str)
+    pub fn reason<'a>(&self, text: &'a str) -> Option<&'a str> {
+        text.split(&*self.mark).nth(1)
     }
 
-    /// A text without the marks in it.
+    /// A text without what is marked in it.
     pub fn removed_from(&self, text: &str) -> String {
-        let mut parts = text.split(&*self.prefix);
-        let first = parts.next().unwrap_or_default().to_owned();
-        parts.fold(first, |text, part| text + part.trim_start_matches(|c: char| c.is_ascii_digit()))
+        text.split(&*self.mark).step_by(2).collect()
     }
 
     /// Why a part of a value has no JSON form.
-    pub fn reason_in(&self, value: &Value) -> Option<&str> {
+    pub fn reason_in<'a>(&self, value: &'a Value) -> Option<&'a str> {
         match value {
             Value::String(text) => self.reason(text),
             Value::Array(items) => items.iter().find_map(|item| self.reason_in(item)),
@@ -277,7 +261,7 @@ impl Conversion {
 
     /// What stands for a part that has no JSON form.
     fn without_form(&mut self, object: &Bound<'_, PyAny>, trouble: Trouble) -> Result<Value, Trouble> {
-        match &mut self.marks {
+        match &self.marks {
             Some(marks) => Ok(marks.mark(&trouble.sentence())),
             None if self.writes_texts => Ok(text_form(object)),
             None => Err(trouble),

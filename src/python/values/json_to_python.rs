@@ -1,15 +1,12 @@
 //! JSON as Python values. Servers choose its size, so this is done in slices: other threads get the GIL in between.
 
+use crate::prelude::*;
 use crate::runtime::gil::pause;
 use crate::values::unicode;
 use num_bigint::BigInt;
 use pyo3::exceptions::PyRecursionError;
 use pyo3::inspect::PyStaticExpr;
-use pyo3::prelude::*;
-use pyo3::types::{PyBool, PyDict, PyFloat, PyList};
-use serde_json::Value;
 use std::ops::Deref;
-use std::time::{Duration, Instant};
 use toolhub::stack;
 
 /// Stack that a level of a value may take, with what is called inside.
@@ -155,13 +152,8 @@ impl Drop for LargeJson {
     }
 }
 
-/// Does work on JSON, without the GIL if the JSON is large.
-pub fn without_gil_if<T: Send>(py: Python<'_>, is_large: bool, work: impl FnOnce() -> T + Send) -> T {
-    if is_large { py.detach(work) } else { work() }
-}
-
 /// Whether work on this JSON takes longer than releasing the GIL.
-pub fn is_large(value: &Value) -> bool {
+fn is_large(value: &Value) -> bool {
     has_many_values(value, &mut 0)
 }
 

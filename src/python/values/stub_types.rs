@@ -3,10 +3,9 @@
 //! A getter that returns `Bound<PyAny>` is `Any` in the stub. These newtypes convert to the same object and carry the type.
 //! A field of the type `Py<…>` with a getter of PyO3 is read by the interpreter itself; the types of fields are for these.
 
+use crate::prelude::*;
 use pyo3::inspect::PyStaticExpr;
-use pyo3::prelude::*;
 use pyo3::type_object::PyTypeCheck;
-use pyo3::types::PyDict;
 use pyo3::{type_hint_identifier, type_hint_subscript};
 
 macro_rules! typed {

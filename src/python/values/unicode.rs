@@ -2,12 +2,10 @@
 //!
 //! Python has an encoder for the same, but it works on whole strings and keeps what it made.
 
+use crate::prelude::*;
 use crate::runtime::gil::released;
-use crate::values::errors::class_of;
-use pyo3::exceptions::PyTypeError;
 use pyo3::ffi;
-use pyo3::prelude::*;
-use pyo3::types::{PyString, PyStringData};
+use pyo3::types::PyStringData;
 use std::borrow::Cow;
 
 /// An argument that has to be text, or an error that names it.

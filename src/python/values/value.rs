@@ -1,15 +1,15 @@
 //! What a value that a Python tool returned means.
 
 use crate::drivers::awaiting::is_coroutine;
-use crate::runtime::kept::{Imported, intern};
+use crate::prelude::*;
 use crate::values::unicode::start_of;
-use pyo3::prelude::*;
-use pyo3::types::{PyBool, PyDict, PyFloat, PyInt, PyList, PyMapping, PyString, PyTuple, PyType};
+use pyo3::types::{PyMapping, PyType};
 use toolhub::model::{Meaning, NothingMeans, ReportedFailure, ReturnedValue, meaning};
 
 /// What a returned value means: the rule of the core, or a forgotten `await`. `nothing` says what None means for the tool.
 pub fn meaning_of(value: &Bound<'_, PyAny>, nothing: impl FnOnce() -> NothingMeans) -> Meaning {
-    if is_plain(value) {
+    let is_sequence = || value.is_exact_instance_of::<PyList>() || value.is_exact_instance_of::<PyTuple>();
+    if !value.is_none() && (is_scalar(value) || is_sequence()) {
         return Meaning::Value;
     }
     if is_coroutine(value) {
@@ -58,14 +58,13 @@ pub fn discard(value: &Bound<'_, PyAny>) {
     }
 }
 
-/// Plain values are not mappings. Asking Python's `Mapping` about each of them would cost more than the call itself.
-fn is_plain(value: &Bound<'_, PyAny>) -> bool {
+/// A plain value that never changes. It is recognised first: asking Python's `Mapping` about each would cost more than a call.
+pub fn is_scalar(value: &Bound<'_, PyAny>) -> bool {
     value.is_exact_instance_of::<PyString>()
         || value.is_exact_instance_of::<PyInt>()
         || value.is_exact_instance_of::<PyFloat>()
         || value.is_exact_instance_of::<PyBool>()
-        || value.is_exact_instance_of::<PyList>()
-        || value.is_exact_instance_of::<PyTuple>()
+        || value.is_none()
 }
 
 /// A value as text: what a reader would want to see.

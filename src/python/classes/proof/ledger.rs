@@ -3,19 +3,13 @@
 
 use crate::classes::hub::PyHub;
 use crate::classes::options::named;
+use crate::prelude::*;
 use crate::runtime::{call_scope, process, waiting};
-use crate::values::json;
-use parking_lot::Mutex;
-use pyo3::exceptions::{PyOSError, PyRuntimeError};
-use pyo3::prelude::*;
+use pyo3::exceptions::PyOSError;
 use serde::Serialize;
-use serde_json::Value;
 use std::path::PathBuf;
-use std::sync::Arc;
-use std::time::Duration;
 use tokio::sync::oneshot;
 use toolhub::hub::not_settled;
-use toolhub::message;
 use toolhub::plan::in_short;
 use toolhub::store::ledger::{self, EffectState, LedgerFailure, LedgerFilter, Settlement};
 use toolhub::store::{Store as Core, accept, fork, real_place};
@@ -168,7 +162,7 @@ impl PyStore {
     /// Opens the file and gives its content to the hub; `room` bytes of it are for results.
     #[new]
     fn new(py: Python<'_>, hub: &Bound<'_, PyHub>, path: PathBuf, room: u64) -> Self {
-        let hub = hub.get().shared_core();
+        let hub = hub.get().core.clone();
         let (core, notices) = py.detach(|| {
             let (store, notices) = Core::open(&path, room);
             match &store {

@@ -2,16 +2,10 @@
 
 use crate::classes::hub::PyHub;
 use crate::classes::options::named;
-use crate::runtime::call_context;
-use crate::values::errors::tool_error;
-use crate::values::json;
-use parking_lot::Mutex;
-use pyo3::exceptions::PyValueError;
-use pyo3::prelude::*;
-use serde_json::Value;
+use crate::prelude::*;
+use crate::runtime::call_scope;
 use std::path::PathBuf;
-use std::sync::Arc;
-use toolhub::error::{ErrorKind, HubError, UpstreamError};
+use toolhub::error::UpstreamError;
 use toolhub::model::ToolOutput;
 use toolhub::secret;
 use toolhub::tape::{
@@ -74,7 +68,7 @@ pub fn finish_cassette(path: PathBuf) -> PyResult<Option<u64>> {
 pub fn question_on_tape(model: &str, request: &Bound<'_, PyAny>) -> PyResult<Option<TapedQuestion>> {
     let Some(tape) = tape::current(None) else { return Ok(None) };
     let arguments = json::image(request).map_or(Value::Null, |(value, _)| value);
-    let around = call_context::current(request.py())?;
+    let around = call_scope::current(request.py())?;
     match tape.question(model, arguments, around.outer.as_ref()) {
         QuestionOnTape::Recorded(taping) => {
             Ok(Some(TapedQuestion { taping: Mutex::new(Some(*taping)), recording: None, delay: 0.0 }))

@@ -6,33 +6,28 @@ use crate::classes::serving::gateway_options::PythonGatewayOptions;
 use crate::classes::serving::gateway_principal::{
     AuthenticateFunction, PythonPrincipalFunction, ServedPlace,
 };
+use crate::prelude::*;
 use crate::runtime::bridge::{self, BridgeFuture, BridgeStream};
 use crate::runtime::loop_bridge::{self, LoopBridge};
 use crate::runtime::tool_loops::ServedLoop;
 use crate::runtime::{process, waiting};
-use crate::values::errors::tool_error;
 use bytes::Bytes;
 use futures_util::StreamExt;
 use futures_util::stream::BoxStream;
 use http::Request;
-use parking_lot::Mutex;
-use pyo3::exceptions::{PyException, PyRuntimeError, PyValueError};
-use pyo3::gc::{PyTraverseError, PyVisit};
-use pyo3::prelude::*;
 use pyo3::types::PyBytes;
 use std::net::IpAddr;
 use std::pin::pin;
-use std::sync::{Arc, Weak};
-use std::time::{Duration, SystemTime};
+use std::sync::Weak;
+use std::time::SystemTime;
 use tokio::net::TcpListener;
 use toolhub::catalog::Servers;
 use toolhub::catalog::upstreams::HubUpstreams;
-use toolhub::error::{ErrorKind, HubError, Outcome};
+use toolhub::error::Outcome;
 use toolhub::gateway::{
     ArrivingRequest, Gateway, HttpReply, PrincipalFunction, ReplyBody, SessionKeys, connections_end,
     serve_http, serve_process_stdio,
 };
-use toolhub::message;
 use toolhub::net::unmapped;
 
 /// The hub as one MCP server.
@@ -69,8 +64,8 @@ impl PyGateway {
         });
         let options = PythonGatewayOptions::read(options)?.into_options(hub.py(), function.clone())?;
         let keys = options.session_keys.clone();
-        let core = hub.get().shared_core();
-        let servers = hub.get().servers_cell();
+        let core = hub.get().core.clone();
+        let servers = hub.get().servers.clone();
         let find = Box::new(move || servers.get().and_then(Weak::<Servers>::upgrade));
         let upstreams = Arc::new(HubUpstreams::new(core.clone(), find));
         let gateway = Gateway::new(core, upstreams, options).map_err(|error| tool_error(hub.py(), &error))?;
@@ -261,7 +256,7 @@ impl PyGateway {
 
 impl PyGateway {
     fn enter_at(&self, place: Arc<ServedLoop>) {
-        let guard = self.hub.get().served_on().open(place.clone());
+        let guard = self.hub.get().served_on.open(place.clone());
         let before = self.place.lock().replace((place, guard));
         drop(before);
     }

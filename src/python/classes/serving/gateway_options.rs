@@ -2,15 +2,9 @@
 
 use crate::classes::options::seconds;
 use crate::classes::serving::gateway_principal::UpstreamTokenOption;
-use crate::values::errors::tool_error;
-use crate::values::json;
-use pyo3::exceptions::PyValueError;
-use pyo3::prelude::*;
+use crate::prelude::*;
 use serde::Deserialize;
-use serde_json::Value;
 use std::path::PathBuf;
-use std::sync::Arc;
-use toolhub::error::HubError;
 use toolhub::gateway::{
     AuditLog, AuthenticationOptions, Authenticator, EffectsAllowed, GatewayLimits, GatewayOptions,
     JwksSource, JwtAlgorithm, JwtOptions, PrincipalFunction, SearchMode, SessionKeys, StaticToken, View,

@@ -3,22 +3,13 @@
 //! A runtime thread sends one message to the loop of the serving program and awaits the answer; it never takes the GIL. On the
 //! loop the function runs in a task of its own, which is cancelled when the request does not wait any more.
 
-use crate::runtime::kept::intern;
+use crate::prelude::*;
 use crate::runtime::loop_bridge::{LoopBridge, Mail};
 use crate::runtime::tool_loops::{ServedLoop, ServedLoopGuard};
-use crate::values::errors::show_unraisable;
-use crate::values::json;
-use parking_lot::Mutex;
-use pyo3::exceptions::{PyTypeError, PyValueError};
-use pyo3::gc::{PyTraverseError, PyVisit};
-use pyo3::prelude::*;
-use pyo3::types::{PyDict, PyString};
 use serde::Deserialize;
-use serde_json::{Map, Value};
+use serde_json::Map;
 use std::collections::BTreeMap;
-use std::sync::Arc;
 use tokio::sync::oneshot;
-use toolhub::error::{ErrorKind, HubError};
 use toolhub::gateway::{Principal, PrincipalFunction, RequestCredentials, UpstreamTokens};
 use toolhub::secret::Secret;
 use toolhub::tool::BoxFuture;

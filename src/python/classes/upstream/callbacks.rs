@@ -1,9 +1,7 @@
 //! What the threads in `_callbacks.py` see of the requests and notices of servers.
 
+use crate::prelude::*;
 use crate::runtime::process;
-use crate::values::json;
-use pyo3::prelude::*;
-use std::sync::Arc;
 use tokio::sync::oneshot;
 use toolhub::callbacks::Callbacks;
 use toolhub::notices::Notices;

@@ -1,13 +1,11 @@
 //! Credentials for a server's requests, from its configuration.
 
+use crate::prelude::*;
 use crate::runtime::call_scope::principal_value;
-use serde_json::Value;
 use std::path::PathBuf;
-use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use toolhub::callbacks::Callbacks;
 use toolhub::catalog::MakeCredentials;
-use toolhub::error::{ErrorKind, HubError};
 use toolhub::model::Lang;
 use toolhub::sources::mcp::auth::{
     AskedHeaders, Bearer, Credentials, FileStore, HeaderFunction, MemoryStore, OAuth, OAuthConfig, Opener,

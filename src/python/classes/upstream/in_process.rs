@@ -1,11 +1,10 @@
 //! Servers that run in this process, as their Python host sees them: it accepts sessions and moves their messages.
 
 use crate::classes::upstream::servers::{PyServers, environment, refused, texts};
+use crate::prelude::*;
 use crate::runtime::bridge::{self, BridgeFuture};
 use crate::runtime::process;
-use pyo3::exceptions::PyValueError;
-use pyo3::prelude::*;
-use std::sync::{Arc, Weak};
+use std::sync::Weak;
 use toolhub::sources::mcp::config::server_in_process;
 use toolhub::sources::mcp::in_process::{HostedSession, SessionQueue, hosted};
 use toolhub::sources::mcp::protocol::Era;

@@ -2,22 +2,17 @@
 
 use crate::classes::hub::PyHub;
 use crate::classes::options::seconds;
+use crate::prelude::*;
 use crate::runtime::bridge::{self, BridgeFuture};
 use crate::runtime::tool_loops::{ServedLoop, for_caller};
 use crate::runtime::{call_scope, loop_bridge};
 use crate::values::arguments::callable::{CallableKind, PythonTool};
 use crate::values::arguments::tool_from_python::callable;
-use crate::values::errors::{ErrorValue, tool_error};
-use crate::values::json::{self, JsonValue};
-use pyo3::exceptions::{PyTypeError, PyValueError};
-use pyo3::prelude::*;
-use pyo3::types::PyDict;
-use serde_json::{Map, Value};
+use crate::values::errors::ErrorValue;
+use crate::values::json::JsonValue;
+use serde_json::Map;
 use std::collections::BTreeMap;
-use std::sync::Arc;
-use std::time::Duration;
 use toolhub::catalog::resources::OfferedBy;
-use toolhub::error::HubError;
 use toolhub::model::{Lang, OfferKind};
 use toolhub::offers::{NativeOffer, OfferCallContext, OfferQuery, PartialArgument, Suggestions};
 use toolhub::pattern::NATIVE;
@@ -132,7 +127,7 @@ fn function(
 ) -> PyResult<Arc<dyn Tool>> {
     let options = PyDict::new(hub.py());
     options.set_item("object", object)?;
-    let mut made = callable(hub.get().core(), hub.get().served_on().clone(), described, &options)?;
+    let mut made = callable(hub.get().core(), hub.get().served_on.clone(), described, &options)?;
     made.kind = kind;
     Ok(Arc::new(PythonTool(Arc::new(made))))
 }
@@ -191,7 +186,7 @@ pub fn ask_own<'py>(
 ) -> PyResult<Bound<'py, BridgeFuture>> {
     let py = hub.py();
     hub.get().check_process()?;
-    let (core, lang, query) = (hub.get().shared_core(), lang(hub), query.get().0.clone());
+    let (core, lang, query) = (hub.get().core.clone(), lang(hub), query.get().0.clone());
     let limit: Duration = seconds("timeout", timeout)?.unwrap_or(core.options.timeout);
     let place = ServedLoop::new(&loop_bridge::current(py)?)?;
     bridge::run(

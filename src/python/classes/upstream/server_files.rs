@@ -3,10 +3,9 @@
 //! Files that are loaded again together are one change: all of them are read and checked first, then the program applies what
 //! else is in them, and if that fails none of them counts. Those are read again with the next change of any of them.
 
-use parking_lot::Mutex;
+use crate::prelude::*;
 use std::collections::HashMap;
 use std::path::PathBuf;
-use std::sync::Arc;
 use toolhub::catalog::Servers;
 use toolhub::sources::mcp::config::{ConfigStamp, Loaded, Notice, config_stamp, load_file};
 

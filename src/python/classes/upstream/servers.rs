@@ -6,23 +6,20 @@ use crate::classes::upstream::callbacks::CallbackQueue;
 use crate::classes::upstream::credentials;
 use crate::classes::upstream::offers::{self, OFFER_TIMEOUT, PyOfferQuery, offer_kind};
 use crate::classes::upstream::server_files::{ConfigFiles, ReadConfig};
+use crate::prelude::*;
 use crate::runtime::bridge::{self, BridgeFuture, BridgeStream};
 use crate::runtime::process;
 use crate::values::errors::ErrorValue;
-use crate::values::json::{self, JsonValue};
+use crate::values::json::JsonValue;
 use futures_util::future::join_all;
 use futures_util::stream::{StreamExt, TryStreamExt, once};
-use parking_lot::Mutex;
-use pyo3::exceptions::PyValueError;
-use pyo3::prelude::*;
-use serde_json::{Value, json};
+use serde_json::json;
 use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::path::PathBuf;
-use std::sync::{Arc, Weak};
-use std::time::{Duration, Instant};
+use std::sync::Weak;
 use toolhub::catalog::{ServerOutcome, ServerReport, Servers};
-use toolhub::error::{HubError, clip};
+use toolhub::error::clip;
 use toolhub::model::Lang;
 use toolhub::sources::mcp::auth::FileStore;
 use toolhub::sources::mcp::callbacks::{Ask, Host, Tell};
@@ -96,7 +93,7 @@ impl PyServers {
         let opens_pages = asks.iter().any(|known| known == "open_url");
         let lang = hub.get().core().options.lang;
         let keys = credentials::maker(queue.callbacks.clone(), tokens, opens_pages, is_served, lang);
-        let core = Servers::new(hub.get().shared_core(), host, keys);
+        let core = Servers::new(hub.get().core.clone(), host, keys);
         hub.get().set_servers(&core);
         if let Some(store) = hub.get().core().store() {
             let notices = queue.notices.clone();
@@ -140,7 +137,7 @@ impl PyServers {
         let reported = read.into_iter().filter(|file| !is_wrong || !file.loaded.errors.is_empty());
         let reports = reported.map(|ReadConfig { path, stamp, loaded }| {
             let report = match is_wrong {
-                true => self.report(&[], &[], &loaded.errors, &loaded.warnings),
+                true => report(&[], &[], &loaded.errors, &loaded.warnings),
                 false => self.take(py, loaded, Some((path.clone(), stamp)))?,
             };
             Ok((path, report))
@@ -366,25 +363,17 @@ impl PyServers {
         for id in &removed {
             self.remove(py, id)?;
         }
-        Ok(self.report(&names, &removed, &errors, &loaded.warnings))
+        Ok(report(&names, &removed, &errors, &loaded.warnings))
     }
+}
 
-    fn report(
-        &self,
-        loaded: &[Arc<str>],
-        removed: &[Arc<str>],
-        errors: &[Notice],
-        warnings: &[Notice],
-    ) -> JsonValue {
-        let names = |ids: &[Arc<str>]| ids.iter().map(|id| id.to_string()).collect::<Vec<_>>();
-        JsonValue(json!({
-            "loaded": names(loaded),
-            "removed": names(removed),
-            "skipped": [],
-            "warnings": texts(warnings),
-            "errors": texts(errors),
-        }))
-    }
+/// What loading has changed, in the form that every loader reports it.
+fn report(loaded: &[Arc<str>], removed: &[Arc<str>], errors: &[Notice], warnings: &[Notice]) -> JsonValue {
+    let names = |ids: &[Arc<str>]| ids.iter().map(|id| id.to_string()).collect::<Vec<_>>();
+    let (warnings, errors) = (texts(warnings), texts(errors));
+    JsonValue(json!({
+        "loaded": names(loaded), "removed": names(removed), "skipped": [], "warnings": warnings, "errors": errors,
+    }))
 }
 
 /// Ends a server that was removed or replaced, in the background, after its calls.

@@ -19,15 +19,9 @@ mod services;
 pub use services::LoopCall;
 
 use super::awaiting::{Awaitable, Awaited, Step, close, send, throw};
-use crate::runtime::kept::intern;
-use parking_lot::Mutex;
-use pyo3::exceptions::{PyBaseException, PyRuntimeError};
-use pyo3::gc::{PyTraverseError, PyVisit};
-use pyo3::prelude::*;
-use pyo3::types::PyDict;
+use crate::prelude::*;
 use services::Handover;
 use std::pin::Pin;
-use std::sync::Arc;
 use std::task::{Context, Poll, Waker};
 use toolhub::plan::{CallPlan, drive};
 

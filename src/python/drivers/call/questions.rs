@@ -1,21 +1,17 @@
 //! Questions to the user's functions: for an approval, and to the model for one answer of several.
 
 use super::services::{LoopCall, meta_of};
+use crate::prelude::*;
 use crate::runtime::gil::released;
-use crate::runtime::kept::{Imported, intern};
 use crate::values::arguments::copying;
-use crate::values::errors::{class_of, exception_text};
-use crate::values::json::{self, LargeJson, is_large, without_gil_if};
+use crate::values::errors::exception_text;
+use crate::values::json::LargeJson;
 use crate::values::results::blocks::text_of;
 use crate::values::value;
-use pyo3::exceptions::{PyException, PyRuntimeError, PyTimeoutError};
-use pyo3::prelude::*;
-use pyo3::types::{PyBool, PyDict, PyList, PyTuple};
-use serde_json::{Map, Value};
-use std::time::{Duration, Instant};
+use pyo3::exceptions::PyTimeoutError;
+use serde_json::Map;
 use toolhub::error::shown_seconds;
 use toolhub::kind::ToolKind;
-use toolhub::message;
 use toolhub::message::Message;
 use toolhub::plan::{
     ApprovalRequest, CallPlan, CallServices, FunctionAnswer, NOT_APPROVED, question, synthesis_prompt,
@@ -141,7 +137,7 @@ impl LoopCall {
         let asked = match json::from_python(self.args.bind(py)) {
             Ok(args) => {
                 let args = LargeJson::from(args);
-                without_gil_if(py, is_large(&args), || question(&args))
+                py.detach(|| question(&args))
             }
             Err(_) => value::readable(self.args.bind(py))?,
         };

@@ -4,20 +4,14 @@ use super::services::failure;
 use crate::classes::hub::PyHub;
 use crate::classes::parse::{PyParsedCall, options, parse_message};
 use crate::classes::prompt;
-use crate::runtime::kept::intern;
+use crate::prelude::*;
 use crate::values::arguments::given::{holds_arguments, object_in};
-use crate::values::errors::class_of;
-use crate::values::json::{self, LargeJson, is_large, without_gil_if};
+use crate::values::json::LargeJson;
 use crate::values::value::as_mapping;
-use pyo3::exceptions::PyTypeError;
-use pyo3::prelude::*;
-use pyo3::types::{PyDict, PyMapping, PyString};
-use serde_json::Value;
-use std::sync::Arc;
-use toolhub::message;
+use pyo3::types::PyMapping;
 use toolhub::message::Message;
 use toolhub::parse::{self, Certainty, ParseOptions, ToolSchemas};
-use toolhub::plan::{CallVerdict, MessageOrder, MessageTurn};
+use toolhub::plan::{CallVerdict, MessageOrder};
 use toolhub::prompt::vendor;
 use toolhub::registry::{NameEntry, Snapshot};
 
@@ -71,17 +65,16 @@ pub fn read<'py>(given: &Bound<'py, PyAny>) -> PyResult<ReadRequest<'py>> {
     let mut fault = None;
     // An object may have its parts under two names, as a mapping may: both must agree.
     let mut either = |keys: &[&Bound<'py, PyString>]| -> PyResult<Option<Bound<'py, PyAny>>> {
-        let mut found: Option<(_, Bound<'py, PyAny>)> = None;
+        let mut given = Vec::new();
         for key in keys {
-            match (fields.field(key)?, &found) {
-                (Some(value), None) => found = Some((key, value)),
-                (Some(value), Some((first, known))) if !known.eq(&value)? => {
-                    fault = Some(Message::from(parse::contradiction(&shown(first)?, &shown(key)?)));
-                }
-                _ => {}
+            given.extend(fields.field(key)?.map(|value| (key, value)));
+        }
+        for (key, value) in given.iter().skip(1) {
+            if !given[0].1.eq(value)? {
+                fault = Some(Message::from(parse::contradiction(&shown(given[0].0)?, &shown(key)?)));
             }
         }
-        Ok(found.map(|(_, value)| value))
+        Ok(given.into_iter().next().map(|(_, value)| value))
     };
     let name = either(&[intern!(py, "name"), intern!(py, "tool_name")])?;
     let arguments = either(&[intern!(py, "arguments"), intern!(py, "parameters"), intern!(py, "args")])?;
@@ -101,7 +94,7 @@ pub fn read<'py>(given: &Bound<'py, PyAny>) -> PyResult<ReadRequest<'py>> {
         id,
         source: source.and_then(|source| shown(source.cast::<PyString>().ok()?).ok()),
         error,
-        api: given.cast::<PyParsedCall>().ok().and_then(|call| call.get().api().map(str::to_owned)),
+        api: given.cast::<PyParsedCall>().ok().and_then(|call| call.get().api.clone()),
     })
 }
 
@@ -119,7 +112,7 @@ fn is_own(given: &Bound<'_, PyMapping>, arguments: Option<&Bound<'_, PyAny>>) ->
 /// The sentence around a parsed call that may not have been meant.
 pub fn proposed_in(given: &Bound<'_, PyAny>) -> PyResult<Option<String>> {
     let Ok(call) = given.cast::<PyParsedCall>() else { return Ok(None) };
-    match call.get().certainty() {
+    match call.get().call.certainty {
         Some(Certainty::Sure) => Ok(None),
         _ => call.get().sentence(given.py()).map(|sentence| {
             Some(sentence.map_or_else(String::new, |sentence| sentence.to_string_lossy().into_owned()))
@@ -142,8 +135,7 @@ fn foreign<'py>(given: &Bound<'py, PyAny>) -> PyResult<ReadRequest<'py>> {
         Ok(value) => value,
         Err(reason) => return Ok(nothing(message!("The call cannot be read: {}.", reason))),
     };
-    let is_large = is_large(&value);
-    let mut calls = without_gil_if(py, is_large, || parse::parse_request(value, &ParseOptions::default()));
+    let mut calls = py.detach(|| parse::parse_request(value, &ParseOptions::default()));
     let Some(call) = calls.pop().filter(|_| calls.is_empty()) else {
         return Ok(nothing(message!(
             "The request must be one call; pass a message with several calls to `run`."
@@ -248,13 +240,7 @@ pub fn plan_run(
 
 /// The order of the calls of one message: who waits for whom, and what is not made.
 #[pyclass(name = "MessageOrder", frozen, module = "toolhub._core")]
-pub struct PyMessageOrder(MessageOrder);
-
-impl PyMessageOrder {
-    pub fn turn(&self, place: usize, tool: Arc<str>) -> MessageTurn {
-        self.0.turn(place, tool)
-    }
-}
+pub struct PyMessageOrder(pub MessageOrder);
 
 #[pymethods]
 impl PyMessageOrder {
@@ -265,7 +251,7 @@ impl PyMessageOrder {
 
     /// The call at this place, counted from 0, was answered without being made.
     fn answered(&self, place: usize, tool: &str, result: &Bound<'_, PyAny>) {
-        self.turn(place, Arc::from(tool)).end(CallVerdict::of(failure(result)));
+        self.0.turn(place, Arc::from(tool)).end(CallVerdict::of(failure(result)));
     }
 }
 

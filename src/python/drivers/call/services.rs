@@ -4,25 +4,18 @@ use super::questions::{failed_question, function_answer};
 use crate::classes::hub::PyHub;
 use crate::drivers::awaiting::new_awaitable;
 use crate::drivers::execution::{Execution, Extras, kept};
-use crate::runtime::kept::intern;
+use crate::prelude::*;
 use crate::runtime::loop_bridge::{self, LoopBridge};
 use crate::runtime::{bridge, user_code};
 use crate::values::arguments::argument_checks::{CheckPass, Checks};
 use crate::values::arguments::given;
-use crate::values::json::{self, NotJson};
+use crate::values::json::NotJson;
 use crate::values::results::result::{copy_result, mark_language, refused, size_of_result, succeeded};
-use parking_lot::Mutex;
-use pyo3::exceptions::PyRuntimeError;
-use pyo3::gc::{PyTraverseError, PyVisit};
-use pyo3::prelude::*;
-use pyo3::types::{PyDict, PyString, PyWeakrefMethods, PyWeakrefReference};
-use serde_json::Value;
+use pyo3::types::{PyWeakrefMethods, PyWeakrefReference};
 use std::future::{pending, poll_fn};
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::task::Poll;
-use std::time::Instant;
-use toolhub::error::{ErrorKind, HubError, Outcome};
+use toolhub::error::Outcome;
 use toolhub::hub::{Hub, PlannedRun};
 use toolhub::plan::{
     ApprovalRequest, CallPlan, CallServices, FunctionAnswer, IsGone, LookUpRequest, PlanStep, ServerSet,
@@ -285,7 +278,7 @@ impl CallServices for LoopCall {
     }
 
     fn shared(&self) -> Option<&SharedResults<Py<PyDict>>> {
-        Some(self.hub.get().shared_results())
+        Some(&self.hub.get().shared)
     }
 
     /// On a loop that does not run, or is gone, nothing makes progress. Weak: a flight does not keep a loop alive.

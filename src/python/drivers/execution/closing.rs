@@ -6,13 +6,11 @@ use super::Execution;
 use super::state::{AttemptState, EndSignal};
 use crate::classes::hub::PyHub;
 use crate::drivers::awaiting::current_task_of;
+use crate::prelude::*;
 use crate::runtime;
 use crate::runtime::bridge::{self, BridgeFuture};
 use crate::runtime::loop_bridge::{self, LoopBridge, Mail, running_loop};
-use parking_lot::Mutex;
-use pyo3::prelude::*;
 use std::convert::Infallible;
-use std::time::{Duration, Instant};
 use tokio::sync::mpsc;
 
 /// How long the end of a call may take in addition to the grace of its tool.
@@ -75,15 +73,9 @@ pub struct EndingCalls {
 impl EndingCalls {
     /// Waits without the GIL until they have ended, for a bounded time.
     fn wait(&self, py: Python<'_>) {
-        let Some(mut ended) = self.ended.lock().take() else { return };
-        let (done, over) = std::sync::mpsc::channel::<()>();
-        let waiting = runtime::spawn(async move {
-            ended.recv().await;
-            drop(done);
-        });
-        let limit = self.limit;
-        py.detach(move || over.recv_timeout(limit).ok());
-        drop(waiting);
+        let (Some(mut ended), Ok(lease)) = (self.ended.lock().take(), runtime::handle()) else { return };
+        let ended = async { tokio::time::timeout(self.limit, ended.recv()).await };
+        drop(py.detach(|| lease.block_on(ended)));
     }
 
     /// Awaits their end, for a bounded time.
@@ -126,7 +118,7 @@ pub fn end_calls(hub: &Bound<'_, PyHub>, blocking: bool) -> PyResult<Option<Endi
         awaited |= can_wait;
         let signal = can_wait.then(|| signal.clone());
         let calls: Vec<_> = calls.into_iter().map(Bound::unbind).collect();
-        target.mailbox().push(Mail::Run(Box::new(move |bridge: &Bound<'_, LoopBridge>| {
+        target.mailbox.push(Mail::Run(Box::new(move |bridge: &Bound<'_, LoopBridge>| {
             for call in calls {
                 Execution::end_by_close(call.bind(bridge.py()), signal.clone());
             }

@@ -12,17 +12,12 @@ use crate::drivers::awaiting::{
     send, throw, uncancel,
 };
 use crate::drivers::child::Child;
-use crate::runtime::call_context::{self, LentSlots};
+use crate::prelude::*;
+use crate::runtime::call_scope::{self, LentSlots};
 use crate::runtime::cpython_switch;
-use crate::runtime::kept::intern;
 use crate::runtime::loop_bridge::LoopBridge;
-use crate::values::errors::show_unraisable;
 use crate::values::value;
-use pyo3::exceptions::{PyGeneratorExit, PyKeyboardInterrupt, PyRuntimeError};
-use pyo3::gc::{PyTraverseError, PyVisit};
-use pyo3::prelude::*;
-use pyo3::types::PyString;
-use std::time::Instant;
+use pyo3::exceptions::{PyGeneratorExit, PyKeyboardInterrupt};
 use toolhub::execute::Fate;
 
 impl Execution {
@@ -31,7 +26,7 @@ impl Execution {
         awaitable: Bound<'_, PyAny>,
         held: &LentSlots,
     ) -> PyResult<Option<Step>> {
-        Self::on_step(slf, call_context::within(slf.py(), held, || send(&awaitable)))
+        Self::on_step(slf, call_scope::within(slf.py(), held, || send(&awaitable)))
     }
 
     pub(super) fn throw_in_place(slf: &Bound<'_, Self>, error: PyErr) -> PyResult<Step> {
@@ -47,7 +42,7 @@ impl Execution {
         let closing = error.is_instance_of::<PyGeneratorExit>(py);
         let stepped = slf.get().state.lock().direct.as_ref().map(|direct| direct.stepped(py));
         let thrown = match stepped {
-            Some((awaitable, held)) => call_context::within(py, &held, || throw(&awaitable, error)),
+            Some((awaitable, held)) => call_scope::within(py, &held, || throw(&awaitable, error)),
             None => Err(error),
         };
         match thrown {

@@ -2,25 +2,20 @@
 
 use super::Execution;
 use super::recording::record_late;
-use super::state::{Attempt, AttemptState, Phase, leftover};
+use super::state::{Attempt, AttemptState, Phase, State, leftover};
 use crate::drivers::awaiting::{cancellations, is_coroutine};
 use crate::drivers::child::Child;
-use crate::runtime::kept::intern;
+use crate::prelude::*;
 use crate::runtime::loop_bridge::{Addressee, LoopBridge, Message, wake};
 use crate::runtime::pool::Leftover;
 use crate::runtime::user_code;
 use crate::values::arguments::callable::{python_tool, raised};
-use crate::values::errors::show_unraisable;
-use crate::values::json::{self, LargeJson};
+use crate::values::json::LargeJson;
 use crate::values::results::blocks::Blocks;
 use crate::values::value;
-use pyo3::prelude::*;
-use std::sync::Arc;
-use std::time::Instant;
-use toolhub::error::{ErrorKind, HubError, clip};
-use toolhub::execute::{Answer, overloaded, refused_by_pool, reported, worker_lost};
+use toolhub::error::clip;
+use toolhub::execute::{Answer, Fate, overloaded, refused_by_pool, reported, worker_lost};
 use toolhub::kill_point::kill_point;
-use toolhub::message;
 use toolhub::model::{Meaning, NothingMeans, ReportedFailure};
 use toolhub::registry::Candidate;
 
@@ -112,30 +107,10 @@ impl Execution {
         show_unraisable(call(), callback.bind(py));
     }
 
-    /// A task of ours has ended.
-    pub fn child_returned(slf: &Bound<'_, Self>, slot: usize, value: Py<PyAny>) {
-        slf.get().returned(slf.py(), slot, value);
-        Self::after_event(slf);
-    }
-
-    pub fn child_raised(slf: &Bound<'_, Self>, slot: usize, error: PyErr) {
-        slf.get().raised(slf.py(), slot, error);
-        Self::after_event(slf);
-    }
-
-    /// A task of ours was interrupted by the user: all candidates are stopped, then the caller is interrupted. Gives the
-    /// interrupt back when there is no caller any more.
-    pub fn child_interrupted(slf: &Bound<'_, Self>, slot: usize, interrupt: PyErr) -> PyResult<()> {
-        slf.get().interrupt(interrupt)?;
-        slf.get().mark_stopped(slot);
-        Self::after_event(slf);
-        Ok(())
-    }
-
     /// Losers are stopped at once; everything else is done in the caller's task and context, which is woken if it waits and
     /// there is something to do. There is when an attempt was stopped: the loop runs those first, so that they are
     /// usually gone when the caller's turn comes.
-    fn after_event(slf: &Bound<'_, Self>) {
+    pub fn after_event(slf: &Bound<'_, Self>) {
         let py = slf.py();
         let stopped = Self::stop_losers(slf);
         let (waits, waiter) = {
@@ -228,7 +203,7 @@ impl Execution {
     }
 
     /// The tool gave a value: a success, or one of the ways in which a value says that it failed.
-    pub(super) fn returned(&self, py: Python<'_>, slot: usize, value: Py<PyAny>) {
+    pub fn returned(&self, py: Python<'_>, slot: usize, value: Py<PyAny>) {
         kill_point();
         let meaning = value::meaning_of(value.bind(py), || self.nothing_means(slot));
         let is_own = matches!(meaning, Meaning::OwnResult | Meaning::Failure(ReportedFailure::Own(_)));
@@ -244,21 +219,18 @@ impl Execution {
                 self.fail(slot, reported(&self.tool_name(slot), &failure));
             }
             meaning => {
-                let mut state = self.state.lock();
+                let (now, mut state) = (Instant::now(), self.state.lock());
+                let ended = state.end_attempt(slot, |plan, attempt| {
+                    if !plan.run.succeeded(slot, now) {
+                        return (false, attempt.taping.take());
+                    }
+                    attempt.value = Some(value.clone_ref(py));
+                    attempt.is_own_result = meaning == Meaning::OwnResult;
+                    (plan.run.is_finished(), None)
+                });
                 // It outlived the execution, so its outcome is ignored.
-                let Some(attempt) = state.attempts.get_mut(slot) else { return };
-                attempt.state = AttemptState::Nothing;
-                let permits = attempt.permits.take();
-                let now = Instant::now();
-                let counts = state.plan.as_mut().is_some_and(|plan| plan.run.succeeded(slot, now));
-                if counts {
-                    state.attempts[slot].value = Some(value.clone_ref(py));
-                    state.attempts[slot].is_own_result = meaning == Meaning::OwnResult;
-                }
-                if counts && state.plan.as_ref().is_some_and(|plan| plan.run.is_finished()) {
-                    state.ended_at = Some(now);
-                }
-                let too_late = if counts { None } else { state.attempts[slot].taping.take() };
+                let Some(((ends_all, too_late), permits)) = ended else { return };
+                state.ended_at = ends_all.then_some(now).or(state.ended_at);
                 drop(state);
                 drop(permits);
                 if let Some(taping) = too_late {
@@ -268,7 +240,7 @@ impl Execution {
         }
     }
 
-    pub(super) fn raised(&self, py: Python<'_>, slot: usize, error: PyErr) {
+    pub fn raised(&self, py: Python<'_>, slot: usize, error: PyErr) {
         let failure = raised(py, &self.tool_name(slot), &error);
         if let Some(attempt) = self.state.lock().attempts.get_mut(slot) {
             attempt.exception = Some(Box::new(error));
@@ -307,55 +279,34 @@ impl Execution {
     }
 
     pub(super) fn fail(&self, slot: usize, error: HubError) {
-        let mut state = self.state.lock();
-        if state.attempts.is_empty() {
-            return;
-        }
-        state.attempts[slot].state = AttemptState::Nothing;
-        let permits = state.attempts[slot].permits.take();
-        if let Some(plan) = state.plan.as_mut()
-            && plan.run.failed(slot, error.nothing_happened, Instant::now())
-        {
-            let was_sent = !plan.run.never_sent(slot);
-            state.attempts[slot].error = Some(Box::new(error.of_attempt(was_sent)));
-        }
-        drop(state);
-        drop(permits);
+        let ended = self.state.lock().end_attempt(slot, |plan, attempt| {
+            if plan.run.failed(slot, error.nothing_happened, Instant::now()) {
+                let was_sent = !plan.run.never_sent(slot);
+                attempt.error = Some(Box::new(error.of_attempt(was_sent)));
+            }
+        });
+        drop(ended);
     }
 
     /// A stopped attempt has ended.
     pub fn mark_stopped(&self, slot: usize) {
-        let mut state = self.state.lock();
-        let Some(attempt) = state.attempts.get_mut(slot) else { return };
-        attempt.state = AttemptState::Nothing;
-        let permits = attempt.permits.take();
-        if let Some(plan) = state.plan.as_mut() {
-            plan.run.stopped(slot);
-        }
-        drop(state);
-        drop(permits);
-    }
-
-    /// Whether the policy still waits for this attempt.
-    pub fn is_running(&self, slot: usize) -> bool {
-        let state = self.state.lock();
-        state.plan.as_ref().is_some_and(|plan| plan.run.fate(slot) == toolhub::execute::Fate::Running)
+        let ended = self.state.lock().end_attempt(slot, |plan, _| plan.run.stopped(slot));
+        drop(ended);
     }
 
     /// A task of ours was cancelled from outside, not by us.
-    pub fn child_cancelled(slf: &Bound<'_, Self>, slot: usize, error: &PyErr) {
-        let this = slf.get();
-        let running = this.is_running(slot);
-        if running && !this.task_is_cancelled(slf.py(), slot) {
+    pub fn child_cancelled(&self, py: Python<'_>, slot: usize, error: &PyErr) {
+        let plan = |state: &State| state.plan.as_ref().map(|plan| plan.run.fate(slot));
+        let running = plan(&self.state.lock()) == Some(Fate::Running);
+        if running && !self.task_is_cancelled(py, slot) {
             // The tool raised it itself.
-            this.raised(slf.py(), slot, error.clone_ref(slf.py()));
+            self.raised(py, slot, error.clone_ref(py));
         } else if running {
-            let text = message!("Tool '{}' was cancelled from outside.", clip(&this.tool_name(slot)));
-            this.fail(slot, HubError::new(ErrorKind::Cancelled, text));
+            let text = message!("Tool '{}' was cancelled from outside.", clip(&self.tool_name(slot)));
+            self.fail(slot, HubError::new(ErrorKind::Cancelled, text));
         } else {
-            this.mark_stopped(slot);
+            self.mark_stopped(slot);
         }
-        Self::after_event(slf);
     }
 
     fn task_is_cancelled(&self, py: Python<'_>, slot: usize) -> bool {

@@ -17,28 +17,20 @@ mod start;
 mod state;
 mod watch;
 pub use recording::{kept, replayed_time};
-pub use state::{Attempt, FinishedExecution};
+pub use state::{Attempt, State};
 pub use watch::Watch;
 
 use super::awaiting::{Awaitable, Awaited, Step, close, is_cancelled_error};
 use crate::classes::hub::PyHub;
-use crate::runtime::kept::intern;
+use crate::prelude::*;
 use crate::runtime::loop_bridge::{self, LoopBridge};
 use crate::values::arguments::argument_checks::Checks;
 use crate::values::arguments::given::SlotArguments;
-use crate::values::errors::show_unraisable;
 use crate::values::results::result;
 use events::detach;
-use parking_lot::Mutex;
-use pyo3::exceptions::{PyBaseException, PyGeneratorExit, PyRuntimeError};
-use pyo3::gc::{PyTraverseError, PyVisit};
-use pyo3::prelude::*;
-use pyo3::types::PyDict;
+use pyo3::exceptions::PyGeneratorExit;
 use start::InPlace;
-use state::{AttemptStart, Phase, Resumed, State};
-use std::sync::Arc;
-use std::time::Instant;
-use toolhub::error::HubError;
+use state::{AttemptStart, Phase, Resumed};
 use toolhub::execute::{Action, Run};
 use toolhub::hub::PlannedRun;
 use toolhub::principal::Principal;
@@ -130,7 +122,7 @@ impl Execution {
                     return Ok(step);
                 }
                 Action::Finish => {
-                    let finished = this.state.lock().end();
+                    let finished = std::mem::take(&mut *this.state.lock());
                     return Self::conclude(slf.py(), finished);
                 }
             };
@@ -147,13 +139,13 @@ impl Execution {
         let (py, this) = (slf.py(), slf.get());
         let (start, args) = {
             let state = this.state.lock();
-            let Some(plan) = state.plan.as_deref() else { return Ok(None) };
+            let (Some(plan), Some(args)) = (state.plan.as_deref(), &state.args) else { return Ok(None) };
             let approved = state.approved.as_ref().map(|approved| approved[slot].as_ref());
             let args = match approved {
-                None => Ok(state.args.clone_ref(py)),
+                None => Ok(args.clone_ref(py)),
                 Some(own) => own.map(|args| args.clone_ref(py)).map_err(HubError::clone),
             };
-            (AttemptStart::new(plan, slot), args)
+            ((AttemptStart::new(plan, slot), plan.run.started(slot)), args)
         };
         match args {
             Ok(args) => Self::begin(slf, start, args),
@@ -172,8 +164,8 @@ impl Execution {
         };
         match resumed {
             Resumed::Admitted(_) if slf.get().is_late(Run::refuse_late_entry) => Ok(None),
-            Resumed::Admitted(prepared) => Self::launch(slf, start, prepared),
-            Resumed::Coroutine(coroutine) => Self::resume_coroutine(slf, start, coroutine.bind(slf.py())),
+            Resumed::Admitted(prepared) => Self::launch(slf, (start, prepared)),
+            Resumed::Coroutine(coroutine) => Self::run_awaitable(slf, &start, coroutine.bind(slf.py())),
             Resumed::Gone => Ok(None),
         }
     }
@@ -186,8 +178,8 @@ impl Execution {
         Ok(Step::Yield(waiter.unbind()))
     }
 
-    fn conclude(py: Python<'_>, mut finished: FinishedExecution) -> PyResult<Step> {
-        let now = finished.at.unwrap_or_else(Instant::now);
+    fn conclude(py: Python<'_>, mut finished: State) -> PyResult<Step> {
+        let now = finished.ended_at.unwrap_or_else(Instant::now);
         record_and_release(py, &mut finished, now);
         let rows = recording::ended_rows(&mut finished);
         let built = match finished.reraise.take() {
@@ -253,14 +245,14 @@ impl Execution {
         drop(waiter);
         Self::stop_losers(slf);
         show_unraisable(slf.get().tell_changes(slf.py()), slf.as_any());
-        let mut finished = slf.get().state.lock().end();
+        let mut finished = std::mem::take(&mut *slf.get().state.lock());
         record_and_release(slf.py(), &mut finished, Instant::now());
         recording::write(slf.py(), recording::ended_rows(&mut finished), None);
     }
 }
 
 /// Ends the bookkeeping: no timer, no mail, no running leftovers without an owner, statistics written.
-fn record_and_release(py: Python<'_>, finished: &mut FinishedExecution, now: Instant) {
+fn record_and_release(py: Python<'_>, finished: &mut State, now: Instant) {
     if let (Some(port), Some(plan)) = (&finished.port, &finished.plan) {
         let port = port.bind(py).get();
         finished.timer.inspect(|key| port.remove_deadline(*key));

@@ -3,20 +3,16 @@
 
 use super::Execution;
 use super::start::InPlace;
-use super::state::{Address, Attempt, AttemptStart, AttemptState, FinishedExecution};
-use crate::runtime::kept::intern;
+use super::state::{Attempt, AttemptStart, AttemptState, ReadyAttempt, State};
+use crate::prelude::*;
 use crate::runtime::loop_bridge::{Mail, Message};
-use crate::runtime::{self, call_context};
+use crate::runtime::{self, call_scope};
 use crate::values::arguments::argument_checks::PreparedArguments;
 use crate::values::results::blocks::text_of;
-use crate::values::{json, value};
-use pyo3::prelude::*;
-use pyo3::types::PyDict;
-use serde_json::{Value, json};
-use std::sync::Arc;
-use std::time::{Duration, Instant};
+use crate::values::value;
+use serde_json::json;
 use toolhub::aside;
-use toolhub::error::{ErrorContent, HubError};
+use toolhub::error::ErrorContent;
 use toolhub::execute::Fate;
 use toolhub::hub::{EffectRecorder, EndedRows, PlannedRun, kept_failure};
 use toolhub::identity::CallContent;
@@ -41,12 +37,12 @@ impl Execution {
         recorder: Arc<EffectRecorder>,
     ) -> PyResult<()> {
         let (py, this, slot) = (slf.py(), slf.get(), start.slot);
-        let given = this.state.lock().args.clone_ref(py);
+        let given = this.state.lock().args.as_ref().map(|args| args.clone_ref(py));
         let content = || {
             let extras = this.extras.as_ref();
             let passed_on = extras.and_then(|extras| extras.passed_on.as_ref());
             CallContent {
-                arguments: json::with_texts(given.bind(py)),
+                arguments: given.as_ref().map(|given| json::with_texts(given.bind(py))).unwrap_or_default(),
                 meta: extras.map(|extras| extras.meta.clone()).unwrap_or_default(),
                 passed_on: passed_on
                     .map(|passed_on| json::with_texts(passed_on.bind(py)))
@@ -54,7 +50,7 @@ impl Execution {
             }
         };
         let definition = this.hub.get().core().tool_definition(&start.candidate);
-        let Address { mailbox, key } = Self::address(slf, slot)?;
+        let (mailbox, key) = Self::address(slf, slot)?;
         {
             let mut state = this.state.lock();
             state.attempts[slot].state = AttemptState::Recording { key };
@@ -80,7 +76,7 @@ impl Execution {
 }
 
 /// How the rows of an execution end.
-pub(super) fn ended_rows(finished: &mut FinishedExecution) -> Option<EndedRows> {
+pub(super) fn ended_rows(finished: &mut State) -> Option<EndedRows> {
     let attempts = &finished.attempts;
     let error = |slot: usize| attempts.get(slot).and_then(|attempt| attempt.error.as_deref());
     finished.plan.as_mut()?.ended_rows(error)
@@ -121,12 +117,9 @@ pub fn kept(result: &Bound<'_, PyDict>, has_succeeded: bool) -> Value {
 
 impl Execution {
     /// Launches the tool, recorded if there is a tape. What a replay has missed fails here.
-    pub(super) fn launch<'py>(
-        slf: &Bound<'py, Self>,
-        start: AttemptStart,
-        prepared: PreparedArguments,
-    ) -> PyResult<InPlace<'py>> {
-        let (this, slot) = (slf.get(), start.slot);
+    pub(super) fn launch<'py>(slf: &Bound<'py, Self>, ready: ReadyAttempt) -> PyResult<InPlace<'py>> {
+        let (this, start) = (slf.get(), &ready.0);
+        let slot = start.slot;
         let (missed, recorded) = {
             let state = this.state.lock();
             // An attempt that was put on tape before its row was written goes on here.
@@ -150,16 +143,16 @@ impl Execution {
         }
         if let Some(call) = recorded {
             let definition = this.hub.get().core().tool_definition(&start.candidate);
-            let around = call_context::current(slf.py())?;
+            let around = call_scope::current(slf.py())?;
             let taping = call.attempt(&start.candidate, &definition, around.outer.as_ref());
             this.state.lock().attempts[slot].taping = Some(Box::new(taping));
         }
-        Self::launch_tool(slf, start, prepared)
+        Self::launch_tool(slf, ready)
     }
 }
 
 /// Writes down the attempts that were recorded.
-pub fn record(py: Python<'_>, finished: &mut FinishedExecution) {
+pub fn record(py: Python<'_>, finished: &mut State) {
     let Some(plan) = &finished.plan else { return };
     for (slot, attempt) in finished.attempts.iter_mut().enumerate() {
         if let Some(taping) = attempt.taping.take() {

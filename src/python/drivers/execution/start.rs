@@ -2,24 +2,20 @@
 
 use super::Execution;
 use super::direct::InPlaceCoroutine;
-use super::state::{Address, AttemptStart, AttemptState};
+use super::state::{Address, AttemptStart, AttemptState, ReadyAttempt};
 use crate::drivers::awaiting::{iterator_of, new_awaitable};
 use crate::drivers::child::Child;
+use crate::prelude::*;
 use crate::runtime::bridge::{start_job, start_job_elsewhere};
-use crate::runtime::call_context::{self, CallsAround, LentSlots};
+use crate::runtime::call_scope::{self, CallsAround, LentSlots};
 use crate::runtime::loop_bridge::{LoopMailbox, Mail, Message};
 use crate::runtime::pool::{self, FunctionCall, NotQueued, PoolKind};
 use crate::values::arguments::argument_checks::{self, CheckPass, PreparedArguments};
 use crate::values::arguments::callable::{Callable, python_tool};
 use crate::values::arguments::given::{prepare, warnings};
 use futures_util::FutureExt;
-use pyo3::exceptions::PyRuntimeError;
-use pyo3::prelude::*;
 use std::panic::AssertUnwindSafe;
-use std::sync::Arc;
-use std::time::Instant;
 use tokio_util::sync::CancellationToken;
-use toolhub::error::{ErrorKind, HubError};
 use toolhub::execute::{Run, overloaded, refused_by_pool};
 use toolhub::kill_point::kill_point;
 use toolhub::limit::{self, Passage};
@@ -35,7 +31,7 @@ impl Execution {
     /// A candidate that the arguments do not fit is never started.
     pub(super) fn begin<'py>(
         slf: &Bound<'py, Self>,
-        start: AttemptStart,
+        (start, at): (AttemptStart, Instant),
         args: Py<PyAny>,
     ) -> PyResult<InPlace<'py>> {
         let (py, this, slot) = (slf.py(), slf.get(), start.slot);
@@ -61,11 +57,11 @@ impl Execution {
         if this.is_late(|run, now| run.refuse_late_start(slot, now)) {
             return Ok(None);
         }
-        candidate.stats.begin(start.at);
+        candidate.stats.begin(at);
         match this.tell_start(py, slot, None) {
             // Listeners take as long as they like.
             Ok(()) if this.watch().is_some() && this.is_late(Run::refuse_late_entry) => Ok(None),
-            Ok(()) => Self::enter(slf, start, prepared),
+            Ok(()) => Self::enter(slf, (start, prepared)),
             Err(interrupt) => {
                 drop(this.interrupt(interrupt));
                 Ok(None)
@@ -74,30 +70,26 @@ impl Execution {
     }
 
     /// Passes the limits.
-    fn enter<'py>(
-        slf: &Bound<'py, Self>,
-        start: AttemptStart,
-        prepared: PreparedArguments,
-    ) -> PyResult<InPlace<'py>> {
-        let (py, this, slot) = (slf.py(), slf.get(), start.slot);
-        let candidate = &start.candidate;
+    fn enter<'py>(slf: &Bound<'py, Self>, ready: ReadyAttempt) -> PyResult<InPlace<'py>> {
+        let (py, this, start) = (slf.py(), slf.get(), &ready.0);
+        let (slot, candidate) = (start.slot, &start.candidate);
         let hub = this.hub.get().core();
         if hub.is_unlimited(candidate) {
-            return Self::launch(slf, start, prepared);
+            return Self::launch(slf, ready);
         }
-        let Address { mailbox, key } = Self::address(slf, slot)?;
+        let (mailbox, key) = Self::address(slf, slot)?;
         let notify = move |permits| mailbox.push(Mail::Deliver(key, Message::Entered(permits)));
-        let around = call_context::current(py)?;
+        let around = call_scope::current(py)?;
         match limit::pass(hub.gates(candidate), around.lender.as_deref(), notify) {
             Passage::Through(permits) => {
                 Self::port(slf)?.get().forget_mail(key);
                 this.state.lock().attempts[slot].permits = Some(permits);
-                Self::launch(slf, start, prepared)
+                Self::launch(slf, ready)
             }
             Passage::Waiting(way) => {
                 let mut state = this.state.lock();
                 state.attempts[slot].state = AttemptState::Queueing { way, key };
-                state.attempts[slot].prepared = Some(prepared);
+                state.attempts[slot].prepared = Some(ready.1);
                 Ok(None)
             }
             Passage::Full => {
@@ -138,13 +130,12 @@ impl Execution {
     pub(super) fn address(slf: &Bound<'_, Self>, slot: usize) -> PyResult<Address> {
         let port = Self::port(slf)?;
         let key = port.get().expect_mail(slf.clone().unbind(), slot);
-        Ok(Address { mailbox: port.get().mailbox().clone(), key })
+        Ok((port.get().mailbox.clone(), key))
     }
 
     pub(super) fn launch_tool<'py>(
         slf: &Bound<'py, Self>,
-        start: AttemptStart,
-        prepared: PreparedArguments,
+        (start, prepared): ReadyAttempt,
     ) -> PyResult<InPlace<'py>> {
         if let Some(recorder) = slf.get().missing_row(start.slot) {
             return Self::write_row(slf, &start, prepared, recorder).map(|()| None);
@@ -161,7 +152,7 @@ impl Execution {
                     return Ok(None);
                 }
                 match tool.invoke(slf.py(), &prepared) {
-                    Ok(value) => Self::run_awaitable(slf, &start, tool, &value),
+                    Ok(value) => Self::run_awaitable(slf, &start, &value),
                     Err(error) => Self::raised_in_place(slf, start.slot, error).map(|()| None),
                 }
             }
@@ -179,7 +170,7 @@ impl Execution {
         if outer.is_none() && self.hub.get().core().is_unlimited(&start.candidate) {
             return Ok(None);
         }
-        let around = call_context::current(py)?;
+        let around = call_scope::current(py)?;
         let lender = {
             let state = self.state.lock();
             let permits = state.attempts[start.slot].permits.as_ref();
@@ -191,22 +182,10 @@ impl Execution {
         })
     }
 
-    /// A plain function has given a coroutine.
-    pub(super) fn resume_coroutine<'py>(
-        slf: &Bound<'py, Self>,
-        start: AttemptStart,
-        coroutine: &Bound<'py, PyAny>,
-    ) -> PyResult<InPlace<'py>> {
-        match python_tool(&start.candidate) {
-            Some(tool) => Self::run_awaitable(slf, &start, tool, coroutine),
-            None => Err(PyRuntimeError::new_err("a tool in Rust gave a coroutine")),
-        }
-    }
-
-    fn run_awaitable<'py>(
+    /// Takes what an async function has given, or a plain one whose value is a coroutine.
+    pub(super) fn run_awaitable<'py>(
         slf: &Bound<'py, Self>,
         start: &AttemptStart,
-        tool: &Callable,
         value: &Bound<'py, PyAny>,
     ) -> PyResult<InPlace<'py>> {
         let (py, this, slot) = (slf.py(), slf.get(), start.slot);
@@ -218,7 +197,7 @@ impl Execution {
             }
             Err(error) => return Self::raised_in_place(slf, slot, error).map(|()| None),
         };
-        let held = this.held(py, start)?.map(|around| call_context::hold(py, around)).transpose()?;
+        let held = this.held(py, start)?.map(|around| call_scope::hold(py, around)).transpose()?;
         if start.alone {
             let coroutine = InPlaceCoroutine::new(slot, awaitable.unbind(), held);
             let stepped = coroutine.stepped(py);
@@ -228,9 +207,10 @@ impl Execution {
             return Ok(Some(stepped));
         }
         let child = new_awaitable(py, Child::new(slf.clone().unbind(), slot, awaitable.unbind(), None))?;
-        let port = Self::port(slf)?;
-        let create = || port.get().create_task(py, child.into_any(), &tool.name);
-        let (task, over) = call_context::within(py, &held, create)?;
+        let (port, tool) = (Self::port(slf)?, python_tool(&start.candidate));
+        let name = &tool.ok_or_else(|| PyRuntimeError::new_err("a tool in Rust gave a coroutine"))?.name;
+        let create = || port.get().create_task(py, child.into_any(), name);
+        let (task, over) = call_scope::within(py, &held, create)?;
         if !over {
             this.state.lock().attempts[slot].state = AttemptState::Task(task.unbind());
         }
@@ -245,7 +225,7 @@ impl Execution {
     ) -> PyResult<()> {
         let (py, this, slot) = (slf.py(), slf.get(), start.slot);
         let (value, kwargs) = prepared.for_thread(py)?;
-        let around = this.held(py, start)?.map_or_else(|| call_context::current(py), Ok)?;
+        let around = this.held(py, start)?.map_or_else(|| call_scope::current(py), Ok)?;
         let latest_start = this.state.lock().plan.as_ref().and_then(|plan| plan.run.latest_start(slot));
         let call = FunctionCall {
             function: tool.call.bind(py).clone(),
@@ -256,7 +236,7 @@ impl Execution {
             tool: Some(start.candidate.stats.clone()),
             sent: Some(this.share_flag(slot)),
         };
-        let Address { mailbox, key } = Self::address(slf, slot)?;
+        let (mailbox, key) = Self::address(slf, slot)?;
         match pool::submit(py, PoolKind::Tools, call, (mailbox, key)) {
             Ok(reply) => {
                 let reply = Box::new(reply);
@@ -298,7 +278,7 @@ impl Execution {
         if !candidate.tool.marks_sent() && !context.sent.may_begin() {
             return Ok(());
         }
-        let Address { mailbox, key } = Self::address(slf, slot)?;
+        let (mailbox, key) = Self::address(slf, slot)?;
         if let Some(extras) = &this.extras {
             context.extras.meta = extras.meta.clone();
             context.extras.principal = extras.principal.clone();

@@ -1,6 +1,7 @@
 //! What an execution knows, behind one lock.
 
 use super::direct::InPlaceCoroutine;
+use crate::prelude::*;
 use crate::runtime::bridge::CoreJob;
 use crate::runtime::loop_bridge::{DeadlineKey, LoopBridge, LoopMailbox};
 use crate::runtime::pool::{Leftover, Reply};
@@ -8,13 +9,8 @@ use crate::values::arguments::argument_checks::PreparedArguments;
 use crate::values::arguments::given::SlotArguments;
 use crate::values::results::blocks::Blocks;
 use crate::values::value;
-use pyo3::gc::{PyTraverseError, PyVisit};
-use pyo3::prelude::*;
 use smallvec::SmallVec;
-use std::sync::Arc;
-use std::time::Instant;
 use tokio_util::sync::CancellationToken;
-use toolhub::error::HubError;
 use toolhub::execute::Fate;
 use toolhub::hub::PlannedRun;
 use toolhub::limit::{PassageWait, Permits};
@@ -26,12 +22,13 @@ use toolhub::tape::Taping;
 /// Held by a call that has to end; the receiver sees when the last one is dropped.
 pub type EndSignal = tokio::sync::mpsc::Sender<std::convert::Infallible>;
 
-#[derive(Clone, Copy, PartialEq, Eq)]
+#[derive(Clone, Copy, Default, PartialEq, Eq)]
 pub enum Phase {
     New,
     Running,
     /// The caller was cancelled; the others are given their grace.
     Settling,
+    #[default]
     Done,
 }
 
@@ -50,19 +47,17 @@ pub struct AttemptStart {
     pub candidate: Arc<Candidate>,
     /// No other one runs beside it: it may run inside the caller's task.
     pub alone: bool,
-    pub at: Instant,
 }
 
 impl AttemptStart {
     pub fn new(plan: &PlannedRun, slot: usize) -> Self {
-        AttemptStart {
-            slot,
-            candidate: plan.candidates[slot].clone(),
-            alone: plan.run.is_sequential(),
-            at: plan.run.started(slot),
-        }
+        let candidate = plan.candidates[slot].clone();
+        AttemptStart { slot, candidate, alone: plan.run.is_sequential() }
     }
 }
+
+/// With the arguments that it takes.
+pub type ReadyAttempt = (AttemptStart, PreparedArguments);
 
 /// Where an attempt is.
 #[derive(Default)]
@@ -134,23 +129,12 @@ pub fn leftover(permits: Option<Permits>, candidate: &Candidate) -> Leftover {
     Leftover { permits, counted: Some(candidate.stats.count_abandoned()), held: None }
 }
 
-/// What is left when an execution is over.
-pub struct FinishedExecution {
-    pub plan: Option<Box<PlannedRun>>,
-    pub attempts: SmallVec<[Attempt; 2]>,
-    pub reraise: Option<Box<PyErr>>,
-    pub timer: Option<DeadlineKey>,
-    pub port: Option<Py<LoopBridge>>,
-    /// When the last answer came, if that ended it.
-    pub at: Option<Instant>,
-}
-
-/// Kept small, because it is moved: what is big or rare is in a box.
+/// Kept small, because it is moved: what is big or rare is in a box. At the end it is taken, and this one is left.
+#[derive(Default)]
 pub struct State {
     pub phase: Phase,
-    /// Until the end.
     pub plan: Option<Box<PlannedRun>>,
-    pub args: Py<PyAny>,
+    pub args: Option<Py<PyAny>>,
     /// What was approved, for each candidate, in place of `args`.
     pub approved: Option<Box<SlotArguments>>,
     pub attempts: SmallVec<[Attempt; 2]>,
@@ -168,20 +152,20 @@ pub struct State {
 impl State {
     pub fn new(plan: Box<PlannedRun>, args: Py<PyAny>) -> Self {
         let count = plan.candidates.len();
-        State {
-            phase: Phase::New,
-            plan: Some(plan),
-            args,
-            approved: None,
-            attempts: std::iter::repeat_with(Attempt::default).take(count).collect(),
-            direct: None,
-            timer: None,
-            waiter: None,
-            port: None,
-            reraise: None,
-            ended_at: None,
-            closing: None,
-        }
+        let attempts = std::iter::repeat_with(Attempt::default).take(count).collect();
+        State { phase: Phase::New, plan: Some(plan), args: Some(args), attempts, ..State::default() }
+    }
+
+    /// An attempt has ended: the policy learns of it. Its slots of the limits are given back, to be dropped without the lock.
+    pub fn end_attempt<T>(
+        &mut self,
+        slot: usize,
+        told: impl FnOnce(&mut PlannedRun, &mut Attempt) -> T,
+    ) -> Option<(T, Option<Permits>)> {
+        let (attempt, plan) = (self.attempts.get_mut(slot)?, self.plan.as_mut()?);
+        attempt.state = AttemptState::Nothing;
+        let permits = attempt.permits.take();
+        Some((told(plan, attempt), permits))
     }
 
     /// What an attempt that may continue was waiting with.
@@ -251,19 +235,6 @@ impl State {
         }
     }
 
-    pub fn end(&mut self) -> FinishedExecution {
-        self.phase = Phase::Done;
-        self.closing = None;
-        FinishedExecution {
-            plan: self.plan.take(),
-            attempts: std::mem::take(&mut self.attempts),
-            reraise: self.reraise.take(),
-            timer: self.timer.take(),
-            port: self.port.take(),
-            at: self.ended_at.take(),
-        }
-    }
-
     pub fn traverse(&self, visit: &PyVisit<'_>) -> Result<(), PyTraverseError> {
         visit.call(&self.args)?;
         for args in self.approved.iter().flat_map(|approved| approved.iter().flatten()) {
@@ -290,7 +261,4 @@ impl State {
 }
 
 /// Where mail for an attempt is sent: the loop's mailbox and the attempt's key.
-pub struct Address {
-    pub mailbox: Arc<LoopMailbox>,
-    pub key: u64,
-}
+pub type Address = (Arc<LoopMailbox>, u64);

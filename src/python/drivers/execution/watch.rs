@@ -5,16 +5,10 @@
 
 use super::Execution;
 use super::state::{Phase, State};
+use crate::prelude::*;
 use crate::runtime::user_code;
-use crate::values::json;
-use parking_lot::Mutex;
 use pyo3::IntoPyObjectExt;
-use pyo3::prelude::*;
-use serde_json::Value;
 use smallvec::SmallVec;
-use std::sync::Arc;
-use std::time::Instant;
-use toolhub::error::HubError;
 use toolhub::execute::Fate;
 use toolhub::registry::Candidate;
 
@@ -99,7 +93,7 @@ impl Execution {
 
     /// A listener or a tool was interrupted: everything is stopped, and nothing else starts. Then the caller is interrupted.
     /// Gives the error back if the call is over.
-    pub(super) fn interrupt(&self, interrupt: PyErr) -> PyResult<()> {
+    pub fn interrupt(&self, interrupt: PyErr) -> PyResult<()> {
         let mut state = self.state.lock();
         if state.phase == Phase::Done {
             return Err(interrupt);

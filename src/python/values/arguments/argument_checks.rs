@@ -8,22 +8,16 @@
 //! refuse and coerce the same values. pydantic sees only values that fit. It makes models, dates and enums of them, runs
 //! validators, and judges Python objects that have no JSON form.
 
-use crate::runtime::kept::Imported;
+use crate::prelude::*;
 use crate::runtime::user_code;
 use crate::values::arguments::builder_errors;
 use crate::values::arguments::copying::{self, CopyError};
 use crate::values::arguments::plain_values::{self, PlainParameter};
-use crate::values::errors::{class_of, exception_text, invalid_arguments};
-use crate::values::json::{self, LargeJson, MAX_ARGUMENTS, NotJson};
+use crate::values::errors::{exception_text, invalid_arguments};
+use crate::values::json::{LargeJson, MAX_ARGUMENTS, NotJson};
 use crate::values::value::as_mapping;
-use pyo3::exceptions::PyRuntimeError;
-use pyo3::prelude::*;
-use pyo3::types::{PyDict, PyList, PyString, PyTuple};
-use serde_json::{Map, Value};
+use serde_json::Map;
 use std::borrow::Cow;
-use std::sync::Arc;
-use toolhub::error::HubError;
-use toolhub::message;
 use toolhub::message::Message;
 use toolhub::model::{Arguments, CheckOptions, Fitting, Unchecked};
 use toolhub::schema::{ArgumentSchema, Opaque};

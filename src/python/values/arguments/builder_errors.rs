@@ -1,8 +1,6 @@
 //! What pydantic refuses, in terms of the core: a path and a reason for each of its errors.
 
-use crate::runtime::kept::{Imported, intern};
-use pyo3::prelude::*;
-use pyo3::types::{PyDict, PyTuple};
+use crate::prelude::*;
 use toolhub::message::Message;
 use toolhub::schema::{Objection, PathStep, Reason};
 

@@ -1,22 +1,17 @@
 //! A Python callable as the hub knows it, as a tool of the core, and the error for what it raises.
 
 use crate::drivers::served_call;
-use crate::runtime::kept::{ForkSafeOnce, Imported, intern};
+use crate::prelude::*;
+use crate::runtime::kept::ForkSafeOnce;
 use crate::runtime::tool_loops::ServedLoops;
 use crate::runtime::user_code;
 use crate::values::arguments::argument_checks::{ArgumentChecks, PreparedArguments};
-use crate::values::errors::{class_of, exception_text};
-use crate::values::json;
+use crate::values::errors::exception_text;
 use crate::values::results::templates::CandidateTemplates;
-use pyo3::exceptions::PyException;
-use pyo3::gc::{PyTraverseError, PyVisit};
-use pyo3::prelude::*;
-use pyo3::types::PyString;
 use std::any::Any;
-use std::sync::{Arc, OnceLock};
-use toolhub::error::{ErrorKind, HubError, clip};
+use std::sync::OnceLock;
+use toolhub::error::clip;
 use toolhub::invisible::error_line;
-use toolhub::message;
 use toolhub::model::{
     Arguments, BoundValue, CheckOptions, Fitting, NothingMeans, ToolIdentity, ToolOutput, ToolSpec, Unchecked,
 };

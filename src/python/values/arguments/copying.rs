@@ -3,12 +3,12 @@
 //! A tool may change its arguments; neither the caller nor another candidate may see that. Containers are copied (dicts,
 //! lists, sets, tuples that contain some), other objects are passed as they are. A container that occurs twice is copied once.
 
+use crate::prelude::*;
 use crate::runtime::gil::Entries;
 use crate::values::json::MAX_ARGUMENTS;
-use crate::values::value::as_mapping;
+use crate::values::value::{as_mapping, is_scalar};
 use pyo3::ffi;
-use pyo3::prelude::*;
-use pyo3::types::{PyBool, PyByteArray, PyDict, PyFloat, PyInt, PyList, PySet, PyString, PyTuple};
+use pyo3::types::{PyByteArray, PySet};
 use std::collections::HashMap;
 use toolhub::stack;
 
@@ -53,14 +53,8 @@ pub fn copy<'py>(object: &Bound<'py, PyAny>) -> Result<Bound<'py, PyAny>, CopyEr
     copy_deep(object, 0, &mut Copying { seen: HashMap::new(), values: 0 })
 }
 
-/// Plain values never change. They are recognised first, because a test for `Mapping` is slow.
 fn must_be_copied(object: &Bound<'_, PyAny>) -> bool {
-    let plain = object.is_none()
-        || object.is_exact_instance_of::<PyString>()
-        || object.is_exact_instance_of::<PyInt>()
-        || object.is_exact_instance_of::<PyFloat>()
-        || object.is_exact_instance_of::<PyBool>();
-    !plain && (is_container(object) || as_mapping(object).is_some())
+    !is_scalar(object) && (is_container(object) || as_mapping(object).is_some())
 }
 
 fn is_container(object: &Bound<'_, PyAny>) -> bool {

@@ -1,22 +1,19 @@
 //! The arguments of a call, as a candidate takes them. They may come as JSON text, as APIs and models write them.
 
+use crate::prelude::*;
 use crate::runtime::gil::{Entries, released};
 use crate::values::arguments::argument_checks::{ArgumentStyle, CheckPass, PreparedArguments};
 use crate::values::arguments::callable::python_tool;
 use crate::values::errors::{exception_text, invalid_arguments};
-use crate::values::json::{self, LargeJson};
+use crate::values::json::LargeJson;
 use crate::values::unicode::{all_of, start_of};
 use crate::values::value::as_mapping;
-use pyo3::prelude::*;
-use pyo3::types::{PyDict, PyString};
-use serde_json::Value;
-use toolhub::error::{ErrorKind, HubError};
 use toolhub::message::Message;
 use toolhub::model::Arguments;
 use toolhub::registry::Candidate;
 use toolhub::tape::recording_of;
 use toolhub::text::repeats_key;
-use toolhub::{message, parse, schema};
+use toolhub::{parse, schema};
 
 /// The arguments as this candidate takes them, or what it has against them.
 pub fn prepare(

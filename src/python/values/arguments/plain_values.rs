@@ -4,10 +4,9 @@
 //! Their shapes are read from the tool's JSON Schema, so a value that passes here also passes the schema; any other value,
 //! and any value that needs a conversion, takes the full path.
 
+use crate::prelude::*;
 use crate::runtime::gil::Entries;
-use pyo3::prelude::*;
-use pyo3::types::{PyBool, PyDict, PyFloat, PyInt, PyList, PyString};
-use serde_json::{Map, Value};
+use serde_json::Map;
 
 /// A parameter whose JSON value is its Python value.
 pub struct PlainParameter {

@@ -1,19 +1,15 @@
 //! A Python tool from the description that `toolhub._signature.build.describe` made and the options given at registration.
 
 use crate::classes::options::{parse_strategy, seconds};
-use crate::runtime::kept::{ForkSafeOnce, Imported};
+use crate::prelude::*;
+use crate::runtime::kept::ForkSafeOnce;
 use crate::runtime::tool_loops::ServedLoops;
 use crate::values::arguments::argument_checks::{ArgumentChecks, ArgumentStyle, ValueStyle};
 use crate::values::arguments::callable::{Callable, CallableKind};
 use crate::values::arguments::plain_values;
-use crate::values::errors::class_of;
 use crate::values::json::as_json;
 use pyo3::conversion::FromPyObjectOwned;
-use pyo3::exceptions::{PyTypeError, PyValueError};
-use pyo3::prelude::*;
-use pyo3::types::{PyDict, PyString};
-use serde_json::Value;
-use std::sync::{Arc, OnceLock};
+use std::sync::OnceLock;
 use toolhub::hub::Hub;
 use toolhub::model::{NothingMeans, ToolIdentity, ToolSpec, Trust, tags};
 use toolhub::schema::ArgumentSchema;

@@ -1,17 +1,12 @@
 //! Results for a model: cut to their limit, and written in the form of an API.
 
 use crate::classes::hub::PyHub;
+use crate::prelude::*;
 use crate::runtime::call_scope;
 use crate::runtime::gil::released;
-use crate::runtime::kept::intern;
 use crate::values::arguments::callable::raised;
-use crate::values::json;
 use crate::values::results::blocks::{images_of, lang_of, success_text};
 use crate::values::unicode::{as_text, start_of, string};
-use pyo3::exceptions::{PyException, PyValueError};
-use pyo3::prelude::*;
-use pyo3::types::{PyDict, PyList, PyString};
-use serde_json::Value;
 use toolhub::hub::{CutText, Hub, ResultBudget, ResultLimit, ShapeRequest, ShapedText};
 use toolhub::invisible::visible;
 use toolhub::model::Lang;
@@ -34,7 +29,9 @@ pub fn format_result<'py>(
     result: &Bound<'py, PyDict>,
     limit: Option<usize>,
 ) -> PyResult<(Bound<'py, PyString>, Option<ReportedCut>)> {
-    let (text, cut) = formatted(hub.get().checked_core()?, result, limit, ResultBudget::Kind, None)?;
+    let core = hub.get().checked_core()?;
+    let (text, cut) =
+        Shaping { hub: core, result, limit, budget: ResultBudget::Kind, format: None }.shaped()?;
     Ok((string(hub.py(), &text)?, cut))
 }
 
@@ -55,10 +52,11 @@ pub fn write_answers<'py>(
     let mut cuts = Vec::with_capacity(answers.len());
     let mut written = Vec::with_capacity(answers.len());
     for given in answers {
-        let formatted =
-            formatted(hub.get().checked_core()?, &given.4, limit, ResultBudget::Run, Some(format));
+        let core = hub.get().checked_core()?;
+        let shaping =
+            Shaping { hub: core, result: &given.4, limit, budget: ResultBudget::Run, format: Some(format) };
         // A result that cannot be read does not take the others along.
-        let (text, cut) = formatted.or_else(|error| unreadable(hub.py(), &given.3, error))?;
+        let (text, cut) = shaping.shaped().or_else(|error| unreadable(hub.py(), &given.3, error))?;
         cuts.push(cut);
         written.push(answer(given, text, format)?);
     }
@@ -160,68 +158,68 @@ fn answer(given: GivenAnswer<'_>, text: String, format: ResultFormat) -> PyResul
     })
 }
 
-fn formatted(
-    hub: &Hub,
-    result: &Bound<'_, PyDict>,
+/// A result that becomes a text of a bounded length.
+struct Shaping<'a, 'py> {
+    hub: &'a Hub,
+    result: &'a Bound<'py, PyDict>,
     limit: Option<usize>,
     budget: ResultBudget,
     format: Option<ResultFormat>,
-) -> PyResult<(String, Option<ReportedCut>)> {
-    let py = result.py();
-    let tool = text_in(meta(result, intern!(py, "tool"))?);
-    let request = match failure_text(result, hub.options.lang, format)? {
-        // Sentences are short; what a server reports may not be.
-        Some(full) => {
-            let chars = hub.options.result_limit.max(limit.unwrap_or_default());
-            ShapeRequest { full, hits: None, skill: None, limit: ResultLimit { chars, hits: None } }
-        }
-        None => success_request(hub, result, &tool, limit, budget, image_notes(format))?,
-    };
-    let reader = call_scope::principal(py)?;
-    let ShapedText { text, cut } = py.detach(|| {
-        let shaped = hub.shape(&request, reader.as_deref());
-        drop(request);
-        shaped
-    });
-    let cut = cut.map(|CutText { handle, shown, total }| (handle, shown, total));
-    if let Some((handle, _, _)) = &cut {
-        let meta = result.getattr(intern!(py, "meta"))?;
-        meta.set_item(intern!(py, "truncated"), true)?;
-        meta.set_item(intern!(py, "handle"), handle)?;
-    }
-    Ok((text, cut))
 }
 
-fn success_request(
-    hub: &Hub,
-    result: &Bound<'_, PyDict>,
-    tool: &str,
-    limit: Option<usize>,
-    budget: ResultBudget,
-    images: ImageNotes,
-) -> PyResult<ShapeRequest> {
-    let py = result.py();
-    let value = result.get_item(intern!(py, "result"))?;
-    if is_skill(hub, result, tool)?
-        && let Some(answer) = value.as_ref().and_then(|value| json::from_python(value).ok())
-    {
-        let chars = limit.unwrap_or(Hub::skill_limit().chars);
-        let limit = ResultLimit { chars, hits: None };
-        if let Some(skill) = SkillBlock::of(&answer) {
-            let full = seen(py, skill.with(&skill.instructions));
-            return Ok(ShapeRequest { full, hits: None, skill: Some(skill), limit });
+impl Shaping<'_, '_> {
+    fn shaped(&self) -> PyResult<(String, Option<ReportedCut>)> {
+        let &Shaping { hub, result, limit, format, .. } = self;
+        let py = result.py();
+        let tool = text_in(meta(result, intern!(py, "tool"))?);
+        let request = match failure_text(result, hub.options.lang, format)? {
+            // Sentences are short; what a server reports may not be.
+            Some(full) => {
+                let chars = hub.options.result_limit.max(limit.unwrap_or_default());
+                ShapeRequest { full, hits: None, skill: None, limit: ResultLimit { chars, hits: None } }
+            }
+            None => self.success_request(&tool)?,
+        };
+        let reader = call_scope::principal(py)?;
+        let ShapedText { text, cut } = py.detach(|| {
+            let shaped = hub.shape(&request, reader.as_deref());
+            drop(request);
+            shaped
+        });
+        let cut = cut.map(|CutText { handle, shown, total }| (handle, shown, total));
+        if let Some((handle, _, _)) = &cut {
+            let meta = result.getattr(intern!(py, "meta"))?;
+            meta.set_item(intern!(py, "truncated"), true)?;
+            meta.set_item(intern!(py, "handle"), handle)?;
         }
-        if let Some(text) = answer.get("text").and_then(Value::as_str) {
-            return Ok(ShapeRequest { full: seen(py, text.to_owned()), hits: None, skill: None, limit });
-        }
+        Ok((text, cut))
     }
-    let own = hub.result_limit(tool, budget, limit);
-    let hits = match (own.hits, value.and_then(|value| value.cast_into::<PyList>().ok())) {
-        (Some(count), Some(list)) => hit_lines(&list, count),
-        _ => None,
-    };
-    let full = seen(py, success_text(result, images)?);
-    Ok(ShapeRequest { full, hits, skill: None, limit: own })
+
+    fn success_request(&self, tool: &str) -> PyResult<ShapeRequest> {
+        let &Shaping { hub, result, limit, budget, format } = self;
+        let py = result.py();
+        let value = result.get_item(intern!(py, "result"))?;
+        if is_skill(hub, result, tool)?
+            && let Some(answer) = value.as_ref().and_then(|value| json::from_python(value).ok())
+        {
+            let chars = limit.unwrap_or(Hub::skill_limit().chars);
+            let limit = ResultLimit { chars, hits: None };
+            if let Some(skill) = SkillBlock::of(&answer) {
+                let full = seen(py, skill.with(&skill.instructions));
+                return Ok(ShapeRequest { full, hits: None, skill: Some(skill), limit });
+            }
+            if let Some(text) = answer.get("text").and_then(Value::as_str) {
+                return Ok(ShapeRequest { full: seen(py, text.to_owned()), hits: None, skill: None, limit });
+            }
+        }
+        let own = hub.result_limit(tool, budget, limit);
+        let hits = match (own.hits, value.and_then(|value| value.cast_into::<PyList>().ok())) {
+            (Some(count), Some(list)) => hit_lines(&list, count),
+            _ => None,
+        };
+        let full = seen(py, success_text(result, image_notes(format))?);
+        Ok(ShapeRequest { full, hits, skill: None, limit: own })
+    }
 }
 
 /// The first hits of a list as lines, and whether there are more; `None` if it is not a list of hits.

@@ -1,13 +1,10 @@
 //! Results as text, and the content of an MCP server's answer, converted to Python when it is read.
 
+use crate::prelude::*;
 use crate::runtime::gil::released;
-use crate::runtime::kept::intern;
-use crate::values::json::{self, LargeJson};
+use crate::values::json::LargeJson;
 use crate::values::{unicode, value};
-use pyo3::exceptions::PyValueError;
-use pyo3::prelude::*;
-use pyo3::types::{PyDict, PyList, PyString, PyType};
-use serde_json::Value;
+use pyo3::types::PyType;
 use toolhub::error::ErrorContent;
 use toolhub::model::{Lang, ToolOutput};
 use toolhub::shape::content::{self, ImageNotes};

@@ -1,8 +1,8 @@
 //! Every `ToolResult`: of a call that ran, of one that was refused, and copies of a result.
 
-use crate::drivers::execution::{Attempt, FinishedExecution, replayed_time};
+use crate::drivers::execution::{Attempt, State, replayed_time};
+use crate::prelude::*;
 use crate::runtime::gil::released;
-use crate::runtime::kept::{Imported, intern};
 use crate::values::arguments::callable::{python_tool, raised};
 use crate::values::arguments::copying::occurs_once;
 use crate::values::results::blocks::{Blocks, text_of};
@@ -11,19 +11,15 @@ use crate::values::results::templates::{
     new_attempt, source_name,
 };
 use crate::values::unicode::{start_of, string};
-use crate::values::{json, value};
-use pyo3::exceptions::{PyBaseException, PyValueError};
-use pyo3::prelude::*;
-use pyo3::types::{PyDict, PyFrozenSet, PyList, PySet, PyString, PyTuple};
+use crate::values::value;
+use pyo3::types::{PyFrozenSet, PySet};
 use smallvec::SmallVec;
 use std::collections::HashSet;
-use std::time::Instant;
-use toolhub::error::{ErrorKind, HubError, Outcome};
+use toolhub::error::Outcome;
 use toolhub::execute::Fate;
 use toolhub::hub::{PlannedRun, part};
 use toolhub::invisible::error_line;
 use toolhub::merge::{self, MergedText};
-use toolhub::message;
 use toolhub::message::Message;
 use toolhub::model::Lang;
 use toolhub::plan::answer_kind;
@@ -38,13 +34,26 @@ fn new_result(py: Python<'_>) -> PyResult<Bound<'_, PyDict>> {
     Ok(CLASS.get(py)?.call0()?.cast_into()?)
 }
 
+/// A result that is being made, and its `_meta`.
+struct Unfinished<'py> {
+    result: Bound<'py, PyDict>,
+    meta: Bound<'py, PyDict>,
+}
+
+/// A run, and what its attempts have given.
+struct Given<'a, 'py> {
+    py: Python<'py>,
+    plan: &'a PlannedRun,
+    attempts: &'a mut [Attempt],
+}
+
 /// The result of an execution, in the language of its hub.
-pub fn build(py: Python<'_>, mut finished: FinishedExecution, now: Instant) -> PyResult<Bound<'_, PyDict>> {
+pub fn build(py: Python<'_>, mut finished: State, now: Instant) -> PyResult<Bound<'_, PyDict>> {
     let Some(plan) = finished.plan.take() else {
         return refused(py, None, &HubError::new(ErrorKind::Cancelled, message!("Cancelled.")));
     };
-    let result = of_run(py, &plan, &mut finished.attempts, now);
-    let result = result.or_else(|error| unreadable(py, &plan, error))?;
+    let given = Given { py, plan: &plan, attempts: &mut finished.attempts };
+    let result = given.result(now).or_else(|error| unreadable(py, &plan, error))?;
     mark_language(&result, plan.lang)?;
     Ok(result)
 }
@@ -57,101 +66,181 @@ pub fn mark_language(result: &Bound<'_, PyDict>, lang: Lang) -> PyResult<()> {
     }
 }
 
-fn of_run<'py>(
-    py: Python<'py>,
-    plan: &PlannedRun,
-    attempts: &mut [Attempt],
-    now: Instant,
-) -> PyResult<Bound<'py, PyDict>> {
-    let result = new_result(py)?;
-    let has_value = |slot: usize| !attempts[slot].value.as_ref().is_none_or(|value| value.is_none(py));
-    let winners = plan.merged_slots(has_value);
-    let best = winners.iter().min().map(|slot| &*plan.candidates[*slot]);
-    let meta = match best {
-        Some(candidate) => meta_of(py, candidate, plan.lang)?,
-        None => blank_meta(py)?,
-    };
-    let took = replayed_time(plan).unwrap_or_else(|| now.saturating_duration_since(plan.run.begun()));
-    describe_call(&meta, best, plan.strategy, took)?;
-    if best.is_none() {
-        meta.set_item(intern!(py, "tool"), &*plan.what)?;
-    }
-    if plan.rule != Rule::OneCandidate {
-        meta.set_item(intern!(py, "rule"), &*plan.rule.sentence())?;
-    }
-    let errors = describe_attempts(py, &meta, plan, attempts, best.is_some(), now)?;
-    match winners.as_slice() {
-        [] => {
-            let final_error =
-                plan.final_error(errors.iter().map(|(slot, error)| (*slot, error))).in_language(plan.lang);
-            let retryable = final_error.is_retryable(plan.is_repeatable());
-            let same = || errors.iter().filter(|(_, error)| error.message == final_error.message);
-            let sent = same().map(|(slot, _)| *slot).find(|slot| attempts[*slot].blocks.is_some());
-            if let Some(blocks) = sent.and_then(|slot| attempts[slot].blocks.take()) {
-                put_blocks(&result, &meta, *blocks)?;
+impl<'py> Given<'_, 'py> {
+    fn result(mut self, now: Instant) -> PyResult<Bound<'py, PyDict>> {
+        let (py, plan, result) = (self.py, self.plan, new_result(self.py)?);
+        let has_value =
+            |slot: usize| !self.attempts[slot].value.as_ref().is_none_or(|value| value.is_none(py));
+        let winners = plan.merged_slots(has_value);
+        let best = winners.iter().min().map(|slot| &*plan.candidates[*slot]);
+        let meta = match best {
+            Some(candidate) => meta_of(py, candidate, plan.lang)?,
+            None => blank_meta(py)?,
+        };
+        let took = replayed_time(plan).unwrap_or_else(|| now.saturating_duration_since(plan.run.begun()));
+        describe_call(&meta, best, plan.strategy, took)?;
+        if best.is_none() {
+            meta.set_item(intern!(py, "tool"), &*plan.what)?;
+        }
+        if plan.rule != Rule::OneCandidate {
+            meta.set_item(intern!(py, "rule"), &*plan.rule.sentence())?;
+        }
+        let errors = self.describe_attempts(&meta, best.is_some(), now)?;
+        let attempts = &mut *self.attempts;
+        match winners.as_slice() {
+            [] => {
+                let final_error = plan
+                    .final_error(errors.iter().map(|(slot, error)| (*slot, error)))
+                    .in_language(plan.lang);
+                let retryable = final_error.is_retryable(plan.is_repeatable());
+                let same = || errors.iter().filter(|(_, error)| error.message == final_error.message);
+                let sent = same().map(|(slot, _)| *slot).find(|slot| attempts[*slot].blocks.is_some());
+                let blocks = sent.and_then(|slot| attempts[slot].blocks.take());
+                let unfinished = Unfinished::with(result, meta, blocks)?;
+                let exception =
+                    same().chain(&errors).find_map(|(slot, _)| attempts[*slot].exception.as_deref());
+                match same().find_map(|(slot, _)| attempts[*slot].value.as_ref()) {
+                    Some(own) => unfinished.own_failure(&final_error, retryable, own.bind(py)),
+                    None => unfinished.failure(&final_error, retryable, exception),
+                }
             }
-            let exception = same().chain(&errors).find_map(|(slot, _)| attempts[*slot].exception.as_deref());
-            match same().find_map(|(slot, _)| attempts[*slot].value.as_ref()) {
-                Some(own) => own_failure(result, meta, &final_error, retryable, own.bind(py)),
-                None => failure(result, meta, &final_error, retryable, exception),
+            [only] => {
+                let value = attempts[*only].value.take().unwrap_or_else(|| py.None());
+                let unfinished = Unfinished::with(result, meta, attempts[*only].blocks.take())?;
+                match attempts[*only].is_own_result {
+                    true => unfinished.own_success(value.bind(py)),
+                    false => unfinished.success(value),
+                }
+            }
+            many => {
+                let MergedText { text, truncated } = self.merged(many)?;
+                let sources = many.iter().map(|slot| source_name(py, plan.candidates[*slot].source));
+                meta.set_item(intern!(py, "synthesized"), true)?;
+                meta.set_item(intern!(py, "synthesis_method"), intern!(py, "simple_merge"))?;
+                meta.set_item(intern!(py, "source_count"), many.len())?;
+                meta.set_item(intern!(py, "truncated"), truncated)?;
+                meta.set_item(intern!(py, "sources"), PyList::new(py, sources.collect::<Vec<_>>())?)?;
+                result.setattr(intern!(py, "_answer_kind"), answer_kind(plan).name())?;
+                result.setattr(intern!(py, "_full"), self.whole_answers(many)?)?;
+                Unfinished { result, meta }.success(string(py, &text)?.into_any().unbind())
             }
         }
-        [only] => {
-            let value = attempts[*only].value.take().unwrap_or_else(|| py.None());
-            if let Some(blocks) = attempts[*only].blocks.take() {
-                put_blocks(&result, &meta, *blocks)?;
-            }
-            if attempts[*only].is_own_result {
-                return own_success(result, meta, value.bind(py));
-            }
-            success(result, meta, value)
-        }
-        many => {
-            let MergedText { text, truncated } = merged(py, plan, attempts, many)?;
-            let sources = many.iter().map(|slot| source_name(py, plan.candidates[*slot].source));
-            meta.set_item(intern!(py, "synthesized"), true)?;
-            meta.set_item(intern!(py, "synthesis_method"), intern!(py, "simple_merge"))?;
-            meta.set_item(intern!(py, "source_count"), many.len())?;
-            meta.set_item(intern!(py, "truncated"), truncated)?;
-            meta.set_item(intern!(py, "sources"), PyList::new(py, sources.collect::<Vec<_>>())?)?;
-            result.setattr(intern!(py, "_answer_kind"), answer_kind(plan).name())?;
-            result.setattr(intern!(py, "_full"), whole_answers(py, plan, attempts, many)?)?;
-            success(result, meta, string(py, &text)?.into_any().unbind())
-        }
     }
-}
 
-/// What a server sent besides the value: content, structured content and `_meta`.
-fn put_blocks(result: &Bound<'_, PyDict>, meta: &Bound<'_, PyDict>, blocks: Blocks) -> PyResult<()> {
-    let py = result.py();
-    if let Some(server_meta) = blocks.meta() {
-        meta.set_item(intern!(py, "server_meta"), json::to_python(py, server_meta)?)?;
+    /// Lists the candidates that were tried and skipped, and their errors; returns the errors.
+    fn describe_attempts(
+        &mut self,
+        meta: &Bound<'_, PyDict>,
+        answered: bool,
+        now: Instant,
+    ) -> PyResult<Vec<(usize, HubError)>> {
+        let (py, plan) = (self.py, self.plan);
+        let mut tried: SmallVec<[Bound<'_, PyDict>; 4]> = SmallVec::new();
+        let mut warnings: Vec<Message> = Vec::new();
+        let mut unchecked: Vec<String> = Vec::new();
+        let mut skipped = Vec::new();
+        let mut failed = Vec::new();
+        let mut errors = Vec::new();
+        for (slot, attempt) in self.attempts.iter_mut().enumerate() {
+            let candidate = &plan.candidates[slot];
+            let fate = plan.run.fate(slot);
+            if fate == Fate::NotTried {
+                continue;
+            }
+            warnings.append(&mut attempt.warnings);
+            unchecked.extend(attempt.unchecked.drain(..).map(|rule| rule.to_string()));
+            let usual = match (fate, templates_of(py, candidate, plan.lang)?) {
+                (Fate::Succeeded, Some(templates)) => Some(templates.won.bind(py).copy()?),
+                // It lost to one that answered.
+                (Fate::Stopped, Some(templates)) if answered => Some(templates.lost.bind(py).copy()?),
+                _ => None,
+            };
+            let ran = match recording_of(candidate) {
+                Some(recording) => recording.ms,
+                None => plan.run.duration(slot, now).unwrap_or_default().as_secs_f64() * 1e3,
+            };
+            if let Some(row) = usual {
+                row.set_item(intern!(py, "duration_ms"), ran)?;
+                tried.push(row);
+                continue;
+            }
+            let row = new_attempt(&tool_name(py, candidate), candidate)?;
+            row.set_item(intern!(py, "ok"), fate == Fate::Succeeded)?;
+            row.set_item(intern!(py, "duration_ms"), ran)?;
+            let reported = attempt.error.take().map(|error| *error);
+            if let Some(error) = reported.or_else(|| plan.silent_error(slot)) {
+                let error = error.in_language(plan.lang);
+                describe_error(&row, &error)?;
+                // Losing a race is not an error.
+                if fate != Fate::Stopped {
+                    failed.push(row.copy()?);
+                }
+                errors.push((slot, error));
+            }
+            if fate == Fate::Rejected { skipped.push(row) } else { tried.push(row) }
+        }
+        meta.set_item(intern!(py, "attempts"), PyList::new(py, tried)?)?;
+        if !warnings.is_empty() {
+            warnings.dedup();
+            let warnings: Vec<_> = warnings.iter().map(|warning| warning.text(plan.lang)).collect();
+            meta.set_item(intern!(py, "warnings"), warnings)?;
+        }
+        if !unchecked.is_empty() {
+            unchecked.dedup();
+            meta.set_item(intern!(py, "unchecked"), unchecked)?;
+        }
+        if !skipped.is_empty() {
+            meta.set_item(intern!(py, "skipped"), skipped)?;
+        }
+        if !failed.is_empty() {
+            meta.set_item(intern!(py, "errors"), failed)?;
+        }
+        Ok(errors)
     }
-    result.setattr(intern!(py, "_blocks"), blocks)
+
+    /// Every answer as it came, with its source.
+    fn whole_answers(&self, winners: &[usize]) -> PyResult<Bound<'py, PyList>> {
+        let (py, plan) = (self.py, self.plan);
+        let answers = PyList::empty(py);
+        for slot in winners {
+            let row = PyDict::new(py);
+            row.set_item(intern!(py, "source"), plan.candidates[*slot].label())?;
+            row.set_item(intern!(py, "result"), inner_value(py, &self.attempts[*slot])?)?;
+            answers.append(row)?;
+        }
+        Ok(answers)
+    }
+
+    fn merged(&self, winners: &[usize]) -> PyResult<MergedText> {
+        let (py, plan) = (self.py, self.plan);
+        let mut parts = Vec::with_capacity(winners.len());
+        for slot in winners {
+            let value = inner_value(py, &self.attempts[*slot])?;
+            let text = text_of(&value, self.attempts[*slot].blocks.as_deref(), ImageNotes::Shown)?;
+            parts.push((plan.candidates[*slot].label(), text.unwrap_or_default()));
+        }
+        Ok(py.detach(move || {
+            let shown = parts.iter().map(|(label, text)| part(label.clone(), text, merge::PART_LIMIT));
+            merge::simple(&shown.collect::<Vec<_>>())
+        }))
+    }
 }
 
 /// The result of a call whose answer raises when it is read.
 fn unreadable<'py>(py: Python<'py>, plan: &PlannedRun, error: PyErr) -> PyResult<Bound<'py, PyDict>> {
     let tool = &plan.what;
     let failed = raised(py, tool, &error).with_outcome(Outcome::Unknown).in_language(plan.lang);
-    failure(
-        new_result(py)?,
-        empty_meta(py, Some(&PyString::new(py, tool)))?,
-        &failed,
-        failed.is_retryable(false),
-        Some(&error),
-    )
+    Unfinished::new(py, Some(tool))?.failure(&failed, failed.is_retryable(false), Some(&error))
 }
 
 /// The result of a call that ended before any candidate was tried.
 pub fn refused<'py>(py: Python<'py>, tool: Option<&str>, error: &HubError) -> PyResult<Bound<'py, PyDict>> {
-    let tool = tool.map(|tool| PyString::new(py, tool));
-    failure(new_result(py)?, empty_meta(py, tool.as_ref())?, error, error.is_retryable(false), None)
+    Unfinished::new(py, tool)?.failure(error, error.is_retryable(false), None)
 }
 
 /// The result of a call that was made before, with its value.
 pub fn succeeded<'py>(py: Python<'py>, tool: &str, value: Py<PyAny>) -> PyResult<Bound<'py, PyDict>> {
-    success(new_result(py)?, empty_meta(py, Some(&PyString::new(py, tool)))?, value)
+    Unfinished::new(py, Some(tool))?.success(value)
 }
 
 /// The result of a call that ended before any candidate was tried; the kind decides `retryable` and `outcome`.
@@ -191,60 +280,98 @@ fn copy_of<'py>(value: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
     Ok(DEEPCOPY.get(value.py())?.call1((value,)).unwrap_or_else(|_| value.clone()))
 }
 
-fn success<'py>(
-    result: Bound<'py, PyDict>,
-    meta: Bound<'py, PyDict>,
-    value: Py<PyAny>,
-) -> PyResult<Bound<'py, PyDict>> {
-    let py = result.py();
-    fill_success(&result)?;
-    result.set_item(intern!(py, "result"), value)?;
-    result.set_item(intern!(py, "_meta"), meta)?;
-    Ok(result)
-}
+impl<'py> Unfinished<'py> {
+    /// About nothing is known but, perhaps, the tool.
+    fn new(py: Python<'py>, tool: Option<&str>) -> PyResult<Self> {
+        let tool = tool.map(|tool| PyString::new(py, tool));
+        Ok(Unfinished { result: new_result(py)?, meta: empty_meta(py, tool.as_ref())? })
+    }
 
-/// The result of a tool that returned a mapping with `success`: its keys are those of the result.
-fn own_success<'py>(
-    result: Bound<'py, PyDict>,
-    meta: Bound<'py, PyDict>,
-    own: &Bound<'py, PyAny>,
-) -> PyResult<Bound<'py, PyDict>> {
-    let py = result.py();
-    take_over(&result, own)?;
-    result.set_item(intern!(py, "success"), true)?;
-    result.set_item(intern!(py, "result"), value::own_result(own)?)?;
-    result.set_item(intern!(py, "_meta"), meta)?;
-    Ok(result)
-}
-
-/// The failure that a tool reported with such a mapping. A text is shown as every error is: one line without commands to
-/// terminals. In the place of an error that is absent or empty stands the sentence.
-fn own_failure<'py>(
-    result: Bound<'py, PyDict>,
-    meta: Bound<'py, PyDict>,
-    error: &HubError,
-    retryable: bool,
-    own: &Bound<'py, PyAny>,
-) -> PyResult<Bound<'py, PyDict>> {
-    let py = result.py();
-    take_over(&result, own)?;
-    let details = error_details(py, error, retryable)?;
-    details.set_item(intern!(py, "message"), &*error.message)?;
-    meta.set_item(intern!(py, "error"), details)?;
-    result.set_item(intern!(py, "success"), false)?;
-    result.set_item(intern!(py, "_meta"), meta)?;
-    let given = result.get_item(intern!(py, "error"))?;
-    let line = match given.as_ref().map(|given| given.cast::<PyString>()) {
-        Some(Ok(text)) => {
-            let text = start_of(text, usize::MAX)?;
-            released(py, text.len(), move || error_line(&text, usize::MAX))
+    /// With what a server sent besides the value: content, structured content and `_meta`.
+    fn with(
+        result: Bound<'py, PyDict>,
+        meta: Bound<'py, PyDict>,
+        blocks: Option<Box<Blocks>>,
+    ) -> PyResult<Self> {
+        let py = result.py();
+        if let Some(blocks) = blocks {
+            if let Some(server_meta) = blocks.meta() {
+                meta.set_item(intern!(py, "server_meta"), json::to_python(py, server_meta)?)?;
+            }
+            result.setattr(intern!(py, "_blocks"), *blocks)?;
         }
-        _ if given.as_ref().is_some_and(|given| given.is_truthy().unwrap_or(true)) => return Ok(result),
-        _ => String::new(),
-    };
-    let shown = if line.is_empty() { &*error.message } else { &line };
-    result.set_item(intern!(py, "error"), string(py, shown)?)?;
-    Ok(result)
+        Ok(Unfinished { result, meta })
+    }
+
+    fn success(self, value: Py<PyAny>) -> PyResult<Bound<'py, PyDict>> {
+        let Unfinished { result, meta } = self;
+        let py = result.py();
+        fill_success(&result)?;
+        result.set_item(intern!(py, "result"), value)?;
+        result.set_item(intern!(py, "_meta"), meta)?;
+        Ok(result)
+    }
+
+    /// The result of a tool that returned a mapping with `success`: its keys are those of the result.
+    fn own_success(self, own: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyDict>> {
+        let Unfinished { result, meta } = self;
+        let py = result.py();
+        take_over(&result, own)?;
+        result.set_item(intern!(py, "success"), true)?;
+        result.set_item(intern!(py, "result"), value::own_result(own)?)?;
+        result.set_item(intern!(py, "_meta"), meta)?;
+        Ok(result)
+    }
+
+    /// The failure that a tool reported with such a mapping. A text is shown as every error is: one line without commands to
+    /// terminals. In the place of an error that is absent or empty stands the sentence.
+    fn own_failure(
+        self,
+        error: &HubError,
+        retryable: bool,
+        own: &Bound<'py, PyAny>,
+    ) -> PyResult<Bound<'py, PyDict>> {
+        let Unfinished { result, meta } = self;
+        let py = result.py();
+        take_over(&result, own)?;
+        let details = error_details(py, error, retryable)?;
+        details.set_item(intern!(py, "message"), &*error.message)?;
+        meta.set_item(intern!(py, "error"), details)?;
+        result.set_item(intern!(py, "success"), false)?;
+        result.set_item(intern!(py, "_meta"), meta)?;
+        let given = result.get_item(intern!(py, "error"))?;
+        let line = match given.as_ref().map(|given| given.cast::<PyString>()) {
+            Some(Ok(text)) => {
+                let text = start_of(text, usize::MAX)?;
+                released(py, text.len(), move || error_line(&text, usize::MAX))
+            }
+            _ if given.as_ref().is_some_and(|given| given.is_truthy().unwrap_or(true)) => return Ok(result),
+            _ => String::new(),
+        };
+        let shown = if line.is_empty() { &*error.message } else { &line };
+        result.set_item(intern!(py, "error"), string(py, shown)?)?;
+        Ok(result)
+    }
+
+    fn failure(
+        self,
+        error: &HubError,
+        retryable: bool,
+        exception: Option<&PyErr>,
+    ) -> PyResult<Bound<'py, PyDict>> {
+        let Unfinished { result, meta } = self;
+        let py = result.py();
+        meta.set_item(intern!(py, "error"), error_details(py, error, retryable)?)?;
+        result.set_item(intern!(py, "success"), false)?;
+        result.set_item(intern!(py, "result"), py.None())?;
+        result.set_item(intern!(py, "error"), string(py, &error.message)?)?;
+        result.set_item(intern!(py, "_meta"), meta)?;
+        if let Some(exception) = exception {
+            // `into_value` puts the traceback back on the exception; `value` alone would lose it.
+            result.setattr(intern!(py, "_exception"), exception.clone_ref(py).into_value(py))?;
+        }
+        Ok(result)
+    }
 }
 
 /// Copies the keys of a tool's own result; of a `ToolResult`, which another call gave, also the attributes.
@@ -266,26 +393,6 @@ fn inner_value<'py>(py: Python<'py>, attempt: &Attempt) -> PyResult<Bound<'py, P
         Some(value) => Ok(value.bind(py).clone()),
         None => Ok(py.None().into_bound(py)),
     }
-}
-
-fn failure<'py>(
-    result: Bound<'py, PyDict>,
-    meta: Bound<'py, PyDict>,
-    error: &HubError,
-    retryable: bool,
-    exception: Option<&PyErr>,
-) -> PyResult<Bound<'py, PyDict>> {
-    let py = result.py();
-    meta.set_item(intern!(py, "error"), error_details(py, error, retryable)?)?;
-    result.set_item(intern!(py, "success"), false)?;
-    result.set_item(intern!(py, "result"), py.None())?;
-    result.set_item(intern!(py, "error"), string(py, &error.message)?)?;
-    result.set_item(intern!(py, "_meta"), meta)?;
-    if let Some(exception) = exception {
-        // `into_value` puts the traceback back on the exception; `value` alone would lose it.
-        result.setattr(intern!(py, "_exception"), exception.clone_ref(py).into_value(py))?;
-    }
-    Ok(result)
 }
 
 fn error_details<'py>(py: Python<'py>, error: &HubError, retryable: bool) -> PyResult<Bound<'py, PyDict>> {
@@ -320,7 +427,7 @@ fn templates_of<'a>(
 
 fn meta_of<'py>(py: Python<'py>, candidate: &Candidate, lang: Lang) -> PyResult<Bound<'py, PyDict>> {
     if let Some(templates) = templates_of(py, candidate, lang)? {
-        return templates.meta(py);
+        return templates.meta.bind(py).copy();
     }
     let meta = blank_meta(py)?;
     fill_meta(&meta, &tool_name(py, candidate), candidate)?;
@@ -333,124 +440,6 @@ fn tool_name<'py>(py: Python<'py>, candidate: &Candidate) -> Bound<'py, PyString
         Some(tool) => tool.name.bind(py).clone(),
         None => PyString::new(py, &candidate.spec().name),
     }
-}
-
-/// The attempt of a candidate that answered, or that lost to one that did; `None` for all others.
-fn usual_attempt<'py>(
-    py: Python<'py>,
-    candidate: &Candidate,
-    fate: Fate,
-    answered: bool,
-    lang: Lang,
-) -> PyResult<Option<Bound<'py, PyDict>>> {
-    let Some(templates) = templates_of(py, candidate, lang)? else { return Ok(None) };
-    match fate {
-        Fate::Succeeded => templates.won(py).map(Some),
-        Fate::Stopped if answered => templates.lost(py).map(Some),
-        _ => Ok(None),
-    }
-}
-
-/// Lists the candidates that were tried and skipped, and their errors; returns the errors.
-fn describe_attempts(
-    py: Python<'_>,
-    meta: &Bound<'_, PyDict>,
-    plan: &PlannedRun,
-    attempts: &mut [Attempt],
-    answered: bool,
-    now: Instant,
-) -> PyResult<Vec<(usize, HubError)>> {
-    let mut tried: SmallVec<[Bound<'_, PyDict>; 4]> = SmallVec::new();
-    let mut warnings: Vec<Message> = Vec::new();
-    let mut unchecked: Vec<String> = Vec::new();
-    let mut skipped = Vec::new();
-    let mut failed = Vec::new();
-    let mut errors = Vec::new();
-    for (slot, attempt) in attempts.iter_mut().enumerate() {
-        let candidate = &plan.candidates[slot];
-        let fate = plan.run.fate(slot);
-        if fate == Fate::NotTried {
-            continue;
-        }
-        warnings.append(&mut attempt.warnings);
-        unchecked.extend(attempt.unchecked.drain(..).map(|rule| rule.to_string()));
-        let usual = usual_attempt(py, candidate, fate, answered, plan.lang)?;
-        let ran = match recording_of(candidate) {
-            Some(recording) => recording.ms,
-            None => plan.run.duration(slot, now).unwrap_or_default().as_secs_f64() * 1e3,
-        };
-        if let Some(row) = usual {
-            row.set_item(intern!(py, "duration_ms"), ran)?;
-            tried.push(row);
-            continue;
-        }
-        let row = new_attempt(&tool_name(py, candidate), candidate)?;
-        row.set_item(intern!(py, "ok"), fate == Fate::Succeeded)?;
-        row.set_item(intern!(py, "duration_ms"), ran)?;
-        let reported = attempt.error.take().map(|error| *error);
-        if let Some(error) = reported.or_else(|| plan.silent_error(slot)) {
-            let error = error.in_language(plan.lang);
-            describe_error(&row, &error)?;
-            // Losing a race is not an error.
-            if fate != Fate::Stopped {
-                failed.push(row.copy()?);
-            }
-            errors.push((slot, error));
-        }
-        if fate == Fate::Rejected { skipped.push(row) } else { tried.push(row) }
-    }
-    meta.set_item(intern!(py, "attempts"), PyList::new(py, tried)?)?;
-    if !warnings.is_empty() {
-        warnings.dedup();
-        let warnings: Vec<_> = warnings.iter().map(|warning| warning.text(plan.lang)).collect();
-        meta.set_item(intern!(py, "warnings"), warnings)?;
-    }
-    if !unchecked.is_empty() {
-        unchecked.dedup();
-        meta.set_item(intern!(py, "unchecked"), unchecked)?;
-    }
-    if !skipped.is_empty() {
-        meta.set_item(intern!(py, "skipped"), skipped)?;
-    }
-    if !failed.is_empty() {
-        meta.set_item(intern!(py, "errors"), failed)?;
-    }
-    Ok(errors)
-}
-
-/// Every answer as it came, with its source.
-fn whole_answers<'py>(
-    py: Python<'py>,
-    plan: &PlannedRun,
-    attempts: &[Attempt],
-    winners: &[usize],
-) -> PyResult<Bound<'py, PyList>> {
-    let answers = PyList::empty(py);
-    for slot in winners {
-        let row = PyDict::new(py);
-        row.set_item(intern!(py, "source"), plan.candidates[*slot].label())?;
-        row.set_item(intern!(py, "result"), inner_value(py, &attempts[*slot])?)?;
-        answers.append(row)?;
-    }
-    Ok(answers)
-}
-
-fn merged(
-    py: Python<'_>,
-    plan: &PlannedRun,
-    attempts: &[Attempt],
-    winners: &[usize],
-) -> PyResult<MergedText> {
-    let mut parts = Vec::with_capacity(winners.len());
-    for slot in winners {
-        let value = inner_value(py, &attempts[*slot])?;
-        let text = text_of(&value, attempts[*slot].blocks.as_deref(), ImageNotes::Shown)?;
-        parts.push((plan.candidates[*slot].label(), text.unwrap_or_default()));
-    }
-    Ok(py.detach(move || {
-        let shown = parts.iter().map(|(label, text)| part(label.clone(), text, merge::PART_LIMIT));
-        merge::simple(&shown.collect::<Vec<_>>())
-    }))
 }
 
 /// For an object that does not tell its size.

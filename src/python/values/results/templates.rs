@@ -3,11 +3,8 @@
 //! Copying a dict that already has all its keys is much cheaper than growing one key by key, so each shape is built once:
 //! for all results, and again for each Python tool with its name and source filled in.
 
-use crate::runtime::kept::{ForkSafeOnce, intern};
-use pyo3::prelude::*;
-use pyo3::types::{PyDict, PyList, PyString};
-use std::time::Duration;
-use toolhub::error::HubError;
+use crate::prelude::*;
+use crate::runtime::kept::ForkSafeOnce;
 use toolhub::hub::cancelled;
 use toolhub::model::{Lang, Source, Strategy};
 use toolhub::registry::Candidate;
@@ -54,10 +51,10 @@ impl ResultTemplates {
 /// The shapes of one candidate's results.
 pub struct CandidateTemplates {
     /// `_meta` of a result that this candidate gave.
-    meta: Py<PyDict>,
+    pub meta: Py<PyDict>,
     /// Its attempt when it answered, and when another candidate was faster.
-    won: Py<PyDict>,
-    lost: Py<PyDict>,
+    pub won: Py<PyDict>,
+    pub lost: Py<PyDict>,
 }
 
 impl CandidateTemplates {
@@ -72,18 +69,6 @@ impl CandidateTemplates {
         lost.set_item(intern!(py, "ok"), false)?;
         describe_error(&lost, &cancelled(&candidate.spec().name).in_language(lang))?;
         Ok(CandidateTemplates { meta: meta.unbind(), won: won.unbind(), lost: lost.unbind() })
-    }
-
-    pub fn meta<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
-        self.meta.bind(py).copy()
-    }
-
-    pub fn won<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
-        self.won.bind(py).copy()
-    }
-
-    pub fn lost<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
-        self.lost.bind(py).copy()
     }
 }
 

@@ -1,13 +1,10 @@
 //! Shaping text for Python: cutting and merging. A huge string is never converted whole: only the window that decides
 //! the result crosses.
 
+use crate::prelude::*;
 use crate::runtime::gil::released;
 use crate::values::unicode::{all_of, raw, start_of, string};
-use pyo3::exceptions::PyValueError;
-use pyo3::prelude::*;
-use pyo3::types::PyString;
 use std::borrow::Cow;
-use std::sync::Arc;
 use toolhub::invisible::visible;
 use toolhub::merge;
 use toolhub::model::Part;
@@ -57,13 +54,7 @@ impl PyTruncated {
 /// Counts tokens with an encoding that the user has.
 #[pyclass(frozen, module = "toolhub", name = "Tokenizer")]
 pub struct PyTokenizer {
-    counter: Arc<dyn TokenCounter>,
-}
-
-impl PyTokenizer {
-    pub fn counter(&self) -> Arc<dyn TokenCounter> {
-        self.counter.clone()
-    }
+    pub counter: Arc<dyn TokenCounter>,
 }
 
 #[pymethods]
