@@ -18,7 +18,7 @@ from dataclasses import dataclass, field
 from typing import Any, cast
 
 from ._answer import Answer, answer_of
-from ._checks import check_finite, check_mapping, check_text, check_whole
+from ._checks import check_finite, check_mapping, check_text, check_whole, if_given
 
 __all__ = ["Form", "Link", "Question", "Root", "Roots", "Sample", "Sampling"]
 
@@ -116,25 +116,18 @@ class Sampling(Question):
     ) -> None:
         given = [messages] if isinstance(messages, str) else list(messages)
         self.method = "sampling/createMessage"
-        self.params = {
+        params: dict[str, Any] = {
             "messages": [_message(one) for one in given],
             "maxTokens": check_whole("max_tokens", max_tokens, 1),
+            "systemPrompt": if_given(check_text, "system_prompt", system_prompt),
+            "temperature": if_given(check_finite, "temperature", temperature),
+            "stopSequences": None if stop_sequences is None else list(stop_sequences),
+            "modelPreferences": None if model_preferences is None else _preferences(model_preferences),
+            "tools": None if tools is None else [dict(tool) for tool in tools],
+            "toolChoice": {"mode": tool_choice} if isinstance(tool_choice, str) else _as_dict(tool_choice),
+            "metadata": _as_dict(metadata),
         }
-        if system_prompt is not None:
-            self.params["systemPrompt"] = check_text("system_prompt", system_prompt)
-        if temperature is not None:
-            self.params["temperature"] = check_finite("temperature", temperature)
-        if stop_sequences is not None:
-            self.params["stopSequences"] = list(stop_sequences)
-        if model_preferences is not None:
-            self.params["modelPreferences"] = _preferences(model_preferences)
-        if tools is not None:
-            self.params["tools"] = [dict(tool) for tool in tools]
-        if tool_choice is not None:
-            is_mode = isinstance(tool_choice, str)
-            self.params["toolChoice"] = {"mode": tool_choice} if is_mode else dict(tool_choice)
-        if metadata is not None:
-            self.params["metadata"] = dict(metadata)
+        self.params = {key: value for key, value in params.items() if value is not None}
 
     def read(self, given: Mapping[str, Any]) -> Sample:
         """What the model said."""
@@ -176,6 +169,10 @@ def _message(given: Any) -> dict[str, Any]:
     message = dict(cast("Mapping[str, Any]", given))
     content = message.get("content")
     return {**message, "content": {"type": "text", "text": content}} if isinstance(content, str) else message
+
+
+def _as_dict(given: Mapping[str, Any] | None) -> dict[str, Any] | None:
+    return None if given is None else dict(given)
 
 
 def _preferences(given: Any) -> dict[str, Any]:
