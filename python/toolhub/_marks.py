@@ -36,11 +36,9 @@ def merge_options(marked: ToolOptions, given: ToolOptions) -> ToolOptions:
 
 def with_checked_numbers(options: dict[str, Any]) -> dict[str, Any]:
     """The options with their numbers in the range of the core; raises for values that are not such numbers."""
-    return {name: if_given(_CHECKS.get(name, _unchecked), name, value) for name, value in options.items()}
-
-
-def _unchecked(_: str, value: Any) -> Any:
-    return value
+    return options | {
+        name: if_given(check, name, options.get(name)) for name, check in _CHECKS.items() if name in options
+    }
 
 
 _CHECKS = {

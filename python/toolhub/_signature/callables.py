@@ -169,10 +169,7 @@ def docs_of(obj: Any) -> tuple[str | None, ...]:
         return (_class_doc(obj), _own_doc(obj, "__init__"), _own_doc(obj, "__new__"))
     if inspect.isroutine(obj) or hasattr(obj, "__wrapped__"):
         return (inspect.getdoc(obj),)
-    return _object_docs(cast(Any, type(obj)))
-
-
-def _object_docs(cls: type) -> tuple[str | None, ...]:
+    cls = cast("type[Any]", type(obj))
     return (_class_doc(cls), _own_doc(cls, "__call__"))
 
 

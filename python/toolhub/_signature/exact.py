@@ -44,10 +44,12 @@ def exact(node: Any) -> Any:
         return schema
     if kind in ("str", "bool"):
         return {**schema, "strict": True}
+    own = {key: part for key, part in schema.items() if key not in _OUTER}
+    outer = {key: schema[key] for key in _OUTER if key in schema}
     if kind == "int":
-        return _integer(schema)
+        return {**_integer(own), **outer}
     if kind == "float":
-        return _float(schema)
+        return {**_number({**own, "strict": True}, "float"), **outer}
     if kind == "complex":
         return {
             "type": "function-wrap",
@@ -56,8 +58,8 @@ def exact(node: Any) -> Any:
         }
     if kind not in _HOLDERS or schema.get("validate_default"):
         return schema
-    held = {key: exact(part) if key in _PARTS else part for key, part in schema.items()}
-    return _without_bytes(held, kind) if kind in _SEVERAL else held
+    held = {key: exact(part) if key in _PARTS else part for key, part in own.items()}
+    return {**(_without_bytes(held, kind) if kind in _SEVERAL else held), **outer}
 
 
 def _is_described_otherwise(schema: dict[str, Any]) -> bool:
@@ -79,34 +81,22 @@ def _without_bytes(schema: dict[str, Any], kind: str) -> dict[str, Any]:
             raise PydanticKnownError(cast(Any, f"{kind.replace('frozenset', 'frozen_set')}_type"))
         return validate(value)
 
-    own = {key: value for key, value in schema.items() if key not in _OUTER}
-    function = {"type": "no-info", "function": build}
-    return {"type": "function-wrap", "function": function, "schema": own, **_outer(schema)}
+    return {"type": "function-wrap", "function": {"type": "no-info", "function": build}, "schema": schema}
 
 
 def _number(schema: dict[str, Any], kind: str) -> dict[str, Any]:
     """A number of Python's own. pydantic asks other objects for a float, text of `UserString` too."""
-    own = {key: value for key, value in schema.items() if key not in _OUTER}
     own_class = {"type": "is-instance", "cls": (float, int)}
     gate = {"type": "custom-error", "schema": own_class, "custom_error_type": f"{kind}_type"}
-    return {"type": "chain", "steps": [gate, own]}
+    return {"type": "chain", "steps": [gate, schema]}
 
 
 def _integer(schema: dict[str, Any]) -> dict[str, Any]:
     """An integer, or a float that is whole: JSON does not tell `5.0` from `5`."""
     if schema.get("strict"):
         return schema
-    own = {key: value for key, value in schema.items() if key not in _OUTER}
-    choices = [{**own, "strict": True}, _number(schema, "int")]
-    return {"type": "union", "mode": "left_to_right", "choices": choices, **_outer(schema)}
-
-
-def _float(schema: dict[str, Any]) -> dict[str, Any]:
-    return {**_number({**schema, "strict": True}, "float"), **_outer(schema)}
-
-
-def _outer(schema: dict[str, Any]) -> dict[str, Any]:
-    return {key: schema[key] for key in _OUTER if key in schema}
+    choices = [{**schema, "strict": True}, _number(schema, "int")]
+    return {"type": "union", "mode": "left_to_right", "choices": choices}
 
 
 def _finite(value: Any, build: Callable[[Any], Any]) -> Any:

@@ -1,6 +1,7 @@
 """The commands, and the parser for the one that was asked for."""
 
 import argparse
+from functools import partial
 from importlib import import_module
 
 from ._exits import USAGE, Failure
@@ -54,9 +55,8 @@ _MODULES = {"list": "list_", "import": "import_", "eval": "eval_", "inspect": "i
 )
 
 
-def _formatter(prog: str) -> argparse.HelpFormatter:
-    """Each argument is tried on one when it is added. To find out the width of the terminal would take milliseconds."""
-    return argparse.HelpFormatter(prog, width=80)
+# Each argument is tried on one when it is added. To find out the width of the terminal would take milliseconds.
+_formatter = partial(argparse.HelpFormatter, width=80)
 
 
 class _Parser(argparse.ArgumentParser):
