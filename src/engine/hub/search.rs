@@ -42,16 +42,21 @@ impl<'a> From<&'a str> for SearchQuery<'a> {
 impl Hub {
     /// The `k` tools that fit a query best, best first.
     pub fn search<'a>(&self, query: impl Into<SearchQuery<'a>>, k: usize) -> Vec<Hit> {
-        let query = query.into();
-        let hits = self.hits(query, k);
-        self.watch(Topic::of(query.words), &hits, self.asker(query).as_deref());
-        hits
+        self.search_in(None, query, k)
     }
 
-    /// [`search`](Self::search) in the part of the tools that this index has.
-    pub fn search_part<'a>(&self, part: &Search, query: impl Into<SearchQuery<'a>>, k: usize) -> Vec<Hit> {
+    /// [`search`](Self::search), in the part of the tools that this index has if there is one.
+    pub fn search_in<'a>(
+        &self,
+        part: Option<&Search>,
+        query: impl Into<SearchQuery<'a>>,
+        k: usize,
+    ) -> Vec<Hit> {
         let query = query.into();
-        let hits = part.search(&self.registry, &self.capability_rules(), query.words, k);
+        let hits = match part {
+            Some(part) => part.search(&self.registry, &self.capability_rules(), query.words, k),
+            None => self.hits(query, k),
+        };
         self.watch(Topic::of(query.words), &hits, self.asker(query).as_deref());
         hits
     }

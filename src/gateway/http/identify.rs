@@ -89,21 +89,13 @@ impl RequestOrigin {
         };
         let session = session.to_str().unwrap_or_default();
         let ended = gateway.sessions.ids.end(session, &self.principal.id, &self.view.name, SystemTime::now());
-        match ended {
-            Ok(lived) => {
-                let over_http = || {
-                    vec![
-                        (SpanAttribute::Network, "tcp".into()),
-                        (SpanAttribute::NetworkProtocol, "http".into()),
-                    ]
-                };
-                gateway.operation.metrics.session_ended(lived);
-                gateway.hub.telemetry.session_ended(SpanSide::Server, lived, over_http);
-                gateway.forget_session(&self.principal.id, session);
-                Ok(HttpReply::empty(StatusCode::NO_CONTENT))
-            }
-            Err(_) => Err(no_session(None)),
-        }
+        let lived = ended.map_err(|_| no_session(None))?;
+        let over_http =
+            || vec![(SpanAttribute::Network, "tcp".into()), (SpanAttribute::NetworkProtocol, "http".into())];
+        gateway.operation.metrics.session_ended(lived);
+        gateway.hub.telemetry.session_ended(SpanSide::Server, lived, over_http);
+        gateway.forget_session(&self.principal.id, session);
+        Ok(HttpReply::empty(StatusCode::NO_CONTENT))
     }
 }
 

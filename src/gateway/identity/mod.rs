@@ -1,12 +1,22 @@
 //! Who calls the gateway, and what they see.
 
+use crate::methods::search_mode::ViewIndexes;
+use crate::{Gateway, GatewayOptions};
+use arc_swap::ArcSwap;
+use inspector_access::InspectorAccess;
+use std::sync::Arc;
+use std::time::{Duration, SystemTime};
+use tokio::sync::watch;
+use toolhub_engine::served::{View, Views};
+use toolhub_text::message;
+use toolhub_types::error::{HubError, clip};
+use toolhub_types::principal::Principal;
+
 mod authenticator;
 mod caller;
 mod inspector_access;
 mod jwks;
 mod jwt;
-mod revoked;
-mod view_indexes;
 
 pub use authenticator::{
     AuthenticationOptions, AuthenticationRefusal, Authenticator, PrincipalFunction, RequestCredentials,
@@ -15,19 +25,8 @@ pub use authenticator::{
 pub use caller::{Caller, MissingCapability, audience, can_be_asked, needs_tasks, takes_tasks};
 pub use jwks::{JwksSource, JwtAlgorithm};
 pub use jwt::JwtOptions;
-pub use revoked::revoked;
-pub use view_indexes::ViewIndexes;
 
-use crate::GatewayOptions;
-use arc_swap::ArcSwap;
 pub(crate) use authenticator::invalid;
-use inspector_access::InspectorAccess;
-use std::sync::Arc;
-use tokio::sync::watch;
-use toolhub_engine::served::{View, Views};
-use toolhub_text::message;
-use toolhub_types::error::{HubError, clip};
-use toolhub_types::principal::Principal;
 
 /// Who may call, and what they see.
 pub struct Identity {
@@ -96,4 +95,39 @@ fn access(options: &GatewayOptions) -> Result<(Arc<Authenticator>, Views), HubEr
         }
     }
     Ok((authenticator, views))
+}
+
+/// A token whose time is over, but which cannot be checked now, is looked at again after this time.
+const SHORTEST_WAIT: Duration = Duration::from_secs(1);
+/// Timers need not reach further.
+const LONGEST_WAIT: Duration = Duration::from_secs(24 * 60 * 60);
+
+/// Returns when the caller of a long-lived stream would not be let in any more. Its credentials and its view are looked at when the
+/// configuration was reloaded, and a signed token when its time is over. A stream that is idle wakes up for nothing else.
+pub async fn revoked(gateway: &Gateway, principal: &Principal, view: &View) {
+    let mut reloaded = gateway.identity.reloaded.subscribe();
+    loop {
+        let (authenticator, now) = (gateway.identity.authenticator.load_full(), SystemTime::now());
+        let renewed = gateway.identity.views.load().renewed(view);
+        let has_view = renewed.is_some_and(|view| !view.has_token || principal.view.is_some());
+        // Boxed: a stream that waits would keep as much memory as a check needs.
+        if !has_view || !Box::pin(authenticator.still_accepts(principal, now)).await {
+            return;
+        }
+        let expires = authenticator.expires(principal);
+        drop(authenticator);
+        let expired = async {
+            match expires {
+                Some(expires) => {
+                    let left = expires.duration_since(SystemTime::now()).unwrap_or_default();
+                    tokio::time::sleep(left.clamp(SHORTEST_WAIT, LONGEST_WAIT)).await;
+                }
+                None => std::future::pending().await,
+            }
+        };
+        tokio::select! {
+            changed = reloaded.changed() => if changed.is_err() { return },
+            () = expired => {}
+        }
+    }
 }

@@ -4,12 +4,12 @@
 //! the view are listed beside them. In this mode the three names are those of the gateway, also when the hub has a tool of such
 //! a name; `call_tool` reaches that one.
 
-use crate::identity::ViewIndexes;
 use serde_json::{Value, json};
-use std::sync::Arc;
+use toolhub_context::search::Search;
 use toolhub_engine::hub::{Hub, SearchQuery};
 use toolhub_engine::served::{AUTO_SEARCH_ABOVE, Audience, SearchMode, ShownTool, View};
 use toolhub_registry::Snapshot;
+use toolhub_types::sync::{Arc, Mutex};
 
 pub const SEARCH_TOOLS: &str = "search_tools";
 pub const DESCRIBE_TOOL: &str = "describe_tool";
@@ -119,10 +119,7 @@ pub fn search<'a>(
     let wanted = limit.unwrap_or(DEFAULT_HITS).clamp(1, MOST_HITS) as usize;
     let snapshot = hub.registry.snapshot();
     let index = indexes.of(view);
-    let hits = match &index {
-        Some(index) => hub.search_part(index, query, wanted),
-        None => hub.search(query, wanted),
-    };
+    let hits = hub.search_in(index.as_deref(), query, wanted);
     let entry = |name: &str| {
         let tool = view.tool(&snapshot, name)?;
         Some(json!({"name": tool.name, "description": short(&tool.spec().description)}))
@@ -137,6 +134,36 @@ fn short(description: &str) -> String {
     let Some((end, _)) = text.char_indices().nth(SHORT_DESCRIPTION) else { return text };
     let cut = &text[..end];
     format!("{}…", cut.rfind(' ').map_or(cut, |space| &cut[..space]))
+}
+
+/// Views whose index is kept. Another one is built again when it is searched: some ten milliseconds for 1,000 tools.
+const MOST_INDEXES: usize = 32;
+
+/// The views that were searched last, of those that show some of the tools only, have an index each, which follows the registry. The
+/// results of such a view must not depend on tools that it hides, so the index of the hub, with the words of all tools, is not for it.
+#[derive(Default)]
+pub struct ViewIndexes(Mutex<Vec<(Arc<View>, Arc<Search>)>>);
+
+impl ViewIndexes {
+    /// The index of a view; `None` if it shows everything, as the index of the hub does.
+    pub fn of(&self, view: &Arc<View>) -> Option<Arc<Search>> {
+        if view.shows_everything() {
+            return None;
+        }
+        let mut kept = self.0.lock();
+        let known = kept.iter().position(|(one, _)| Arc::ptr_eq(one, view));
+        let used = match known {
+            Some(at) => kept.remove(at),
+            None => (view.clone(), Arc::new(Search::of_part(view.clone()))),
+        };
+        let index = used.1.clone();
+        // The last one was used last.
+        kept.push(used);
+        let oldest = (kept.len() > MOST_INDEXES).then(|| kept.remove(0));
+        drop(kept);
+        drop(oldest);
+        Some(index)
+    }
 }
 
 #[cfg(test)]

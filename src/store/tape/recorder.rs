@@ -184,18 +184,12 @@ impl Recorder {
         (began, took): (SystemTime, Duration),
         (principal, outcome): (&str, &str),
     ) {
-        let mut line = json!({"v": VERSION, "type": kind});
         let envelope = json!({
             "time": timestamp(began), "principal": principal, "view": "", "outcome": outcome,
             "ms": milliseconds(took),
         });
-        if let (Value::Object(line), Value::Object(fields), Value::Object(envelope)) =
-            (&mut line, fields, envelope)
-        {
-            line.extend(fields);
-            line.extend(envelope);
-        }
-        self.write(&line);
+        let parts = [json!({"v": VERSION, "type": kind}), fields, envelope];
+        self.write(&Value::Object(parts.into_iter().flat_map(members).collect()));
     }
 
     fn ended(&self, taping: &mut Taping, answer: &TapedAnswer, took: Duration) {
@@ -288,6 +282,11 @@ pub fn finish_cut(path: &Path) -> Result<Option<u64>, String> {
     Ok(Some(events))
 }
 
+/// Of an object.
+fn members(value: Value) -> Map<String, Value> {
+    if let Value::Object(members) = value { members } else { Map::new() }
+}
+
 fn output_fields(output: &ToolOutput) -> Value {
     let mut fields = json!({"value": scrubbed(output.value.clone())});
     let parts = [("content", &output.content), ("structured", &output.structured), ("meta", &output.meta)];
@@ -337,10 +336,7 @@ impl OpenCall {
         inside: Option<&OuterCall>,
     ) -> Taping {
         self.recorder.define(candidate);
-        let mut parts = match scrubbed(Value::Object(self.key.parts().clone())) {
-            Value::Object(parts) => parts,
-            _ => Map::new(),
-        };
+        let mut parts = members(scrubbed(Value::Object(self.key.parts().clone())));
         let arguments = parts.remove("arguments").unwrap_or_default();
         let principal = parts.remove("principal").unwrap_or_default();
         parts.retain(|_, part| !part.is_null() && part.as_object().is_none_or(|part| !part.is_empty()));

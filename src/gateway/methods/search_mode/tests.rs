@@ -196,3 +196,27 @@ proptest! {
         prop_assert!(short(&text).chars().count() <= SHORT_DESCRIPTION + 1);
     }
 }
+
+fn view_of_some() -> Arc<View> {
+    let tools = PatternList::new(["read_*"]);
+    Arc::new(View { tools: Some(Arc::new(tools)), ..View::everything() })
+}
+
+#[test]
+fn views_have_an_index_each_and_the_oldest_goes() {
+    let indexes = ViewIndexes::default();
+    assert!(indexes.of(&Arc::new(View::everything())).is_none());
+    let views: Vec<_> = (0..=MOST_INDEXES).map(|_| view_of_some()).collect();
+    let first = indexes.of(&views[0]).unwrap();
+    for one in &views[1..MOST_INDEXES] {
+        assert!(!Arc::ptr_eq(&first, &indexes.of(one).unwrap()));
+    }
+    assert!(Arc::ptr_eq(&first, &indexes.of(&views[0]).unwrap()), "kept, and used last");
+    let second = Arc::downgrade(&indexes.of(&views[1]).unwrap());
+    indexes.of(&views[0]);
+    for one in &views[2..] {
+        indexes.of(one);
+    }
+    assert_eq!(indexes.0.lock().len(), MOST_INDEXES);
+    assert!(second.upgrade().is_none(), "not used for the longest time");
+}
