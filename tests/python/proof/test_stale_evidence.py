@@ -248,6 +248,21 @@ async def test_another_program_at_the_address_of_a_server_without_sessions(
     server.end()
 
 
+@pytest.mark.parametrize(
+    "options", [{}, {"run": "r"}, {"approve": lambda _: True}], ids=["plain", "run", "approve"]
+)
+async def test_a_server_that_closes_each_connection_is_called(
+    options: dict[str, Any], server: Changing
+) -> None:
+    server.closes = True
+    server.install(annotations=HARMLESS, name="frob")
+    async with ToolHub(store=":memory:") as hub:
+        hub.add_server("s", url=server.url, retries=0)
+        for number in range(20):
+            result = await hub.execute("frob", {"number": number}, **options)
+            assert result.success, result.error
+
+
 async def test_a_list_is_evidence_no_longer_than_its_server_allows(server: Changing) -> None:
     server.is_modern, server.promise, server.ttl = True, "ttl", 1
     server.install(annotations=HARMLESS, name="frob")

@@ -28,6 +28,8 @@ class Changing(ThreadingHTTPServer):
     ttl = 600_000
     asks = False
     """Each first call is answered with a question."""
+    closes = False
+    """Each connection ends with its first answer."""
 
     def __init__(self, port: int = 0) -> None:
         super().__init__(("127.0.0.1", port), Handler)
@@ -85,6 +87,8 @@ class Handler(BaseHTTPRequestHandler):
         self.send_response(status)
         self.send_header("content-type", "application/json")
         self.send_header("content-length", str(len(body)))
+        if self.server.closes:
+            self.send_header("connection", "close")
         self.end_headers()
         self.wfile.write(body)
 

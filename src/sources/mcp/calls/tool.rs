@@ -204,8 +204,8 @@ impl ServerCall<'_> {
         Err(begun(HubError::new(ErrorKind::Limit, text)))
     }
 
-    /// Refuses the call if the tool is not any more what it was chosen as. Gives how often the way to the server had been
-    /// interrupted when the list was current that the call relies on, if it relies on one.
+    /// Refuses the call if the tool is not any more what it was chosen as. If it relies on an earlier list, gives how often the way
+    /// to the server had been interrupted when that was current.
     async fn confirm(
         &self,
         connection: &Arc<Connection>,
@@ -227,7 +227,7 @@ impl ServerCall<'_> {
         if listing.tools.iter().any(|one| Arc::ptr_eq(one, &as_listed.tool))
             && (!is_exact || listing.program_version == as_listed.program_version)
         {
-            return Ok(Some(breaks));
+            return Ok(breaks);
         }
         let now = listing.find(&listed.name);
         // A pin accepts less than an approval.
@@ -245,7 +245,7 @@ impl ServerCall<'_> {
             !is_exact && now.as_ref().is_some_and(|now| now.tool == as_listed.tool || is_as_harmless(now));
         let now = now.as_ref().map(defined);
         if is_good || is_exact && now == before {
-            return Ok(Some(breaks));
+            return Ok(breaks);
         }
         let (id, name) = (self.server.id(), clip(&listed.name));
         let text = match pin {

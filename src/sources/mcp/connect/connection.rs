@@ -105,7 +105,7 @@ pub struct RequestExtras<'a> {
     pub call: Option<&'a CallContextExtras>,
     /// The flag of the attempt that the request is made for.
     pub sent: Option<Arc<SentFlag>>,
-    /// How often the way to the server had been interrupted when it listed what is requested.
+    /// See [`OutgoingRequest::breaks`].
     pub breaks: Option<u64>,
 }
 

@@ -248,31 +248,33 @@ impl Server {
     /// Whether the list of the present session is still evidence: the server has not announced another one, allows it to be as
     /// old as it is, and was there all the time.
     pub fn has_current_list(&self) -> bool {
-        self.live_connection().is_some_and(|connection| self.is_current_over(&connection))
+        self.live_connection().is_some_and(|connection| self.current_over(&connection).is_some())
     }
 
-    fn is_current_over(&self, connection: &Connection) -> bool {
+    /// How often the way to the server was interrupted until now, if the list is current.
+    fn current_over(&self, connection: &Connection) -> Option<u64> {
         let breaks = connection.transport().breaks();
-        self.lists.is_of(connection.generation) && !self.is_behind() && !self.lists.is_outdated(breaks)
+        let is_of_it = self.lists.is_of(connection.generation) && !self.is_behind();
+        (is_of_it && !self.lists.is_outdated(breaks)).then_some(breaks)
     }
 
-    /// The tools as the session of this connection has listed them, and how often the way to the server had been interrupted by
-    /// then. It lists them first, unless it has done so and the list is as current as this.
+    /// The tools as the session of this connection has listed them. It lists them first, unless it has done so and the list is as
+    /// current as this: then with how often the way to the server was interrupted by then, because it is evidence for no other
+    /// program. A list of this moment is the best there is; a server that closes each connection has none over one.
     pub(in crate::mcp) async fn listed_over(
         self: &Arc<Self>,
         connection: &Arc<Connection>,
         freshness: Freshness,
-    ) -> Result<(Arc<Listing>, u64), HubError> {
-        if freshness == Freshness::Now || !self.is_current_over(connection) {
+    ) -> Result<(Arc<Listing>, Option<u64>), HubError> {
+        let breaks = self.current_over(connection).filter(|_| freshness != Freshness::Now);
+        if breaks.is_none() {
             self.list_as(freshness).await.map_err(|error| error.with_outcome(Outcome::NotSent))?;
             if let Some(error) = self.life.lock().error.clone() {
                 return Err(error.with_outcome(Outcome::NotSent));
             }
         }
-        // In this order the tools are of this round or a later one.
-        let round = self.lists.round();
-        let listing = self.listing().filter(|_| round.generation == connection.generation);
-        listing.map(|listing| (listing, round.breaks)).ok_or_else(lost)
+        let listing = self.listing().filter(|_| self.lists.is_of(connection.generation));
+        listing.map(|listing| (listing, breaks)).ok_or_else(lost)
     }
 }
 
@@ -332,7 +334,7 @@ pub struct ListRound {
     /// When the request was made; `None` for a list of an earlier process.
     requested: Option<Instant>,
     /// How often the way to the server had been interrupted by then.
-    pub breaks: u64,
+    breaks: u64,
     /// Hubs in between had their servers list theirs for it.
     of_now: bool,
 }
@@ -350,13 +352,9 @@ impl ServerLists {
         self.latest.lock().at.map(|at| at.elapsed())
     }
 
-    pub fn round(&self) -> ListRound {
-        self.latest.lock().round
-    }
-
     /// Whether a session of this generation has listed its tools.
     pub fn is_of(&self, generation: u64) -> bool {
-        self.round().generation == generation
+        self.latest.lock().round.generation == generation
     }
 
     /// Whether the list is as old as its server allows, or older, or was made before the way to the server was interrupted.
