@@ -12,7 +12,7 @@ use super::repair::{Repairs, SyntaxRepair};
 use super::schemas::ToolSchemas;
 
 /// The error of a call that may lack its end, because the answer does.
-const CUT_ANSWER: &str = "The call cannot be read: the answer was cut off before its end.";
+const CUT_ANSWER: &str = "the answer was cut off before its end";
 
 /// Keys that hold the parts of a message or response.
 const PART_KEYS: &[&str] = &["content", "choices", "candidates", "message", "output", "parts"];
@@ -154,7 +154,7 @@ impl<'a> ApiMessage<'a> {
             *draft = Draft {
                 id: draft.id.take(),
                 is_custom: draft.is_custom,
-                ..Draft::failed(&draft.name, CUT_ANSWER)
+                ..Draft::unreadable(&draft.name, CUT_ANSWER)
             };
             *raw = serde_json::to_string(last.given).ok();
         }
@@ -216,8 +216,8 @@ impl<'a> ApiMessage<'a> {
             return;
         }
         for draft in &mut self.drafts[from..] {
-            let why = "The call cannot be read: the message has another one beside its list of calls.";
-            *draft = Draft { id: draft.id.take(), ..Draft::failed(&draft.name, why) };
+            let why = "the message has another one beside its list of calls";
+            *draft = Draft { id: draft.id.take(), ..Draft::unreadable(&draft.name, why) };
         }
     }
 
@@ -239,7 +239,7 @@ impl<'a> ApiMessage<'a> {
             Some(parameter) => Map::from_iter([(parameter.to_owned(), input)]).into(),
             None => input,
         };
-        let draft = match &parts.fault {
+        let draft = match parts.fault.clone() {
             Some(why) => Draft::unreadable(name, why),
             None => Draft::new(name, Ok(arguments), Repairs::default()),
         };

@@ -185,7 +185,7 @@ impl BufferState {
         }
         if !self.is_silent {
             match &error {
-                Some(error) => self.events.push(Event::CallError { index, error: error.clone() }),
+                Some(error) => self.events.push(Event::CallError { index, error: error.to_string() }),
                 None => self.events.extend([
                     Event::CallStart { index, name: name.clone() },
                     Event::ArgsDelta { index, delta: serde_json::to_string(&arguments).unwrap_or_default() },

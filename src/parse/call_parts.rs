@@ -11,6 +11,8 @@ use super::lenient::given_twice;
 use super::parsed_call::Draft;
 use super::repair::Repairs;
 use toolhub_text::canonical::canonical;
+use toolhub_text::message;
+use toolhub_text::message::Message;
 
 #[derive(Default)]
 pub(super) struct CallParts {
@@ -28,7 +30,7 @@ pub(super) struct CallParts {
     /// It has a type: notes of an API may stand beside its name.
     is_typed: bool,
     /// Why it cannot be read.
-    pub fault: Option<String>,
+    pub fault: Option<Message>,
 }
 
 /// A value, and where it stands: `function.name`.
@@ -64,7 +66,7 @@ impl CallParts {
         let wraps =
             map.iter().any(|(key, value)| matches!(use_of(key, value).0, KeyUse::Inner | KeyUse::List));
         if wraps && author::author_of(&map) == PartAuthor::Others {
-            self.fault = Some("it stands in a message that is not the model's".to_owned());
+            self.fault = Some("it stands in a message that is not the model's".into());
         }
         for (key, value) in map {
             let (kind, rank) = use_of(&key, &value);
@@ -104,7 +106,7 @@ impl CallParts {
     }
 
     /// Why it says a parameter twice: in its arguments, and beside its name.
-    fn given_beside(&self) -> Option<String> {
+    fn given_beside(&self) -> Option<Message> {
         let arguments = self.arguments.as_ref()?.value.as_object().filter(|_| !self.is_typed)?;
         let differs = |(key, value): &(&String, &Value)| {
             !value.is_null() && arguments.get(*key).is_some_and(|given| !same_value(given, value))
@@ -141,7 +143,7 @@ impl CallParts {
 
 impl SaidPart {
     /// Takes its place, or tells why it contradicts what stands there.
-    fn say_in(self, slot: &mut Option<Self>, agree: fn(&Value, &Value) -> bool) -> Option<String> {
+    fn say_in(self, slot: &mut Option<Self>, agree: fn(&Value, &Value) -> bool) -> Option<Message> {
         let Some(known) = slot.as_mut().filter(|known| !known.value.is_null()) else {
             *slot = Some(self);
             return None;
@@ -161,12 +163,12 @@ impl SaidPart {
 }
 
 /// Why a call cannot be read that says one thing in two ways.
-pub fn contradiction(first: &str, other: &str) -> String {
-    format!("The call cannot be read: {}.", differ(first, other))
+pub fn contradiction(first: &str, other: &str) -> Message {
+    message!("The call cannot be read: {}.", differ(first, other))
 }
 
-fn differ(first: &str, other: &str) -> String {
-    format!("\"{first}\" and \"{other}\" differ; give only one of them")
+fn differ(first: &str, other: &str) -> Message {
+    format!("\"{first}\" and \"{other}\" differ; give only one of them").into()
 }
 
 /// True if an object says something of a call.

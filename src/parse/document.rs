@@ -7,6 +7,7 @@ use super::options::ParseOptions;
 use super::reasoning::ReasoningMode;
 use super::stream::StreamParser;
 use serde_json::Value;
+use toolhub_text::message::Message;
 
 /// A JSON value in a model's text.
 #[derive(Debug)]
@@ -20,8 +21,12 @@ pub struct JsonDocument {
 
 /// Reads the value at the start of `text`. Closing brackets may be missing at its end; what follows the value is ignored.
 pub fn read_json(text: &str) -> Result<JsonDocument, String> {
-    let read = lenient::read(text, Notation::Json, MissingClosers::ALL)?;
-    Ok(JsonDocument { value: read.value, repairs: read.repairs.names(), cut: read.cut.map(|cut| cut.why) })
+    let read = lenient::read(text, Notation::Json, MissingClosers::ALL).map_err(Message::into_owned)?;
+    Ok(JsonDocument {
+        value: read.value,
+        repairs: read.repairs.names(),
+        cut: read.cut.map(|cut| cut.why.into_owned()),
+    })
 }
 
 /// Reads all objects and lists of a text, in their order. What the model only thought is left out, by the rules for calls.

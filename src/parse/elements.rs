@@ -6,6 +6,7 @@ use serde_json::{Map, Value};
 use super::lenient::given_twice;
 use super::schemas::{SchemaView, ToolSchemas};
 use super::typed::typed;
+use toolhub_text::message::Message;
 
 /// The reader is recursive, so deeper elements are text.
 const DEEPEST: usize = 64;
@@ -16,7 +17,7 @@ pub(super) fn call(
     mark: &str,
     named: &str,
     tools: &dyn ToolSchemas,
-) -> Result<(String, Value), String> {
+) -> Result<(String, Value), Message> {
     let mut name = named.to_owned();
     let mut rest = text;
     if named.is_empty()

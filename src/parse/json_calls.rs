@@ -55,7 +55,7 @@ pub(super) fn report_cut(found: &mut Vec<Draft>, cut: CutList) {
     // So is a call that has not got arguments yet: it must not run without them.
     let is_part = |draft: &mut Draft| draft.error.is_some() || draft.arguments.is_empty();
     let broken = found.pop_if(|draft| !cut.follows_comma && is_part(draft));
-    found.push(Draft::unreadable(&broken.map(|draft| draft.name).unwrap_or_default(), &cut.why));
+    found.push(Draft::unreadable(&broken.map(|draft| draft.name).unwrap_or_default(), cut.why));
 }
 
 /// True if a bare call was cut before its arguments, so that the call behind it stands in their place.
@@ -112,7 +112,7 @@ fn object(
     if is_bare && (parts.is_record || parts.is_description()) {
         return None;
     }
-    if let Some(why) = &parts.fault {
+    if let Some(why) = parts.fault {
         return (!is_bare).then(|| vec![Draft::unreadable(&name, why)]);
     }
     if let Some(list) = parts.take_list() {

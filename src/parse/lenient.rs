@@ -9,6 +9,7 @@ use super::keys::swallows_brace;
 use super::notation::Notation;
 use super::repair::{Repairs, SyntaxRepair};
 use super::strings;
+use toolhub_text::message::Message;
 use toolhub_text::repeats_key;
 
 /// The reader is recursive, so deeper values are refused.
@@ -42,7 +43,7 @@ pub(super) struct LenientValue {
 
 /// A list whose last element cannot be read.
 pub(super) struct CutList {
-    pub why: String,
+    pub why: Message,
     /// Where that element begins.
     pub at: usize,
     /// Without a comma, what cannot be read may be the rest of the element before it.
@@ -50,7 +51,7 @@ pub(super) struct CutList {
 }
 
 /// Reads the value at the start of `text`; the caller checks what follows.
-pub(super) fn read(text: &str, notation: Notation, missing: MissingClosers) -> Result<LenientValue, String> {
+pub(super) fn read(text: &str, notation: Notation, missing: MissingClosers) -> Result<LenientValue, Message> {
     if notation == Notation::Json
         && let Ok(value) = serde_json::from_str(text)
         && !repeats_key(text)
@@ -62,8 +63,8 @@ pub(super) fn read(text: &str, notation: Notation, missing: MissingClosers) -> R
 }
 
 /// The error of a parameter that has two values.
-pub(super) fn given_twice(key: &str) -> String {
-    format!("\"{}\" is given twice", short(key))
+pub(super) fn given_twice(key: &str) -> Message {
+    format!("\"{}\" is given twice", short(key)).into()
 }
 
 pub(super) struct LenientReader<'a> {
@@ -83,7 +84,7 @@ impl<'a> LenientReader<'a> {
     }
 
     /// Reads the value at the start.
-    fn finish(mut self) -> Result<LenientValue, String> {
+    fn finish(mut self) -> Result<LenientValue, Message> {
         let value = self.value()?;
         let whole = self.rest().trim().is_empty();
         let end = self.cut.as_ref().map_or(self.at, |cut| cut.at);
@@ -119,7 +120,7 @@ impl<'a> LenientReader<'a> {
         }
     }
 
-    pub fn value(&mut self) -> Result<Value, String> {
+    pub fn value(&mut self) -> Result<Value, Message> {
         self.skip_space();
         if let Notation::Quoted(token) = self.notation
             && let Some(after) = self.rest().strip_prefix(token)
@@ -143,15 +144,15 @@ impl<'a> LenientReader<'a> {
         }
     }
 
-    fn string(&mut self) -> Result<String, String> {
+    fn string(&mut self) -> Result<String, Message> {
         let (string, after) = strings::read(self.rest(), self.notation, &mut self.repairs)?;
         self.at = self.text.len() - after.len();
         Ok(string)
     }
 
-    fn deeper(&mut self, read: impl FnOnce(&mut Self) -> Result<Value, String>) -> Result<Value, String> {
+    fn deeper(&mut self, read: impl FnOnce(&mut Self) -> Result<Value, Message>) -> Result<Value, Message> {
         if self.depth == DEEPEST {
-            return Err(format!("values are nested deeper than {DEEPEST} levels"));
+            return Err(format!("values are nested deeper than {DEEPEST} levels").into());
         }
         self.depth += 1;
         self.at += 1;
@@ -161,7 +162,7 @@ impl<'a> LenientReader<'a> {
     }
 
     /// The members of an object. In parentheses, `=` may stand for the colon.
-    fn members(&mut self, closing: u8) -> Result<Value, String> {
+    fn members(&mut self, closing: u8) -> Result<Value, Message> {
         let mut map = Map::new();
         self.parts(closing, |reader, _| {
             let (key, torn) = reader.key()?;
@@ -170,7 +171,7 @@ impl<'a> LenientReader<'a> {
             } else {
                 reader.skip_space();
                 if !matches!((reader.peek(), closing), (Some(b':'), _) | (Some(b'='), b')')) {
-                    return Err(format!("there is no colon after the key \"{}\"", short(&key)));
+                    return Err(format!("there is no colon after the key \"{}\"", short(&key)).into());
                 }
                 reader.at += 1;
                 reader.value()?
@@ -191,8 +192,8 @@ impl<'a> LenientReader<'a> {
     fn parts(
         &mut self,
         closing: u8,
-        mut part: impl FnMut(&mut Self, bool) -> Result<bool, String>,
-    ) -> Result<(), String> {
+        mut part: impl FnMut(&mut Self, bool) -> Result<bool, Message>,
+    ) -> Result<(), Message> {
         // A tuple of Python, or the arguments of a call in place of an object.
         let is_tuple = closing == b')' && self.notation == Notation::Python;
         let is_list = closing == b']' || is_tuple;
@@ -231,14 +232,14 @@ impl<'a> LenientReader<'a> {
     }
 
     /// The object after `"arguments {`, which swallowed the opening quote of its first key.
-    fn deeper_torn(&mut self) -> Result<Value, String> {
+    fn deeper_torn(&mut self) -> Result<Value, Message> {
         self.repairs.add(SyntaxRepair::TornKey);
         self.at -= 2;
         self.deeper(|reader| reader.members(b'}'))
     }
 
     /// A key, and whether it swallowed an opening brace.
-    fn key(&mut self) -> Result<(String, bool), String> {
+    fn key(&mut self) -> Result<(String, bool), Message> {
         let between_tokens =
             matches!(self.notation, Notation::Quoted(token) if self.rest().starts_with(token));
         if between_tokens || matches!(self.peek(), Some(b'"' | b'\'')) {
@@ -253,7 +254,7 @@ impl<'a> LenientReader<'a> {
         let end = rest.find(|c: char| !(c.is_alphanumeric() || matches!(c, '_' | '-' | '.' | '$')));
         let key = &rest[..end.unwrap_or(rest.len())];
         if key.is_empty() {
-            return Err(format!("there is no key at \"{}\"", short(rest)));
+            return Err(format!("there is no key at \"{}\"", short(rest)).into());
         }
         self.at += key.len();
         if self.notation == Notation::Json {
@@ -262,7 +263,7 @@ impl<'a> LenientReader<'a> {
         Ok((key.to_owned(), false))
     }
 
-    fn list(&mut self, closing: u8) -> Result<Value, String> {
+    fn list(&mut self, closing: u8) -> Result<Value, Message> {
         let mut items = Vec::new();
         self.parts(closing, |reader, follows_comma| {
             let at = reader.at;
@@ -293,7 +294,7 @@ impl<'a> LenientReader<'a> {
     }
 
     /// An error, unless the closing bracket is allowed to be missing.
-    fn missing(&mut self) -> Result<(), String> {
+    fn missing(&mut self) -> Result<(), Message> {
         if self.depth > self.missing.0 && self.peek().is_none() {
             return Err("the text ends before the value does".into());
         }
@@ -301,7 +302,7 @@ impl<'a> LenientReader<'a> {
         Ok(())
     }
 
-    fn number(&mut self) -> Result<Value, String> {
+    fn number(&mut self) -> Result<Value, Message> {
         let rest = self.rest();
         let end = rest.find(|c: char| !(c.is_ascii_alphanumeric() || matches!(c, '-' | '+' | '.' | '_')));
         let digits = &rest[..end.unwrap_or(rest.len())];
@@ -318,10 +319,10 @@ impl<'a> LenientReader<'a> {
         let plain = digits.trim_start_matches('+').replace('_', "");
         let whole = plain.parse::<i64>().ok().map(Number::from).or_else(|| plain.parse().ok());
         let number = whole.or_else(|| plain.parse::<f64>().ok().and_then(Number::from_f64));
-        number.map(Value::Number).ok_or_else(|| format!("\"{}\" is not a number", short(digits)))
+        number.map(Value::Number).ok_or_else(|| format!("\"{}\" is not a number", short(digits)).into())
     }
 
-    fn word(&mut self) -> Result<Value, String> {
+    fn word(&mut self) -> Result<Value, Message> {
         let rest = self.rest();
         let end = rest.find(|c: char| !(c.is_alphanumeric() || c == '_'));
         let word = &rest[..end.unwrap_or(rest.len())];
@@ -340,14 +341,14 @@ impl<'a> LenientReader<'a> {
                 }
             }
             _ if matches!(self.notation, Notation::Quoted(_)) => return self.bare_string(),
-            _ => return Err(format!("there is no value at \"{}\"", short(rest))),
+            _ => return Err(no_value(rest)),
         };
         self.at += word.len();
         Ok(value)
     }
 
     /// A string whose quoting tokens are missing: the words up to the end of the value.
-    fn bare_string(&mut self) -> Result<Value, String> {
+    fn bare_string(&mut self) -> Result<Value, Message> {
         let rest = self.rest();
         let mut open = 0_usize;
         let in_parentheses = self.repairs.has(SyntaxRepair::Parentheses);
@@ -361,12 +362,16 @@ impl<'a> LenientReader<'a> {
             closes || matches!(letter, ',' | '}' | ']' | '{' | '[')
         };
         let Some(end) = rest.find(ends).filter(|end| *end > 0) else {
-            return Err(format!("there is no value at \"{}\"", short(rest)));
+            return Err(no_value(rest));
         };
         self.repairs.add(SyntaxRepair::BareString);
         self.at += end;
         Ok(rest[..end].trim().into())
     }
+}
+
+fn no_value(at: &str) -> Message {
+    format!("there is no value at \"{}\"", short(at)).into()
 }
 
 /// True for `007` and `-01.5`, which are no numbers in JSON.

@@ -4,6 +4,7 @@ use serde::{Deserialize, Serialize};
 
 use super::call_arguments::CallArguments;
 use super::certainty::Certainty;
+use toolhub_text::message::Message;
 
 /// A tool call found in a text. If it cannot be read, `error` says why and `raw` holds its text.
 #[derive(Debug, Clone, Default, PartialEq, Serialize)]
@@ -22,7 +23,7 @@ pub struct ParsedCall {
     pub span: (usize, usize),
     /// The repairs that were needed to read it.
     pub repairs: Vec<&'static str>,
-    pub error: Option<String>,
+    pub error: Option<Message>,
     pub raw: Option<String>,
     /// How certain it is that the call was meant; `None` while its text has not ended.
     pub certainty: Option<Certainty>,

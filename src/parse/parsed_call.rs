@@ -7,9 +7,11 @@ use super::lenient::{self, MissingClosers};
 use super::notation::Notation;
 use super::repair::{Repairs, SyntaxRepair};
 use toolhub_text::canonical::canonical;
+use toolhub_text::message;
+use toolhub_text::message::Message;
 
-/// The error of a call whose arguments go on behind the end of its text.
-pub(super) const CUT: &str = "The arguments cannot be read: the text ends before they do.";
+/// Why arguments that go on behind the end of their text cannot be read.
+pub(super) const CUT: &str = "the text ends before they do";
 
 /// The error of a call without a name.
 pub const NO_NAME: &str = "The call has no name.";
@@ -22,23 +24,28 @@ pub(super) struct Draft {
     pub id: Option<String>,
     pub source: Option<String>,
     pub repairs: Repairs,
-    pub error: Option<String>,
+    pub error: Option<Message>,
     /// A call of a custom tool; see [`super::ParsedCall::is_custom`].
     pub is_custom: bool,
 }
 
 impl Draft {
-    pub fn failed(name: &str, error: impl Into<String>) -> Self {
+    pub fn failed(name: &str, error: impl Into<Message>) -> Self {
         Self { name: name.to_owned(), error: Some(error.into()), ..Self::default() }
     }
 
     /// A call that cannot be read, for this reason.
-    pub fn unreadable(name: &str, why: &str) -> Self {
-        Self::failed(name, format!("The call cannot be read: {why}."))
+    pub fn unreadable(name: &str, why: impl Into<Message>) -> Self {
+        Self::failed(name, message!("The call cannot be read: {}.", why.into()))
+    }
+
+    /// A call whose text ends before its arguments do.
+    pub fn cut(name: &str) -> Self {
+        Self::failed(name, unread(CUT))
     }
 
     /// A call with its arguments, or with the reason why they cannot be read.
-    pub fn new(name: &str, arguments: Result<Value, String>, repairs: Repairs) -> Self {
+    pub fn new(name: &str, arguments: Result<Value, Message>, repairs: Repairs) -> Self {
         let mut draft = Self { name: name.to_owned(), repairs, ..Self::default() };
         match arguments {
             _ if name.is_empty() => draft.error = Some(NO_NAME.into()),
@@ -46,7 +53,7 @@ impl Draft {
             Ok(Value::Null) => {}
             Ok(Value::String(text)) => draft.take_text(&text),
             Ok(other) => draft.error = Some(not_an_object(kind_of(&other))),
-            Err(why) => draft.error = Some(format!("The arguments cannot be read: {why}.")),
+            Err(why) => draft.error = Some(unread(why)),
         }
         draft
     }
@@ -63,7 +70,7 @@ impl Draft {
             |json: &str| lenient::read(json.trim(), Notation::Json, MissingClosers::NONE).is_err();
         let was_repaired = self.error.is_none() && self.repairs.has(SyntaxRepair::MissingBrackets);
         match was_repaired && json.is_some_and(lacks_end) {
-            true => Self { id: self.id, source: self.source, ..Self::failed(&self.name, CUT) },
+            true => Self { id: self.id, source: self.source, ..Self::cut(&self.name) },
             false => self,
         }
     }
@@ -81,7 +88,7 @@ impl Draft {
         }
         // The string ends where the model ended it, like a value before its end tag: brackets may be missing.
         match lenient::read(text.trim(), Notation::Json, MissingClosers::ALL) {
-            Ok(reading) if reading.dangling > 0 => self.error = Some(CUT.to_owned()),
+            Ok(reading) if reading.dangling > 0 => self.error = Some(unread(CUT)),
             Ok(reading) if reading.value.is_object() && reading.whole => {
                 self.repairs.join(reading.repairs);
                 self.repairs.add(SyntaxRepair::ArgumentsAsString);
@@ -89,9 +96,7 @@ impl Draft {
                     self.arguments = arguments.into();
                 }
             }
-            Err(why) if text.trim_start().starts_with('{') => {
-                self.error = Some(format!("The arguments cannot be read: {why}."));
-            }
+            Err(why) if text.trim_start().starts_with('{') => self.error = Some(unread(why)),
             Ok(reading) if reading.value.is_array() && reading.whole => {
                 self.error = Some(not_an_object("a list"));
             }
@@ -100,8 +105,12 @@ impl Draft {
     }
 }
 
-fn not_an_object(kind: &str) -> String {
-    format!("The arguments must be an object, but are {kind}.")
+fn unread(why: impl Into<Message>) -> Message {
+    message!("The arguments cannot be read: {}.", why.into())
+}
+
+fn not_an_object(kind: &'static str) -> Message {
+    message!("The arguments must be an object, but are {}.", Message::from(kind))
 }
 
 fn kind_of(value: &Value) -> &'static str {

@@ -9,6 +9,7 @@ use super::notation::Notation;
 use super::parsed_call::Draft;
 use super::repair::SyntaxRepair;
 use super::schemas::ToolSchemas;
+use toolhub_text::message::Message;
 
 /// True if a byte may be part of the (dotted) name of a function.
 pub(super) fn names(byte: u8) -> bool {
@@ -31,7 +32,7 @@ pub(super) struct PythonCalls {
 pub(super) struct BrokenCall {
     /// Empty if there is none.
     pub name: String,
-    pub why: String,
+    pub why: Message,
     /// The text ends inside of it; all of it so far has the form of a call.
     pub is_cut: bool,
 }
@@ -73,7 +74,7 @@ pub(super) fn calls(text: &str, tools: &dyn ToolSchemas) -> PythonCalls {
 }
 
 /// What is known about the call that a text begins with and that cannot be read.
-fn broken(text: &str, why: String) -> BrokenCall {
+fn broken(text: &str, why: Message) -> BrokenCall {
     let name = &text[..text.bytes().position(|byte| !names(byte)).unwrap_or(text.len())];
     let is_cut = match text.as_bytes().get(name.len()) {
         None => !name.is_empty(),
@@ -87,7 +88,7 @@ fn broken(text: &str, why: String) -> BrokenCall {
     BrokenCall { name: name.to_owned(), why, is_cut }
 }
 
-fn call(reader: &mut LenientReader<'_>, tools: &dyn ToolSchemas) -> Result<Draft, String> {
+fn call(reader: &mut LenientReader<'_>, tools: &dyn ToolSchemas) -> Result<Draft, Message> {
     let name = word(reader);
     if name.is_empty() || reader.peek() != Some(b'(') {
         return Err("a call must be a name with its arguments in parentheses".into());
@@ -139,7 +140,7 @@ fn place(
     given: Vec<Value>,
     arguments: &mut Map<String, Value>,
     schema: Option<&Value>,
-) -> Result<(), String> {
+) -> Result<(), Message> {
     if given.is_empty() {
         return Ok(());
     }

@@ -2,13 +2,14 @@
 
 use super::notation::Notation;
 use super::repair::{Repairs, SyntaxRepair};
+use toolhub_text::message::Message;
 
 /// Reads the string whose opening quote `text` starts with; returns it with the text after it.
 pub(super) fn read<'a>(
     text: &'a str,
     notation: Notation,
     repairs: &mut Repairs,
-) -> Result<(String, &'a str), String> {
+) -> Result<(String, &'a str), Message> {
     let quote = &text[..1];
     let triple = [quote, quote, quote].concat();
     let python = notation == Notation::Python;
@@ -50,7 +51,7 @@ fn escape<'a>(
     notation: Notation,
     repairs: &mut Repairs,
     out: &mut String,
-) -> Result<&'a str, String> {
+) -> Result<&'a str, Message> {
     let mut chars = text.chars();
     let escaped = chars.next().ok_or("the text ends inside a string")?;
     match escaped {

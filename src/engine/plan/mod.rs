@@ -62,7 +62,6 @@ use std::time::Instant;
 use toolhub_registry::identity::CallKey;
 use toolhub_registry::route::Route;
 use toolhub_text::message;
-use toolhub_text::message::Message;
 use toolhub_types::error::{ErrorKind, HubError, Outcome};
 use toolhub_types::model::{CallOptions, Prefer};
 use toolhub_types::tool::Freshness;
@@ -121,7 +120,7 @@ impl CallPlan {
         }
         self.take_number(hub);
         if let Some(error) = &self.request.unreadable {
-            return Err(HubError::new(ErrorKind::InvalidArguments, unreadable(error)));
+            return Err(HubError::new(ErrorKind::InvalidArguments, error.clone()));
         }
         self.find_route(view)?;
         if self.unreachable.is_none() {
@@ -277,20 +276,6 @@ pub fn select_by_name(
     match servers.and_then(|servers| servers.unlisted(server, name)) {
         Some(candidate) => Ok(hub.plan_for(candidate, options, *now)),
         None => planned,
-    }
-}
-
-/// What the parser says is text. Its sentences, and the reasons in them, have rows in the table of Chinese.
-fn unreadable(error: &Message) -> Message {
-    let within = |start: &str| Some(Message::from(error.strip_prefix(start)?.strip_suffix('.')?.to_owned()));
-    if let Some(why) = within("The call cannot be read: ") {
-        message!("The call cannot be read: {}.", why)
-    } else if let Some(why) = within("The arguments cannot be read: ") {
-        message!("The arguments cannot be read: {}.", why)
-    } else if let Some(kind) = within("The arguments must be an object, but are ") {
-        message!("The arguments must be an object, but are {}.", kind)
-    } else {
-        error.clone()
     }
 }
 

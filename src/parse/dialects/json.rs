@@ -95,7 +95,7 @@ pub(super) async fn document(cx: &ReadContext, opening: Opening) -> ReadOutcome 
         return ReadOutcome::No;
     };
     let mut fields = Map::from_iter([("value".to_owned(), reading.value)]);
-    fields.extend(reading.cut.map(|cut| ("cut".to_owned(), Value::String(cut.why))));
+    fields.extend(reading.cut.map(|cut| ("cut".to_owned(), Value::String(cut.why.into_owned()))));
     let end = opening.start + reading.end;
     cx.emit(vec![Draft::new(DOCUMENT, Ok(Value::Object(fields)), reading.repairs)], end, DOCUMENT);
     ReadOutcome::Block(end)

@@ -5,7 +5,7 @@ use serde_json::{Map, Value};
 
 use crate::lenient::{self, MissingClosers};
 use crate::notation::Notation;
-use crate::parsed_call::{CUT, Draft};
+use crate::parsed_call::Draft;
 use crate::python;
 use crate::read::arguments::{self, CallStops, FENCES, NamedCall, skip_fence};
 use crate::read::bare_json::{self, BareJson};
@@ -116,9 +116,9 @@ async fn words(cx: &ReadContext, from: usize, name: &str) -> usize {
         }
         // An object whose opening bracket is missing.
         _ if text.ends_with('}') && !text.contains('{') => {
-            Draft::failed(name, "The arguments cannot be read: there is no JSON object.")
+            Draft::new(name, Err("there is no JSON object".into()), Repairs::default())
         }
-        _ if text.is_empty() && is_cut(cx, end, name).await => Draft::failed(name, CUT),
+        _ if text.is_empty() && is_cut(cx, end, name).await => Draft::cut(name),
         _ => {
             emit_words(cx, name, text, end);
             return end;

@@ -8,6 +8,7 @@ use crate::parsed_call::Draft;
 use crate::reader::{Opening, ReadContext, ReadOutcome};
 use crate::repair::{Repairs, SyntaxRepair};
 use crate::{python, schemas, typed};
+use toolhub_text::message::Message;
 
 /// How a dialect spells the tags of its pairs.
 #[derive(Clone, Copy)]
@@ -173,7 +174,7 @@ async fn read(
     mut first: Option<&str>,
     tags: &ArgTags,
     repairs: &mut Repairs,
-) -> (Result<Map<String, Value>, String>, usize) {
+) -> (Result<Map<String, Value>, Message>, usize) {
     let mut map = Map::new();
     let mut at = at;
     loop {
@@ -211,17 +212,17 @@ async fn read(
                     at = after;
                     continue;
                 }
-                ArgPair::Cut => "the text ends inside a value".to_owned(),
-                ArgPair::Torn => "a key has the end tag of a value".to_owned(),
+                ArgPair::Cut => "the text ends inside a value".into(),
+                ArgPair::Torn => "a key has the end tag of a value".into(),
             },
             None if cx.byte(at).await.is_none() && !schemas::is_whole(&*cx.tools, tool, &map) => {
-                "the text ends before the call does".to_owned()
+                "the text ends before the call does".into()
             }
             None if is_over(cx, at, tags).await => {
                 repairs.add(SyntaxRepair::MissingEndTag);
                 return (Ok(map), at);
             }
-            None => "there are words where a key should be".to_owned(),
+            None => "there are words where a key should be".into(),
         };
         let end = match cx.find(at, &[&tags.close, &tags.open]).await {
             Some((end, 0)) => end + tags.close.len(),

@@ -6,10 +6,11 @@ use crate::extent::ValueExtent;
 use crate::keys::{ARGUMENT_KEYS, NAME_KEYS};
 use crate::lenient::{self, MissingClosers};
 use crate::notation::Notation;
-use crate::parsed_call::Draft;
+use crate::parsed_call::{CUT, Draft};
 use crate::reader::ReadContext;
 use crate::repair::{Repairs, SyntaxRepair};
 use crate::{schemas, typed};
+use toolhub_text::message::Message;
 
 /// Reads the arguments at `at` (white space and a fence may come first), emits the call, and returns the position after
 /// them.
@@ -33,7 +34,7 @@ pub async fn read(cx: &ReadContext, at: usize, call: NamedCall<'_>, stops: CallS
         match quoted {
             Some(text) => (Ok(Value::String(text)), end),
             None if blank && stopped => (Ok(Value::Null), end),
-            None => (Err("there is no JSON object".to_owned()), end),
+            None => (Err("there is no JSON object".into()), end),
         }
     };
     let name = call.name;
@@ -117,8 +118,8 @@ async fn object(
     stops: CallStops<'_>,
     fence: Option<&str>,
     repairs: &mut Repairs,
-) -> (Result<Value, String>, usize) {
-    let cut = || Err("the text ends before they do".to_owned());
+) -> (Result<Value, Message>, usize) {
+    let cut = || Err(CUT.into());
     let (end, missing) = match cx.extent(at, notation, &stops.all(fence)).await {
         ValueExtent::Closed(end) => (end, MissingClosers::NONE),
         ValueExtent::Stopped(end) if cx.literal(end, stops.next).await.is_some() => {

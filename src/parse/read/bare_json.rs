@@ -103,7 +103,7 @@ pub async fn ends_fence(cx: &ReadContext, at: usize, fence: Option<&str>) -> boo
 /// arguments of another type.
 fn broken_call(text: &str, missing: MissingClosers, tools: &dyn ToolSchemas) -> Option<Vec<Draft>> {
     let why = match lenient::read(text, Notation::Json, missing) {
-        Ok(reading) if reading.dangling > 0 => "the text ends before its arguments do".to_owned(),
+        Ok(reading) if reading.dangling > 0 => "the text ends before its arguments do".into(),
         Ok(reading) => {
             let drafts = json_calls::calls(reading.value, reading.repairs, CallShape::Marked, tools)?;
             let are_known = drafts.iter().all(|draft| tools.parameters(&draft.name).is_some());
@@ -119,7 +119,7 @@ fn broken_call(text: &str, missing: MissingClosers, tools: &dyn ToolSchemas) -> 
         value[1..].split_once(quote).map(|(name, _)| name.trim())
     })?;
     tools.parameters(name)?;
-    Some(vec![Draft::unreadable(name, &why)])
+    Some(vec![Draft::unreadable(name, why)])
 }
 
 /// What follows the first occurrence of a quoted key and its colon.

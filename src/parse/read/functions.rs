@@ -8,7 +8,7 @@ use crate::python::{self, BrokenCall, PythonCalls};
 use crate::reader::{Opening, ReadContext, ReadOutcome};
 
 /// The error of a call that goes on behind the end of its text.
-const CUT: &str = "The call cannot be read: the text ends inside the arguments.";
+const CUT: &str = "the text ends inside the arguments";
 
 /// Longer words are not names of functions.
 const LONGEST_NAME: usize = 256;
@@ -34,7 +34,7 @@ pub async fn bare(cx: &ReadContext, opening: Opening, format: &'static str) -> R
         None if !drafts.is_empty() && extent != (ValueExtent::Cut { in_string: true }) => {}
         // The calls before the one that was cut off are whole.
         Some(broken) if !closed && broken.is_cut && !drafts.is_empty() => {
-            drafts.push(Draft::failed(&broken.name, CUT));
+            drafts.push(Draft::unreadable(&broken.name, CUT));
         }
         _ if closed => return ReadOutcome::Text(end),
         _ => return unfinished(cx),
@@ -105,9 +105,8 @@ pub async fn marked(
 /// The entry for a call that cannot be read.
 fn unreadable(broken: Option<BrokenCall>) -> Draft {
     match broken {
-        Some(BrokenCall { is_cut: false, name, why }) => Draft::unreadable(&name, &why),
-        Some(BrokenCall { name, .. }) => Draft::failed(&name, CUT),
-        None => Draft::failed("", CUT),
+        Some(BrokenCall { is_cut: false, name, why }) => Draft::unreadable(&name, why),
+        broken => Draft::unreadable(&broken.map(|call| call.name).unwrap_or_default(), CUT),
     }
 }
 

@@ -200,7 +200,7 @@ async fn by_elements(cx: &ReadContext, at: usize, mark: &str, name: &str, style:
     let draft = match cx.with(at, end, |text| elements::call(text, mark, name, &*cx.tools)) {
         Ok(_) if after == end => Draft::failed(name, "The text ends before the call does."),
         Ok((name, arguments)) => Draft::new(&name, Ok(arguments), Repairs::default()),
-        Err(why) => Draft::unreadable(name, &why),
+        Err(why) => Draft::unreadable(name, why),
     };
     cx.emit(vec![draft], after, style.format);
     after

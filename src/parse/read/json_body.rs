@@ -10,7 +10,7 @@ use crate::extent::ValueExtent;
 use crate::json_calls::{self, CallShape};
 use crate::lenient::{self, MissingClosers};
 use crate::notation::Notation;
-use crate::parsed_call::{CUT, Draft};
+use crate::parsed_call::Draft;
 use crate::reader::{Opening, ReadContext, ReadOutcome};
 use crate::repair::{Repairs, SyntaxRepair};
 use crate::resume::{self, ListedCall};
@@ -282,7 +282,7 @@ fn one_by_one(
             ListedCall::Damaged(text) => read.extend(damaged(text, body, repairs, cx)),
             ListedCall::Rest(text) => {
                 let why = lenient::read(text, body.notation, MissingClosers::NONE).err();
-                read.push(why.map_or_else(|| Draft::failed("", NO_END), |why| Draft::unreadable("", &why)));
+                read.push(why.map_or_else(|| Draft::failed("", NO_END), |why| Draft::unreadable("", why)));
             }
         }
     }
@@ -298,7 +298,7 @@ fn drafts(
 ) -> Vec<Draft> {
     let mut reading = match lenient::read(text, body.notation, missing) {
         Ok(reading) => reading,
-        Err(why) => return vec![Draft::unreadable("", &why)],
+        Err(why) => return vec![Draft::unreadable("", why)],
     };
     if missing == MissingClosers::OUTERMOST && json_calls::ends_early(&reading.value, body.shape) {
         return vec![Draft::unreadable("", "the text ends before its arguments")];
@@ -309,7 +309,7 @@ fn drafts(
     let mut found = calls(reading.value);
     if let Some(broken) = broken {
         let name = calls(broken).pop().map(|draft| draft.name).unwrap_or_default();
-        found.push(Draft::failed(&name, CUT));
+        found.push(Draft::cut(&name));
         return found;
     }
     // They have the text of the whole value: one report is enough.

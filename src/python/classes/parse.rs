@@ -8,6 +8,7 @@ use crate::values::unicode::{all_of, string};
 use pyo3::types::PyBytes;
 use serde_json::json;
 use std::borrow::Cow;
+use toolhub::message::Message;
 use toolhub::parse::{
     self, CallArguments, CallText, Certainty, Event, ParseOptions, ParsedCall, ParsedText, ReasoningMode,
 };
@@ -43,6 +44,11 @@ pub struct PyParsedCall {
 }
 
 impl PyParsedCall {
+    /// Why it cannot be read.
+    pub fn fault(&self) -> Option<&Message> {
+        self.call.error.as_ref()
+    }
+
     /// `text` is the one that the call stands in.
     fn new(
         py: Python<'_>,
@@ -233,18 +239,18 @@ fn made(
 /// Turns a call with parts that have no JSON form into an entry with an error.
 fn fail_marked(call: &mut ParsedCall, marks: &json::Marks) {
     if let Some(reason) = marks.reason(&call.name) {
-        call.error = Some(format!("The name of the tool cannot be read: {reason}."));
+        call.error = Some(message!("The name of the tool cannot be read: {}.", reason));
         (call.name, call.raw) = (String::new(), None);
         call.arguments = CallArguments::default();
     }
     if let Some(raw) = &call.raw {
         if let Some(reason) = marks.reason(raw) {
-            call.error = Some(format!("The call cannot be read: {reason}."));
+            call.error = Some(message!("The call cannot be read: {}.", reason));
         }
         call.raw = Some(marks.removed_from(raw));
     }
     if let Some(reason) = call.arguments.values().find_map(|value| marks.reason_in(value)) {
-        call.error = Some(format!("The arguments cannot be read: {reason}."));
+        call.error = Some(message!("The arguments cannot be read: {}.", reason));
         call.arguments = CallArguments::default();
     }
     if call.source.as_deref().is_some_and(|source| marks.reason(source).is_some()) {

@@ -132,6 +132,7 @@ const HUB: &[(&str, &str)] = &[
     ("Malformed call: text continues after the closing bracket.", "调用格式错误：右括号之后还有文本。"),
     ("The call cannot be read: {~}.", "无法读取此调用：{0}。"),
     ("The arguments cannot be read: {~}.", "无法读取参数：{0}。"),
+    ("The name of the tool cannot be read: {~}.", "无法读取工具名称：{0}。"),
     ("The arguments must be an object, but are {~}.", "参数必须是对象，但给出的是{0}。"),
     ("there is no JSON object", "其中没有 JSON 对象"),
     ("the text ends before the value does", "文本在值结束之前就结束了"),

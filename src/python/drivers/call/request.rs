@@ -71,7 +71,7 @@ pub fn read<'py>(given: &Bound<'py, PyAny>) -> PyResult<ReadRequest<'py>> {
         }
         for (key, value) in given.iter().skip(1) {
             if !given[0].1.eq(value)? {
-                fault = Some(Message::from(parse::contradiction(&shown(given[0].0)?, &shown(key)?)));
+                fault = Some(parse::contradiction(&shown(given[0].0)?, &shown(key)?));
             }
         }
         Ok(given.into_iter().next().map(|(_, value)| value))
@@ -85,8 +85,12 @@ pub fn read<'py>(given: &Bound<'py, PyAny>) -> PyResult<ReadRequest<'py>> {
     }
     let text = |value: Option<Bound<'py, PyAny>>| value.map(|value| shown(&value)).transpose();
     let (id, source) = (text(fields.field(intern!(py, "id"))?)?, fields.field(intern!(py, "source"))?);
-    let error = text(fields.field(intern!(py, "error"))?)?;
-    let error = error.map(Message::from).or(fault).or_else(|| wrong_type(name.as_ref(), source.as_ref()));
+    let parsed = given.cast::<PyParsedCall>().ok().map(|call| call.get());
+    let error = match parsed {
+        Some(call) => call.fault().cloned(),
+        None => text(fields.field(intern!(py, "error"))?)?.map(Message::from),
+    };
+    let error = error.or(fault).or_else(|| wrong_type(name.as_ref(), source.as_ref()));
     let name = name.and_then(|name| name.cast_into::<PyString>().ok());
     Ok(ReadRequest {
         name: name.unwrap_or_else(|| PyString::new(py, "")),
@@ -94,7 +98,7 @@ pub fn read<'py>(given: &Bound<'py, PyAny>) -> PyResult<ReadRequest<'py>> {
         id,
         source: source.and_then(|source| shown(source.cast::<PyString>().ok()?).ok()),
         error,
-        api: given.cast::<PyParsedCall>().ok().and_then(|call| call.get().api.clone()),
+        api: parsed.and_then(|call| call.api.clone()),
     })
 }
 
@@ -142,15 +146,15 @@ fn foreign<'py>(given: &Bound<'py, PyAny>) -> PyResult<ReadRequest<'py>> {
         )));
     };
     if call.name.is_empty() {
-        let why = call.error.filter(|why| why != parse::NO_NAME);
-        return Ok(nothing(why.map_or_else(|| nameless("nothing"), Message::from)));
+        let why = call.error.filter(|why| *why != parse::NO_NAME);
+        return Ok(nothing(why.unwrap_or_else(|| nameless("nothing"))));
     }
     Ok(ReadRequest {
         name: PyString::new(py, &call.name),
         arguments: Some(json::to_python(py, &LargeJson::from(Value::Object(call.arguments.into_map())))?),
         id: Some(call.id).filter(|_| call.id_from_model),
         source: call.source,
-        error: call.error.map(Message::from),
+        error: call.error,
         api: None,
     })
 }
