@@ -1,12 +1,12 @@
 //! The state that all readers share: the text, the read head, what was found before it, and what is still held back. Readers use
-//! it through `input`, and report to it through `output`.
+//! it through `input`.
 
 use std::sync::Arc;
 
 use foldhash::HashSet;
 use parking_lot::Mutex;
 
-use super::certainty::{CallForm, CallForms};
+use super::certainty::{CallForm, CallForms, FenceLine};
 use super::held_calls::{Checkpoint, HeldCalls};
 use super::input_view::InputView;
 use super::parsed::{Event, ParsedCall};
@@ -224,5 +224,147 @@ impl BufferState {
             id.push('_');
         }
         id
+    }
+}
+
+/// Maximum number of rescans after an unterminated value; each may rescan the remaining text.
+pub(super) const MAX_RESCANS: usize = 24;
+
+/// What was found in a block.
+pub(super) struct BlockSummary {
+    pub has_calls: bool,
+    /// One of the calls cannot be read.
+    pub has_failed: bool,
+    /// One of the calls had to be repaired.
+    pub was_repaired: bool,
+}
+
+/// What the readers report: calls, and the text around them.
+impl BufferState {
+    pub fn take_events(&mut self) -> Vec<Event> {
+        self.held.take_events(&mut self.events)
+    }
+
+    /// The calls from this index on that are certain, and the number of all calls that can no longer change.
+    pub fn calls_from(&self, index: usize) -> (Vec<ParsedCall>, usize) {
+        let mut calls = self.calls.get(index..self.shown()).unwrap_or_default().to_vec();
+        if self.ended {
+            self.forms.judge(&mut calls, index);
+        }
+        let settled = self.settled.min(index + calls.len());
+        (calls, settled)
+    }
+
+    /// Takes the calls of a text that has ended.
+    pub fn take_calls(&mut self) -> Vec<ParsedCall> {
+        let mut calls = std::mem::take(&mut self.calls);
+        self.forms.judge(&mut calls, 0);
+        calls
+    }
+
+    /// Takes the text around the calls of a text that came whole.
+    pub fn take_text(&mut self) -> String {
+        let texts = self.take_events().into_iter().filter_map(|event| match event {
+            Event::Text { text } => Some(text),
+            _ => None,
+        });
+        texts.reduce(|all, next| all + &next).unwrap_or_default()
+    }
+
+    pub fn format(&self) -> Option<&'static str> {
+        self.forms.format(self.shown())
+    }
+
+    /// The number of calls that are not held back.
+    fn shown(&self) -> usize {
+        self.held.start().map_or(self.calls.len(), |start| start.calls)
+    }
+
+    /// Begins a block at `at`, and returns the number of calls before it. What a line of a block quote shows is as uncertain as a
+    /// bare form.
+    pub fn begin_block(&mut self, at: usize, is_bare: bool) -> usize {
+        self.is_bare = is_bare || self.line_before(at).trim_ascii_start().starts_with(b">");
+        self.calls.len()
+    }
+
+    /// Drops everything up to `to`, where a block ends that has begun with [`begin_block`](Self::begin_block), and tells what
+    /// its calls are like: those from this index on.
+    pub fn end_block(&mut self, to: usize, from: usize) -> BlockSummary {
+        self.advance(to);
+        let calls = self.calls.get(from..).unwrap_or_default();
+        BlockSummary {
+            has_calls: !calls.is_empty(),
+            has_failed: calls.iter().any(|call| call.error.is_some()),
+            was_repaired: calls.iter().any(|call| !call.repairs.is_empty()),
+        }
+    }
+
+    /// Adds the calls of a message whose ids an API issued. An id that is made here is none of theirs.
+    pub fn emit_issued(&mut self, drafts: Vec<Draft>, format: &'static str) {
+        self.keeps_ids = true;
+        self.ids.extend(drafts.iter().filter_map(|draft| draft.id.clone()));
+        self.emit(drafts, Some(""), 0, format);
+    }
+
+    /// Extends the last call, and those that share its span, to `to`.
+    pub fn extend(&mut self, to: usize, repair: Option<SyntaxRepair>) {
+        let from = self.head;
+        self.advance(to);
+        self.calls_end = self.calls_end.max(to);
+        let passed = self.arrived.get(from - self.base..self.head - self.base).unwrap_or_default();
+        for call in &mut self.calls[self.settled..] {
+            call.span.1 = self.head_chars;
+            match (&mut call.raw, repair.map(SyntaxRepair::name)) {
+                (Some(raw), _) => raw.push_str(passed),
+                (None, Some(name)) if !call.repairs.contains(&name) => call.repairs.push(name),
+                _ => {}
+            }
+        }
+    }
+
+    /// Ends the last call at `to`, with its end tag or without.
+    pub fn close(&mut self, to: usize, closed: bool) {
+        self.extend(to, (!closed).then_some(SyntaxRepair::MissingEndTag));
+    }
+
+    /// Adds text that does not stand in the input as it is.
+    pub fn emit_text(&mut self, text: &str) {
+        if !text.is_empty() {
+            self.events.push(Event::Text { text: text.to_owned() });
+        }
+    }
+
+    /// Releases the line of a fence, up to `to`.
+    pub fn pass_fence(&mut self, line: FenceLine, to: usize) {
+        match self.forms.pass_fence(line, self.calls.len()) {
+            true => self.release_unsaid(to),
+            false => self.release(to),
+        }
+    }
+
+    /// All text up to `to` was only thought.
+    pub fn end_reasoning(&mut self, to: usize) {
+        self.release(to);
+        if self.calls.is_empty() {
+            self.forms.forget_words();
+        }
+    }
+
+    /// Everything up to `to` was only thought: it is text, and nothing is known about the calls that follow. Another closing
+    /// tag may follow, so calls are still held back.
+    pub fn discard_until(&mut self, to: usize) {
+        if let Some(checkpoint) = self.held.take_all() {
+            self.go_back(checkpoint, to);
+        }
+        self.is_strong &= !self.calls.is_empty();
+        self.is_stopped = false;
+        self.rescans = 0;
+    }
+
+    /// Turns what was found since the opening tag of this closing tag into text, up to `to`; false if it has none.
+    pub fn discard_expected(&mut self, close: &str, to: usize) -> bool {
+        let Some(checkpoint) = self.held.close(close) else { return false };
+        checkpoint.into_iter().for_each(|checkpoint| self.go_back(checkpoint, to));
+        true
     }
 }

@@ -5,6 +5,7 @@
 //! is sure. The dialect is committed by the caller, or by the first strong marker of the text. A fence around all of the message is
 //! not part of what it says; every other mark is, whatever it looks like.
 
+use super::parsed::ParsedCall;
 use serde::Serialize;
 
 /// Chat APIs whose name may be given as the format, as [`ParsedText::format`](super::ParsedText) reports them.
@@ -145,8 +146,13 @@ impl CallForms {
         self.committed(calls).or_else(api)
     }
 
-    /// The certainty of the call with this index. The text must have ended.
-    pub fn certainty(&self, index: usize) -> Certainty {
+    /// Says how certain each of these calls is, of which the first has this index. The text must have ended.
+    pub fn judge(&self, calls: &mut [ParsedCall], first: usize) {
+        let indexed = calls.iter_mut().zip(first..);
+        indexed.for_each(|(call, index)| call.certainty = Some(self.certainty(index)));
+    }
+
+    fn certainty(&self, index: usize) -> Certainty {
         let run = self.runs.partition_point(|(first, _)| *first <= index);
         // With words beside it, a fence that nothing ends shows what stands in it; its mark follows the calls before it.
         let is_framed = self.fence.is_none_or(|fence| !self.has_words && index >= fence.calls);

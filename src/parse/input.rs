@@ -2,7 +2,7 @@
 //!
 //! Positions are bytes from the start of the whole text. Text before the read head is dropped, so memory is bounded by the
 //! call being read. A reader holds no lock while it waits: [`InputBuffer::wait`] looks, and either decides or waits
-//! for the next delta. What the readers find goes to `output`, which is the other half of the same state.
+//! for the next delta.
 
 use std::future::poll_fn;
 use std::sync::Arc;
@@ -10,10 +10,11 @@ use std::task::Poll;
 
 use parking_lot::{Mutex, MutexGuard};
 
-use super::buffer::{BufferState, InputBuffer, REACH};
+use super::buffer::{BufferState, InputBuffer, MAX_RESCANS, REACH};
 use super::extent::{ExtentScan, ValueExtent};
 use super::input_view::{InputView, LiteralSearch};
 use super::notation::Notation;
+use super::parsed_call::Draft;
 
 /// Drop what was read once it is this long: moving the rest of a shorter text costs more than it saves.
 const KEPT: usize = 16 * 1024;
@@ -229,5 +230,34 @@ impl InputBuffer {
     /// The end of the text so far.
     pub fn end_so_far(&self) -> usize {
         self.0.lock().view().end()
+    }
+
+    /// Adds calls that span from the head to `to`.
+    pub fn emit(&self, drafts: Vec<Draft>, to: usize, format: &'static str) {
+        let state = &mut *self.0.lock();
+        let failed = drafts.iter().any(|draft| draft.error.is_some());
+        let raw = failed.then(|| state.between(state.head, to).to_owned());
+        state.emit(drafts, raw.as_deref(), to, format);
+    }
+
+    /// Extends the last call by the first of these tags if it follows, and returns its end.
+    pub async fn close_with(&self, end: usize, tags: &[&str]) -> Option<usize> {
+        let close = self.after_space(end, tags).await?;
+        self.state().extend(close, None);
+        Some(close)
+    }
+
+    /// As [`close_with`](Self::close_with); without a tag, the call lacks it.
+    pub async fn close_or_repair(&self, end: usize, tags: &[&str]) -> usize {
+        let close = self.after_space(end, tags).await;
+        self.state().close(close.unwrap_or(end), close.is_some());
+        close.unwrap_or(end)
+    }
+
+    /// Takes one of the rescans; `false` when none is left.
+    pub fn take_rescan(&self) -> bool {
+        let rescans = &mut self.0.lock().rescans;
+        *rescans += 1;
+        *rescans <= MAX_RESCANS
     }
 }

@@ -11,7 +11,7 @@
 //! gives the same calls. Nothing runs in the background: [`StreamParser::feed`] polls the machine once. Each character
 //! is read a bounded number of times.
 //!
-//! **Dependencies** go one way: `buffer` ← `input`, `output` ← `reader` ← `read/*` ← `dialects/*` ← `openings` ← `machine` ← `stream`.
+//! **Dependencies** go one way: `buffer` ← `input` ← `reader` ← `read/*` ← `dialects/*` ← `openings` ← `machine` ← `stream`.
 //!
 //! **What is a call.** An opening (`dialects`) starts a call only if what follows has the form of one; otherwise it is
 //! text. A value in JSON or Python ends where its brackets close, so a tag inside a string is text. A call counts
@@ -66,7 +66,6 @@ mod native;
 mod notation;
 mod openings;
 mod options;
-mod output;
 mod parsed;
 mod parsed_call;
 mod python;

@@ -3,11 +3,11 @@
 use std::future::Future;
 use std::pin::Pin;
 
-use super::buffer::InputBuffer;
+use super::buffer::{BlockSummary, InputBuffer};
 use super::certainty::Certainty;
 use super::dialects::{self, JSON_BARE, LinePlace, STARTS};
+use super::held_calls::HeldCalls;
 use super::openings::{MarkEntry, Openings};
-use super::output::BlockSummary;
 use super::parsed_call::Draft;
 use super::read::common;
 use super::reader::{MessageText, Opening, ReadContext, ReadOutcome};
@@ -16,9 +16,9 @@ use super::repair::Repairs;
 
 /// Reads the text to its end. What is still held back then counts: no closing tag came.
 pub(super) async fn run(cx: ReadContext, openings: &'static Openings, mode: ReasoningMode) {
-    cx.compare_markers(dialects::share_marker);
+    cx.state().forms.share_marker = Some(dialects::share_marker);
     read(&cx, openings, mode).await;
-    cx.release_held();
+    cx.state().held = HeldCalls::default();
 }
 
 async fn read(cx: &ReadContext, openings: &'static Openings, mode: ReasoningMode) {
@@ -41,7 +41,7 @@ async fn read(cx: &ReadContext, openings: &'static Openings, mode: ReasoningMode
             // Words of the model about itself, unless all of it was only thought.
             match common::pass_reasoning(cx, from).await.filter(|_| cx.state().held.undecided) {
                 Some(after) => {
-                    cx.discard_until(after);
+                    cx.state().discard_until(after);
                     from = after;
                 }
                 None => {
@@ -60,13 +60,13 @@ async fn beginning(cx: &ReadContext, openings: &Openings, from: usize) -> usize 
             continue;
         }
         let is_bare = is_weak && openings.guessing();
-        cx.begin_block(from, is_bare);
+        cx.state().begin_block(from, is_bare);
         match Box::pin(dialects::read_start(cx, index, from)).await {
             // Only a mark begins a message.
             ReadOutcome::No | ReadOutcome::Message(_) => {}
             ReadOutcome::Text(to) => return to,
             ReadOutcome::Block(to) => {
-                cx.drop_to(to);
+                cx.state().advance(to);
                 if !cx.state().calls.is_empty() && !is_bare {
                     cx.state().is_strong = true;
                 }
@@ -91,7 +91,7 @@ async fn block(
         if is_bare && cx.state().is_strong {
             continue;
         }
-        let calls = cx.begin_block(at, is_bare);
+        let calls = cx.state().begin_block(at, is_bare);
         if let Some(to) = dialects::read_usual(cx, opening, form) {
             cx.state().is_strong = true;
             return to;
@@ -106,13 +106,13 @@ async fn block(
                 }
             }
             ReadOutcome::Block(to) => {
-                let block = cx.end_block(to, calls);
+                let block = cx.state().end_block(to, calls);
                 if !block.has_calls {
                     return to;
                 }
                 let again = (!form.is_weak).then_some(entry.text);
                 if let Some(after) = swallowed(cx, opening, to, block, again) {
-                    cx.discard_until(after);
+                    cx.state().discard_until(after);
                     return after;
                 }
                 if !form.is_weak {
@@ -135,8 +135,8 @@ async fn words(
     let input = InputBuffer::whole(message.text);
     input.state().ended = true;
     boxed(ReadContext::new(input.clone(), cx.tools.clone(), openings.asked), openings, mode).await;
-    let format = input.format().unwrap_or(JSON_BARE);
-    let calls = input.take_calls();
+    let format = input.state().format().unwrap_or(JSON_BARE);
+    let calls = input.state().take_calls();
     if calls.is_empty() {
         return false;
     }
@@ -150,12 +150,14 @@ async fn words(
         error: call.error,
         is_custom: call.is_custom,
     });
-    let around = input.take_text();
-    cx.emit_text(&around);
-    cx.pass_words(&around);
+    let around = input.state().take_text();
+    cx.state().emit_text(&around);
+    let before = cx.state().calls.len();
+    cx.state().forms.pass(&around, before);
     cx.emit(drafts.collect(), message.to, format);
     if !is_sure {
-        cx.doubt_calls();
+        let state = &mut *cx.state();
+        state.forms.doubt(state.calls.len());
     }
     true
 }

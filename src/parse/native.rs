@@ -35,8 +35,8 @@ pub fn parse_value(value: &Value, options: &ParseOptions) -> (ParsedText, Option
         return (parsed, Some(found.text));
     }
     let input = InputBuffer::default();
-    input.emit_issued(found.drafts, found.format.unwrap_or("openai"));
-    let mut calls = input.take_calls();
+    input.state().emit_issued(found.drafts, found.format.unwrap_or("openai"));
+    let mut calls = input.state().take_calls();
     for (call, raw) in calls.iter_mut().zip(found.raw) {
         call.raw = raw;
     }
@@ -61,7 +61,7 @@ pub fn parse_request(value: Value, options: &ParseOptions) -> Vec<ParsedCall> {
     let drafts = json_calls::calls(value, Repairs::default(), CallShape::Issued, &*options.tools);
     let input = InputBuffer::default();
     input.emit(drafts.unwrap_or_default(), 0, "openai");
-    input.take_calls()
+    input.state().take_calls()
 }
 
 /// Whether a request is in our own form: it has its name and its arguments under one of our keys each, no other key of calls, and

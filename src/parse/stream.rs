@@ -19,7 +19,8 @@ pub fn parse(text: &str, options: &ParseOptions) -> ParsedText {
     stream.input.state().ended = true;
     stream.step();
     let format = stream.format();
-    ParsedText { calls: stream.input.take_calls(), text: stream.input.take_text(), format }
+    let state = &mut *stream.input.state();
+    ParsedText { calls: state.take_calls(), text: state.take_text(), format }
 }
 
 /// Parses a text in deltas of any size, and returns the events each delta makes certain.
@@ -89,7 +90,7 @@ impl StreamParser {
         self.replace_partial();
         self.input.state().ended = true;
         self.step();
-        self.input.take_events()
+        self.input.state().take_events()
     }
 
     /// The calls so far. The last one may still grow by its end tag, and only the end of the text tells their certainty.
@@ -99,12 +100,12 @@ impl StreamParser {
 
     /// The calls from this index on, and the number of all calls that can no longer change.
     pub fn calls_from(&self, index: usize) -> (Vec<ParsedCall>, usize) {
-        self.input.calls_from(index)
+        self.input.state().calls_from(index)
     }
 
     /// The dialect that the text commits to so far: see [`ParsedText::format`](super::ParsedText).
     pub fn format(&self) -> Option<String> {
-        let found = self.input.format();
+        let found = self.input.state().format();
         // A message of an API keeps its format, whatever dialect was asked for.
         let api = found.filter(|format| API_FORMATS.contains(format));
         api.or(self.openings.asked).or(found).map(str::to_owned)
@@ -116,13 +117,13 @@ impl StreamParser {
     }
 
     pub(super) fn into_calls(self) -> Vec<ParsedCall> {
-        self.input.take_calls()
+        self.input.state().take_calls()
     }
 
     fn take(&mut self, text: &str) -> Vec<Event> {
         self.input.push(text);
         self.step();
-        self.input.take_events()
+        self.input.state().take_events()
     }
 
     /// Replaces an incomplete character: its other bytes will not come.

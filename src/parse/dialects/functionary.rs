@@ -44,7 +44,7 @@ async fn message(cx: &ReadContext, from: usize) -> ReadOutcome {
     }
     if name == "all" {
         // What is said to the user has no calls.
-        cx.drop_to(to + 1);
+        cx.state().advance(to + 1);
         return cx.as_text_until(to + 1, &STOPS.all(None)).await;
     }
     let at = cx.skip_space(to).await;

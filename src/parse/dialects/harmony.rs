@@ -29,7 +29,7 @@ pub(super) async fn message_end(cx: &ReadContext, opening: Opening) -> ReadOutco
     if cx.state().held.undecided {
         let next = cx.skip_space(opening.after).await;
         if cx.literal(next, &["<|start|>"]).await.is_some() {
-            cx.discard_until(opening.start);
+            cx.state().discard_until(opening.start);
         }
     }
     ReadOutcome::Block(opening.after)
@@ -45,8 +45,9 @@ pub(super) async fn read(cx: &ReadContext, opening: Opening) -> ReadOutcome {
     }
     // From here on each message says whether it is reasoning.
     if cx.state().held.undecided {
-        cx.discard_until(opening.start);
-        cx.trust();
+        cx.state().discard_until(opening.start);
+        let held = &mut cx.state().held;
+        (held.undecided, held.first) = (false, None);
     }
     let named = |rest: &'_ str| first_word(rest).to_owned();
     let mut recipients: Vec<_> = header.split("to=").skip(1).map(named).collect();
@@ -105,13 +106,13 @@ fn known<'a>(tools: &dyn ToolSchemas, name: &'a str) -> &'a str {
 
 /// Reasoning that is not meant for the user.
 async fn thought(cx: &ReadContext, body: usize) -> ReadOutcome {
-    cx.drop_to(body);
+    cx.state().advance(body);
     ReadOutcome::Block(cx.find_or_end(body, ENDS).await)
 }
 
 /// What is said to the user: it has no calls. Only a token that ends the message ends it, since a text may show the others.
 async fn said(cx: &ReadContext, body: usize) -> ReadOutcome {
-    cx.drop_to(body);
+    cx.state().advance(body);
     cx.as_text_until(body, STOPS.ends).await
 }
 

@@ -26,8 +26,9 @@ pub(super) async fn read(cx: &ReadContext, opening: Opening) -> ReadOutcome {
 
 /// The first message that says what it is: what is before it began in the prompt, as reasoning or text, and was no call.
 fn settle(cx: &ReadContext, at: usize) {
-    if cx.begin_message() && cx.state().held.undecided {
-        cx.discard_until(at);
+    let state = &mut *cx.state();
+    if !std::mem::replace(&mut state.has_message, true) && state.held.undecided {
+        state.discard_until(at);
     }
 }
 
@@ -35,7 +36,7 @@ pub(super) async fn thought(cx: &ReadContext, opening: Opening) -> ReadOutcome {
     if common::is_mentioned(cx, opening).await {
         return ReadOutcome::No;
     }
-    cx.drop_to(opening.after);
+    cx.state().advance(opening.after);
     ReadOutcome::Block(cx.find_or_end(opening.after, ENDS).await)
 }
 
@@ -44,7 +45,7 @@ pub(super) async fn said(cx: &ReadContext, opening: Opening) -> ReadOutcome {
     if common::is_mentioned(cx, opening).await {
         return ReadOutcome::No;
     }
-    cx.drop_to(opening.after);
+    cx.state().advance(opening.after);
     cx.as_text_until(opening.after, &ENDS[..2]).await
 }
 

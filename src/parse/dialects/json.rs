@@ -4,9 +4,9 @@ use serde_json::{Map, Value};
 
 use super::form::between;
 use super::table::JSON_BARE;
+use crate::buffer::MAX_RESCANS;
 use crate::lenient::{self, MissingClosers};
 use crate::notation::Notation;
-use crate::output::MAX_RESCANS;
 use crate::parsed_call::Draft;
 use crate::read::arguments::skip_fence;
 use crate::read::bare_json::{self, BareJson};
@@ -42,7 +42,7 @@ pub(super) async fn fenced(cx: &ReadContext, opening: Opening) -> ReadOutcome {
         BareJson::No => return ReadOutcome::No,
         BareJson::Data(end) => {
             if let Some((line, end)) = common::fence_line(cx, opening).await {
-                cx.pass_fence(line, end);
+                cx.state().pass_fence(line, end);
             }
             return ReadOutcome::Text(end);
         }
@@ -62,7 +62,7 @@ pub(super) async fn fenced(cx: &ReadContext, opening: Opening) -> ReadOutcome {
         return ReadOutcome::Block(end);
     }
     let after = mark + fence.map_or(0, str::len);
-    cx.extend(after, (surplus > close).then_some(SyntaxRepair::SurplusBrackets));
+    cx.state().extend(after, (surplus > close).then_some(SyntaxRepair::SurplusBrackets));
     ReadOutcome::Block(after)
 }
 

@@ -61,6 +61,6 @@ async fn with_arguments(cx: &ReadContext, at: usize, name: &str) -> usize {
     let end = arguments::read(cx, at, NamedCall::new(name, FORMAT), STOPS).await;
     let inner = cx.after_space(end, &["</arguments>"]).await.unwrap_or(end);
     let close = cx.after_space(inner, &[CLOSE]).await;
-    cx.close(close.unwrap_or(inner), close.is_some());
+    cx.state().close(close.unwrap_or(inner), close.is_some());
     close.unwrap_or(inner)
 }

@@ -44,7 +44,7 @@ pub async fn reasoning_block(cx: &ReadContext, opening: Opening, tag: &Reasoning
         }
         from = at + ends[index].len();
         if let Some(end) = tag_end(cx, from, tag).await {
-            cx.end_reasoning(end);
+            cx.state().end_reasoning(end);
             return ReadOutcome::Text(end);
         }
     }
@@ -63,7 +63,7 @@ pub async fn mid_line(cx: &ReadContext, opening: Opening, tag: &ReasoningTag) ->
     }
     let Some(after) = tag_end(cx, opening.after, tag).await else { return ReadOutcome::No };
     if !is_mentioned(cx, Opening { after, ..opening }).await {
-        cx.expect_closing(tag.key());
+        cx.state().held.opened(tag.key());
     }
     ReadOutcome::Text(after)
 }
@@ -74,14 +74,14 @@ pub async fn reasoning_end(cx: &ReadContext, opening: Opening, tag: &ReasoningTa
     if is_mentioned(cx, Opening { after, ..opening }).await {
         return ReadOutcome::Text(after);
     }
-    let was_opened = cx.discard_expected(tag.key(), after);
+    let was_opened = cx.state().discard_expected(tag.key(), after);
     if !was_opened && (!cx.state().held.undecided || tag.is_pair) {
         return ReadOutcome::Text(after);
     }
     if !was_opened {
-        cx.discard_until(after);
+        cx.state().discard_until(after);
     }
-    cx.end_reasoning(after);
+    cx.state().end_reasoning(after);
     ReadOutcome::Text(after)
 }
 
@@ -130,7 +130,7 @@ pub async fn pass_reasoning(cx: &ReadContext, from: usize) -> Option<usize> {
         if let Some(after) = after
             && !is_mentioned(cx, Opening { start, after }).await
         {
-            cx.end_reasoning(after);
+            cx.state().end_reasoning(after);
             return Some(after);
         }
     }
@@ -199,7 +199,7 @@ pub async fn code(cx: &ReadContext, opening: Opening) -> ReadOutcome {
     if let Some((line, end)) = fence_line(cx, opening).await
         && matches!(cx.byte(end).await, None | Some(b'\n'))
     {
-        cx.pass_fence(line, end);
+        cx.state().pass_fence(line, end);
         return ReadOutcome::Text(end);
     }
     let mark = cx.slice(opening.start, opening.after);

@@ -98,7 +98,7 @@ pub async fn marked(
     if !found {
         return ReadOutcome::No;
     }
-    cx.close(at, closed || closes.is_empty());
+    cx.state().close(at, closed || closes.is_empty());
     ReadOutcome::Block(at)
 }
 

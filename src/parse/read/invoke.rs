@@ -78,7 +78,7 @@ pub async fn read(cx: &ReadContext, opening: Opening, style: &TagStyle) -> ReadO
         let tag = cx.skip_space(at).await;
         if let Some(index) = cx.literal(tag, style.closes).await.filter(|_| found) {
             at = tag + style.closes[index].len();
-            cx.extend(at, None);
+            cx.state().extend(at, None);
             return ReadOutcome::Block(at);
         }
         if let Some(index) = cx.literal(tag, style.wraps).await {
@@ -102,7 +102,7 @@ pub async fn read(cx: &ReadContext, opening: Opening, style: &TagStyle) -> ReadO
         return ReadOutcome::No;
     }
     if wrapped > 0 && cx.byte(cx.skip_space(at).await).await.is_none() {
-        cx.close(at, false);
+        cx.state().close(at, false);
     }
     ReadOutcome::Block(at)
 }
@@ -160,7 +160,7 @@ async fn after_parameter_tag(cx: &ReadContext, opening: Opening, style: &TagStyl
     cx.literal(first, &[style.param]).await?;
     let end = by_parameters(cx, first, &name, style).await;
     let close = cx.after_space(end, style.closes).await;
-    cx.extend(close.unwrap_or(end), Some(SyntaxRepair::MissingStartTag));
+    cx.state().extend(close.unwrap_or(end), Some(SyntaxRepair::MissingStartTag));
     Some(close.unwrap_or(end))
 }
 

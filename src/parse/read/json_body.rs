@@ -166,7 +166,7 @@ pub async fn read(cx: &ReadContext, opening: Opening, body: &JsonBlock) -> ReadO
         let at = cx.skip_space(end).await;
         if let Some(index) = cx.literal(at, body.closes).await {
             end = at + body.closes[index].len();
-            cx.extend(end, surplus.then_some(SyntaxRepair::SurplusBrackets));
+            cx.state().extend(end, surplus.then_some(SyntaxRepair::SurplusBrackets));
             return ReadOutcome::Block(end);
         }
         match cx.byte(at).await {
@@ -194,7 +194,7 @@ pub async fn read(cx: &ReadContext, opening: Opening, body: &JsonBlock) -> ReadO
             _ => break,
         }
     }
-    cx.close(end, body.closes.is_empty());
+    cx.state().close(end, body.closes.is_empty());
     ReadOutcome::Block(end)
 }
 

@@ -56,7 +56,7 @@ pub async fn read(cx: &ReadContext, at: usize) -> ReadOutcome {
         let is_certain = is_certain(&value);
         return ReadOutcome::Message(MessageText { text, to: after, is_certain, is_broken_off });
     };
-    cx.emit_text(&text);
+    cx.state().emit_text(&text);
     cx.emit(drafts, after, format);
     ReadOutcome::Block(after)
 }

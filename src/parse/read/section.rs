@@ -60,12 +60,12 @@ pub async fn read(
             break;
         }
         if found {
-            cx.extend(at, None);
+            cx.state().extend(at, None);
         }
     }
     match found {
         true => {
-            cx.extend(at, None);
+            cx.state().extend(at, None);
             ReadOutcome::Block(at)
         }
         false => ReadOutcome::No,
