@@ -161,6 +161,11 @@ impl InputBuffer {
         .await
     }
 
+    /// True if the text at `at` starts with one of the literals.
+    pub async fn has(&self, at: usize, literals: &[&str]) -> bool {
+        self.literal(at, literals).await.is_some()
+    }
+
     /// The position after the first literal that the text at `at` starts with.
     pub async fn after(&self, at: usize, literals: &[&str]) -> Option<usize> {
         self.literal(at, literals).await.map(|index| at + literals[index].len())

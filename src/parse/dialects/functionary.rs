@@ -39,7 +39,7 @@ pub(super) async fn first(cx: &ReadContext, start: usize) -> ReadOutcome {
 async fn message(cx: &ReadContext, from: usize) -> ReadOutcome {
     let to = cx.skip(from, python::names).await;
     let name = cx.slice(from, to);
-    if name.is_empty() || cx.literal(to, &["\n"]).await.is_none() {
+    if name.is_empty() || !cx.has(to, &["\n"]).await {
         return ReadOutcome::No;
     }
     if name == "all" {

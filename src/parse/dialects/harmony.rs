@@ -28,7 +28,7 @@ const LONGEST_HEADER: usize = 512;
 pub(super) async fn message_end(cx: &ReadContext, opening: Opening) -> ReadOutcome {
     if cx.state().held.undecided {
         let next = cx.skip_space(opening.after).await;
-        if cx.literal(next, &["<|start|>"]).await.is_some() {
+        if cx.has(next, &["<|start|>"]).await {
             cx.state().discard_until(opening.start);
         }
     }
@@ -76,9 +76,7 @@ pub(super) async fn read(cx: &ReadContext, opening: Opening) -> ReadOutcome {
         Some(_) if channel.is_some_and(|channel| !CALLING.contains(&channel)) => said(cx, body).await,
         // Muse writes its thoughts to itself, and its calls as elements.
         Some("self") => thought(cx, body).await,
-        Some(_) if cx.literal(cx.skip_space(body).await, &["<atem:"]).await.is_some() => {
-            ReadOutcome::Block(body)
-        }
+        Some(_) if cx.has(cx.skip_space(body).await, &["<atem:"]).await => ReadOutcome::Block(body),
         Some(recipient) => {
             let name = known(&*cx.tools, recipient.strip_prefix("functions.").unwrap_or(recipient));
             ReadOutcome::Block(call(cx, body, name).await)

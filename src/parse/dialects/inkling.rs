@@ -53,7 +53,7 @@ pub(super) async fn said(cx: &ReadContext, opening: Opening) -> ReadOutcome {
 pub(super) async fn header(cx: &ReadContext, opening: Opening) -> ReadOutcome {
     let from = cx.skip_space(opening.after).await;
     let to = cx.skip(from, python::names).await;
-    if cx.literal(to, KINDS).await.is_none() {
+    if !cx.has(to, KINDS).await {
         return ReadOutcome::Block(opening.after);
     }
     settle(cx, opening.start);

@@ -34,7 +34,7 @@ pub(super) async fn read(cx: &ReadContext, opening: Opening) -> ReadOutcome {
         return ReadOutcome::No;
     }
     let input = cx.skip_space(line_end).await;
-    if name.is_empty() || cx.literal(input, &[INPUT]).await.is_none() {
+    if name.is_empty() || !cx.has(input, &[INPUT]).await {
         return ReadOutcome::No;
     }
     let from = cx.skip_blanks(input + INPUT.len()).await;
@@ -85,7 +85,7 @@ async fn in_one_line(cx: &ReadContext, opening: Opening) -> Option<usize> {
 /// Stops at an observation: the model makes up what follows. With nothing after it, the word ends the turn.
 async fn finish(cx: &ReadContext, end: usize) -> ReadOutcome {
     let next = cx.skip_space(end).await;
-    if cx.literal(next, &[OBSERVATION]).await.is_some() {
+    if cx.has(next, &[OBSERVATION]).await {
         cx.state().is_stopped = true;
         let after = cx.skip_space(next + OBSERVATION.len()).await;
         if cx.byte(after).await.is_none() {

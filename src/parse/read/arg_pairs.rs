@@ -157,263 +157,245 @@ pub async fn emit(
     tags: &ArgTags,
     format: &'static str,
 ) -> usize {
-    let mut repairs = Repairs::default();
+    let (map, mut repairs) = (Map::new(), Repairs::default());
     if first.is_some() {
         repairs.add(SyntaxRepair::MissingStartTag);
     }
-    let (arguments, end) = read(cx, at, name, first, tags, &mut repairs).await;
-    cx.emit(vec![Draft::new(name, arguments.map(Value::Object), repairs)], end, format);
-    end
-}
-
-/// The arguments, and the end of the call. If the `first` key was read already, its end tag comes next.
-async fn read(
-    cx: &ReadContext,
-    at: usize,
-    tool: &str,
-    mut first: Option<&str>,
-    tags: &ArgTags,
-    repairs: &mut Repairs,
-) -> (Result<Map<String, Value>, Message>, usize) {
-    let mut map = Map::new();
-    let mut at = at;
-    loop {
-        at = skip_gap(cx, at).await;
-        let found = match first.take() {
-            Some(key) => Some(value(cx, at, key.to_owned(), tool, tags, repairs).await),
-            None if cx.literal(at, &[&tags.close]).await.is_some() => {
-                return (Ok(map), at + tags.close.len());
-            }
-            None if cx.literal(at, &[&tags.key]).await.is_some() => {
-                Some(pair(cx, at, tool, tags, repairs).await)
-            }
-            None => match key_without_tag(cx, at, tags).await {
-                // What a tool that is known does not have is no key.
-                Some((key, end)) if schemas::may_follow(&*cx.tools, tool, &key, &map) => {
-                    repairs.add(SyntaxRepair::MissingStartTag);
-                    Some(value(cx, end, key, tool, tags, repairs).await)
-                }
-                _ => None,
-            },
-        };
-        let why = match found {
-            Some(pair) => match pair {
-                ArgPair::Whole { key, after, .. } if map.contains_key(&key) => {
-                    at = after;
-                    given_twice(&key)
-                }
-                ArgPair::Whole { key, value, after } => {
-                    map.insert(key, value);
-                    at = after;
-                    continue;
-                }
-                ArgPair::NoValue { after } => {
-                    repairs.add(SyntaxRepair::KeyWithoutValue);
-                    at = after;
-                    continue;
-                }
-                ArgPair::Cut => "the text ends inside a value".into(),
-                ArgPair::Torn => "a key has the end tag of a value".into(),
-            },
-            None if cx.byte(at).await.is_none() && !schemas::is_whole(&*cx.tools, tool, &map) => {
-                "the text ends before the call does".into()
-            }
-            None if is_over(cx, at, tags).await => {
-                repairs.add(SyntaxRepair::MissingEndTag);
-                return (Ok(map), at);
-            }
-            None => "there are words where a key should be".into(),
-        };
-        let end = match cx.find(at, &[&tags.close, &tags.open]).await {
+    let mut call = PairReader { cx, tags, tool: name, at, part: at, map, repairs };
+    let read = call.read(first).await;
+    let end = match &read {
+        Ok(()) => call.at,
+        Err(_) => match cx.find(call.part, &[&tags.close, &tags.open]).await {
             Some((end, 0)) => end + tags.close.len(),
             Some((end, _)) => end,
             None => cx.end_so_far(),
-        };
-        return (Err(why), end);
-    }
+        },
+    };
+    let arguments = read.map(|()| Value::Object(call.map));
+    cx.emit(vec![Draft::new(name, arguments, call.repairs)], end, format);
+    end
 }
 
 /// Skips white space between tags, also line ends that the model has escaped.
 pub async fn skip_gap(cx: &ReadContext, at: usize) -> usize {
     let mut at = cx.skip_space(at).await;
-    while cx.literal(at, &["\\n"]).await.is_some() {
+    while cx.has(at, &["\\n"]).await {
         at = cx.skip_space(at + 2).await;
     }
     at
 }
 
-/// True at the end of the text and before the next call.
-async fn is_over(cx: &ReadContext, at: usize, tags: &ArgTags) -> bool {
-    cx.byte(at).await.is_none() || cx.literal(at, &[&tags.open]).await.is_some()
+/// Why a call cannot be read that was cut off.
+const CUT: &str = "the text ends inside a value";
+
+/// A call whose arguments are read.
+struct PairReader<'a> {
+    cx: &'a ReadContext,
+    tags: &'a ArgTags,
+    tool: &'a str,
+    at: usize,
+    /// Where the part begins that is read now: the end of a call that cannot be read is searched from there.
+    part: usize,
+    map: Map<String, Value>,
+    repairs: Repairs,
 }
 
-enum ArgPair {
-    Whole {
-        key: String,
-        value: Value,
-        after: usize,
-    },
-    /// The call goes on at `after`.
-    NoValue {
-        after: usize,
-    },
-    Cut,
-    /// The tags between the key and the value are missing.
-    Torn,
-}
+/// A key and its value, if it has one.
+type ArgPair = Result<Option<(String, Value)>, Message>;
 
-/// A key and its value. The value is literal.
-async fn pair(cx: &ReadContext, at: usize, tool: &str, tags: &ArgTags, repairs: &mut Repairs) -> ArgPair {
-    let from = at + tags.key.len();
-    let Some((key_end, index)) = cx
-        .find(from, &[&tags.key_end, &tags.value, &tags.key, &tags.close, &tags.open, &tags.value_end])
-        .await
-    else {
-        return ArgPair::Cut;
-    };
-    let key = cx.slice(from, key_end).trim().to_owned();
-    match index {
-        0 => {}
-        1 => repairs.add(SyntaxRepair::MissingEndTag),
-        // The next call begins inside of the key: this one was cut off.
-        4 => return ArgPair::Cut,
-        5 => {
-            repairs.add(SyntaxRepair::MissingStartTag);
-            return joined(cx, &key, key_end + tags.value_end.len(), tool, tags).await;
+impl PairReader<'_> {
+    /// Reads all pairs, up to the end of the call.
+    async fn read(&mut self, mut first: Option<&str>) -> Result<(), Message> {
+        let (cx, tags) = (self.cx, self.tags);
+        loop {
+            self.at = skip_gap(cx, self.at).await;
+            self.part = self.at;
+            let pair = match first.take() {
+                Some(key) => self.value(key.to_owned()).await?,
+                None if cx.has(self.at, &[&tags.close]).await => {
+                    self.at += tags.close.len();
+                    return Ok(());
+                }
+                None if cx.has(self.at, &[&tags.key]).await => self.pair().await?,
+                None => match self.key_without_tag(self.at).await {
+                    // What a tool that is known does not have is no key.
+                    Some((key, end)) if schemas::may_follow(&*cx.tools, self.tool, &key, &self.map) => {
+                        self.repairs.add(SyntaxRepair::MissingStartTag);
+                        self.at = end;
+                        self.value(key).await?
+                    }
+                    _ if cx.byte(self.at).await.is_none()
+                        && !schemas::is_whole(&*cx.tools, self.tool, &self.map) =>
+                    {
+                        return Err("the text ends before the call does".into());
+                    }
+                    _ if self.is_over(self.at).await => {
+                        self.repairs.add(SyntaxRepair::MissingEndTag);
+                        return Ok(());
+                    }
+                    _ => return Err("there are words where a key should be".into()),
+                },
+            };
+            match pair {
+                None => self.repairs.add(SyntaxRepair::KeyWithoutValue),
+                Some((key, _)) if self.map.contains_key(&key) => {
+                    self.part = self.at;
+                    return Err(given_twice(&key));
+                }
+                Some((key, value)) => _ = self.map.insert(key, value),
+            }
         }
-        _ => return ArgPair::NoValue { after: key_end },
     }
-    value(cx, key_end, key, tool, tags, repairs).await
-}
 
-/// A key and its value with `=` between them in place of tags.
-async fn joined(cx: &ReadContext, text: &str, after: usize, tool: &str, tags: &ArgTags) -> ArgPair {
-    let next = skip_gap(cx, after).await;
-    let is_end = is_over(cx, next, tags).await || cx.literal(next, &[&tags.key, &tags.close]).await.is_some();
-    let pair = text.split_once('=').map(|(key, value)| (key.trim(), value));
-    let Some((key, value)) =
-        pair.filter(|(key, _)| is_end && !key.is_empty() && key.bytes().all(python::names))
-    else {
-        return ArgPair::Torn;
-    };
-    let value = typed::typed(value, schemas::parameter(&*cx.tools, tool, key));
-    ArgPair::Whole { key: key.to_owned(), value, after }
-}
-
-/// The key at `at` whose opening tag is missing, and the position of its end tag: a value follows.
-async fn key_without_tag(cx: &ReadContext, at: usize, tags: &ArgTags) -> Option<(String, usize)> {
-    let end = cx.skip(at, python::names).await;
-    cx.literal(end, &[&tags.key_end]).await.filter(|_| end > at)?;
-    let next = skip_gap(cx, end + tags.key_end.len()).await;
-    cx.literal(next, &[&tags.value, &tags.kind]).await?;
-    Some((cx.slice(at, end), end))
-}
-
-/// The value of a key whose end tags are at `at`.
-async fn value(
-    cx: &ReadContext,
-    mut at: usize,
-    key: String,
-    tool: &str,
-    tags: &ArgTags,
-    repairs: &mut Repairs,
-) -> ArgPair {
-    let mut ends = 0;
-    while !tags.is_tokens() && cx.literal(at, &[&tags.key_end]).await.is_some() {
-        at = skip_gap(cx, at + tags.key_end.len()).await;
-        ends += 1;
+    /// True at the end of the text and before the next call.
+    async fn is_over(&self, at: usize) -> bool {
+        self.cx.byte(at).await.is_none() || self.cx.has(at, &[&self.tags.open]).await
     }
-    if ends > 1 {
-        repairs.add(SyntaxRepair::SurplusTag);
+
+    /// True before the next key, and at the end of the call.
+    async fn ends_pair(&self, at: usize) -> bool {
+        self.is_over(at).await || self.cx.has(at, &[&self.tags.key, &self.tags.close]).await
     }
-    let kind = kind(cx, &mut at, tags).await;
-    if cx.literal(at, &[&tags.value]).await.is_none() {
-        return match cx.byte(at).await {
-            Some(_) if cx.literal(at, &[&tags.open]).await.is_none() => ArgPair::NoValue { after: at },
-            _ => ArgPair::Cut,
+
+    /// Reads a key and its value. The value is literal.
+    async fn pair(&mut self) -> ArgPair {
+        let (cx, tags) = (self.cx, self.tags);
+        let from = self.at + tags.key.len();
+        let ends: [&str; 6] =
+            [&tags.key_end, &tags.value, &tags.key, &tags.close, &tags.open, &tags.value_end];
+        let Some((end, index)) = cx.find(from, &ends).await else { return Err(CUT.into()) };
+        let key = cx.slice(from, end).trim().to_owned();
+        self.at = end;
+        match index {
+            0 => {}
+            1 => self.repairs.add(SyntaxRepair::MissingEndTag),
+            // The next call begins inside of the key: this one was cut off.
+            4 => return Err(CUT.into()),
+            5 => {
+                self.repairs.add(SyntaxRepair::MissingStartTag);
+                self.at += tags.value_end.len();
+                return self.joined(&key).await;
+            }
+            _ => return Ok(None),
+        }
+        self.value(key).await
+    }
+
+    /// A key and its value with `=` between them in place of tags.
+    async fn joined(&self, text: &str) -> ArgPair {
+        let is_end = self.ends_pair(skip_gap(self.cx, self.at).await).await;
+        let pair = text.split_once('=').map(|(key, value)| (key.trim(), value));
+        let is_name = |key: &str| !key.is_empty() && key.bytes().all(python::names);
+        let Some((key, value)) = pair.filter(|(key, _)| is_end && is_name(key)) else {
+            return Err("a key has the end tag of a value".into());
         };
+        let value = typed::typed(value, schemas::parameter(&*self.cx.tools, self.tool, key));
+        Ok(Some((key.to_owned(), value)))
     }
-    let from = at + tags.value.len();
-    let Some((to, after)) = value_end(cx, from, tags).await else { return ArgPair::Cut };
-    if to == after {
-        repairs.add(SyntaxRepair::MissingEndTag);
-    }
-    let schema = schemas::parameter(&*cx.tools, tool, &key);
-    let value = cx.with(from, to, |text| {
-        // The line end is in place of the end tag.
-        let text = if to == after { text.strip_suffix('\n').unwrap_or(text) } else { text };
-        match kind {
-            Some(kind) => typed::declared(text, matches!(kind.as_str(), "string" | "any"), schema),
-            None => typed::typed(text, schema),
-        }
-    });
-    ArgPair::Whole { key, value, after }
-}
 
-/// The type of a value that the call itself gives, if it does. Moves `at` behind it.
-async fn kind(cx: &ReadContext, at: &mut usize, tags: &ArgTags) -> Option<String> {
-    cx.literal(*at, &[&tags.kind]).await?;
-    let from = *at + tags.kind.len();
-    let (end, 0) = cx.find(from, &[&tags.kind_end, &tags.value, &tags.close]).await? else {
-        return None;
-    };
-    *at = skip_gap(cx, end + tags.kind_end.len()).await;
-    Some(cx.slice(from, end).trim().to_ascii_lowercase())
+    /// The key at `at` whose opening tag is missing, and the position of its end tag: a value follows.
+    async fn key_without_tag(&self, at: usize) -> Option<(String, usize)> {
+        let (cx, tags) = (self.cx, self.tags);
+        let end = cx.skip(at, python::names).await;
+        cx.literal(end, &[&tags.key_end]).await.filter(|_| end > at)?;
+        let next = skip_gap(cx, end + tags.key_end.len()).await;
+        cx.literal(next, &[&tags.value, &tags.kind]).await?;
+        Some((cx.slice(at, end), end))
+    }
+
+    /// Reads the value of a key whose end tags come next.
+    async fn value(&mut self, key: String) -> ArgPair {
+        let (cx, tags) = (self.cx, self.tags);
+        let mut ends = 0;
+        while !tags.is_tokens() && cx.has(self.at, &[&tags.key_end]).await {
+            self.at = skip_gap(cx, self.at + tags.key_end.len()).await;
+            ends += 1;
+        }
+        if ends > 1 {
+            self.repairs.add(SyntaxRepair::SurplusTag);
+        }
+        let kind = self.kind().await;
+        if !cx.has(self.at, &[&tags.value]).await {
+            return if self.is_over(self.at).await { Err(CUT.into()) } else { Ok(None) };
+        }
+        let from = self.at + tags.value.len();
+        let Some((to, after)) = self.value_end(from).await else { return Err(CUT.into()) };
+        self.at = after;
+        if to == after {
+            self.repairs.add(SyntaxRepair::MissingEndTag);
+        }
+        let schema = schemas::parameter(&*cx.tools, self.tool, &key);
+        let value = cx.with(from, to, |text| {
+            // The line end is in place of the end tag.
+            let text = if to == after { text.strip_suffix('\n').unwrap_or(text) } else { text };
+            match kind {
+                Some(kind) => typed::declared(text, matches!(kind.as_str(), "string" | "any"), schema),
+                None => typed::typed(text, schema),
+            }
+        });
+        Ok(Some((key, value)))
+    }
+
+    /// Reads the type of a value that the call itself gives, if it does.
+    async fn kind(&mut self) -> Option<String> {
+        let (cx, tags) = (self.cx, self.tags);
+        let from = cx.after(self.at, &[&tags.kind]).await?;
+        let (end, 0) = cx.find(from, &[&tags.kind_end, &tags.value, &tags.close]).await? else {
+            return None;
+        };
+        self.at = skip_gap(cx, end + tags.kind_end.len()).await;
+        Some(cx.slice(from, end).trim().to_ascii_lowercase())
+    }
+
+    /// The end of a value, and the position after its end tag. An end tag counts only if another tag of the call follows and it
+    /// is not that of a pair that began after this value: so a value may quote tags, even whole pairs. Without an end tag, the
+    /// next pair or the end of the call ends the value; `None` if there is neither before the next call.
+    async fn value_end(&self, from: usize) -> Option<(usize, usize)> {
+        let (cx, tags) = (self.cx, self.tags);
+        let literals: [&str; 5] = [&tags.value_end, &tags.value, &tags.key, &tags.close, &tags.open];
+        if tags.is_tokens() {
+            let (end, index) = cx.find(from, &[literals[0], literals[2], literals[3], literals[4]]).await?;
+            return Some((end, end + if index == 0 { literals[0].len() } else { 0 }));
+        }
+        let (mut at, mut inner) = (from, 0_usize);
+        let (mut key, mut close, mut next_call, mut calls) = (None, None, false, 0_usize);
+        while let Some((found, index)) = cx.find(at, &literals).await {
+            at = found + literals[index].len();
+            let next = skip_gap(cx, at).await;
+            match index {
+                0 if inner > 0 => inner -= 1,
+                0 if self.ends_pair(next).await || self.key_without_tag(next).await.is_some() => {
+                    return Some((found, at));
+                }
+                1 if cx.with(from, found, |text| text.trim_end().ends_with(&*tags.key_end)) => inner += 1,
+                2 | 3 if next_call => {}
+                2 if key.is_none() && self.begins_pair(from, found).await => key = Some(found),
+                3 if self.is_over(next).await => {
+                    close.get_or_insert(found);
+                    break;
+                }
+                3 => close = close.or(Some(found)),
+                4 if close.is_some() || calls == CALLS_SEARCHED => break,
+                4 => (next_call, calls) = (true, calls + 1),
+                _ => {}
+            }
+        }
+        let end = key.or(close)?;
+        Some((end, end))
+    }
+
+    /// True if a key on a new line, or one with a value, is at `at`.
+    async fn begins_pair(&self, from: usize, at: usize) -> bool {
+        let (cx, tags) = (self.cx, self.tags);
+        if at > from && cx.with(at - 1, at, |before| before == "\n") {
+            return true;
+        }
+        let ends: [&str; 5] = [&tags.key_end, &tags.value, &tags.key, &tags.close, &tags.open];
+        let Some((end, 0)) = cx.find(at + tags.key.len(), &ends).await else { return false };
+        let next = skip_gap(cx, end + tags.key_end.len()).await;
+        cx.has(next, &[&tags.value]).await
+    }
 }
 
 /// The search for the end of a value goes past this many calls, so that it does not begin again at each of a flood.
 const CALLS_SEARCHED: usize = 64;
-
-/// The end of a value, and the position after its end tag. An end tag counts only if another tag of the call follows and it
-/// is not that of a pair that began after this value: so a value may quote tags, even whole pairs. Without an end tag, the
-/// next pair or the end of the call ends the value; `None` if there is neither before the next call.
-async fn value_end(cx: &ReadContext, from: usize, tags: &ArgTags) -> Option<(usize, usize)> {
-    let literals: [&str; 5] = [&tags.value_end, &tags.value, &tags.key, &tags.close, &tags.open];
-    if tags.is_tokens() {
-        let (end, index) = cx.find(from, &[literals[0], literals[2], literals[3], literals[4]]).await?;
-        return Some((end, end + if index == 0 { literals[0].len() } else { 0 }));
-    }
-    let (mut at, mut inner) = (from, 0_usize);
-    let (mut key, mut close, mut next_call, mut calls) = (None, None, false, 0_usize);
-    while let Some((found, index)) = cx.find(at, &literals).await {
-        at = found + literals[index].len();
-        let next = skip_gap(cx, at).await;
-        match index {
-            0 if inner > 0 => inner -= 1,
-            0 if is_over(cx, next, tags).await
-                || cx.literal(next, &[&tags.key, &tags.close]).await.is_some() =>
-            {
-                return Some((found, at));
-            }
-            0 if key_without_tag(cx, next, tags).await.is_some() => return Some((found, at)),
-            1 if cx.with(from, found, |text| text.trim_end().ends_with(&*tags.key_end)) => inner += 1,
-            2 | 3 if next_call => {}
-            2 if key.is_none() && begins_pair(cx, from, found, tags).await => key = Some(found),
-            3 if is_over(cx, next, tags).await => {
-                close.get_or_insert(found);
-                break;
-            }
-            3 => close = close.or(Some(found)),
-            4 if close.is_some() => break,
-            4 if calls == CALLS_SEARCHED => break,
-            4 => (next_call, calls) = (true, calls + 1),
-            _ => {}
-        }
-    }
-    let end = key.or(close)?;
-    Some((end, end))
-}
-
-/// True if a key on a new line, or one with a value, is at `at`.
-async fn begins_pair(cx: &ReadContext, from: usize, at: usize, tags: &ArgTags) -> bool {
-    if at > from && cx.with(at - 1, at, |before| before == "\n") {
-        return true;
-    }
-    let Some((end, 0)) =
-        cx.find(at + tags.key.len(), &[&tags.key_end, &tags.value, &tags.key, &tags.close, &tags.open]).await
-    else {
-        return false;
-    };
-    let next = skip_gap(cx, end + tags.key_end.len()).await;
-    cx.literal(next, &[&tags.value]).await.is_some()
-}

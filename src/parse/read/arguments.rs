@@ -29,7 +29,7 @@ pub async fn read(cx: &ReadContext, at: usize, call: NamedCall<'_>, stops: CallS
     } else {
         let end = cx.find_or_end(at, &stops.all(None)).await;
         let blank = cx.with(at, end, |text| text.trim().is_empty());
-        let stopped = cx.literal(end, stops.ends).await.is_some();
+        let stopped = cx.has(end, stops.ends).await;
         let quoted = cx.with(at, end, |text| serde_json::from_str::<String>(text).ok());
         match quoted {
             Some(text) => (Ok(Value::String(text)), end),
@@ -122,7 +122,7 @@ async fn object(
     let cut = || Err(CUT.into());
     let (end, missing) = match cx.extent(at, notation, &stops.all(fence)).await {
         ValueExtent::Closed(end) => (end, MissingClosers::NONE),
-        ValueExtent::Stopped(end) if cx.literal(end, stops.next).await.is_some() => {
+        ValueExtent::Stopped(end) if cx.has(end, stops.next).await => {
             return (cut(), end);
         }
         ValueExtent::Stopped(end) => (end, MissingClosers::ALL),

@@ -95,7 +95,7 @@ pub async fn value(cx: &ReadContext, at: usize, stop: Option<&str>, format: &'st
 /// True if the mark at `at` ends a fence. With a word behind it, it opens the next one.
 pub async fn ends_fence(cx: &ReadContext, at: usize, fence: Option<&str>) -> bool {
     let Some(fence) = fence.filter(|fence| FENCES.contains(fence)) else { return false };
-    cx.literal(at, &[fence]).await.is_some()
+    cx.has(at, &[fence]).await
         && !cx.byte(at + fence.len()).await.is_some_and(|byte| byte.is_ascii_alphanumeric())
 }
 

@@ -274,7 +274,7 @@ pub async fn last(cx: &ReadContext, opening: Opening) -> ReadOutcome {
 async fn is_last(cx: &ReadContext, opening: Opening) -> bool {
     let token = cx.slice(opening.start, opening.after);
     let mut at = cx.skip_space(opening.after).await;
-    while cx.literal(at, &[&token]).await.is_some() {
+    while cx.has(at, &[&token]).await {
         at = cx.skip_space(at + token.len()).await;
     }
     cx.byte(at).await.is_none()

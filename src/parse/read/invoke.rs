@@ -88,7 +88,7 @@ pub async fn read(cx: &ReadContext, opening: Opening, style: &TagStyle) -> ReadO
             }
             at = tag + style.wraps[index].len();
             wrapped += 1;
-        } else if cx.literal(tag, &[style.call]).await.is_some() {
+        } else if cx.has(tag, &[style.call]).await {
             let start = if found { tag } else { opening.start };
             let opening = Opening { start, after: tag + style.call.len() };
             let Some(end) = call(cx, opening, style).await else { break };
@@ -174,7 +174,7 @@ async fn is_mentioned(cx: &ReadContext, opening: Opening, at: usize, style: &Tag
         return false;
     }
     let begins = [style.param, style.call_end, style.call];
-    if cx.literal(at, &begins).await.is_some() || ends_without_tag(cx, at, style).await {
+    if cx.has(at, &begins).await || ends_without_tag(cx, at, style).await {
         return false;
     }
     let ends: Vec<&str> =
@@ -212,10 +212,10 @@ async fn by_parameters(cx: &ReadContext, at: usize, name: &str, style: &TagStyle
     let (mut at, mut is_stray) = (at, false);
     let (end, error) = loop {
         at = cx.skip_space(at).await;
-        if cx.literal(at, &[style.call_end]).await.is_some() {
+        if cx.has(at, &[style.call_end]).await {
             break (at + style.call_end.len(), None);
         }
-        if cx.literal(at, &[style.param]).await.is_some() {
+        if cx.has(at, &[style.param]).await {
             match parameter(cx, at + style.param.len(), name, &map, style).await {
                 Ok(Parameter { name, value, repaired, has_stray_end, after }) => {
                     if map.contains_key(&name) {
@@ -276,9 +276,9 @@ fn unwrapped(map: &Map<String, Value>, tool: &str, cx: &ReadContext) -> Option<M
 /// True if the call ends without its end tag: the text ends, or something follows that cannot be inside a call.
 async fn ends_without_tag(cx: &ReadContext, at: usize, style: &TagStyle) -> bool {
     cx.byte(at).await.is_none()
-        || cx.literal(at, style.closes).await.is_some()
-        || cx.literal(at, &[style.call]).await.is_some()
-        || cx.literal(at, style.wraps).await.is_some()
+        || cx.has(at, style.closes).await
+        || cx.has(at, &[style.call]).await
+        || cx.has(at, style.wraps).await
 }
 
 /// The end of a call that cannot be read: its end tag, or the next call.
@@ -478,7 +478,7 @@ async fn is_quoted(cx: &ReadContext, at: usize, after: usize) -> bool {
 /// True if what follows an end tag shows that it ends a parameter.
 async fn follows(cx: &ReadContext, at: usize, style: &TagStyle) -> bool {
     let at = cx.skip_space(at).await;
-    cx.literal(at, &[style.param, style.call_end]).await.is_some() || ends_without_tag(cx, at, style).await
+    cx.has(at, &[style.param, style.call_end]).await || ends_without_tag(cx, at, style).await
 }
 
 /// The attributes of a tag.

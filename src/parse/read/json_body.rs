@@ -172,7 +172,7 @@ pub async fn read(cx: &ReadContext, opening: Opening, body: &JsonBlock) -> ReadO
         match cx.byte(at).await {
             // It is not certain where the broken value ends, and what looks like a call may be part of it.
             Some(b'"' | b'\'' | b':') if is_broken => end = cx.find_or_end(at, &stops).await,
-            Some(b'{' | b'[') if cx.literal(at, &stops).await.is_none() => {
+            Some(b'{' | b'[') if !cx.has(at, &stops).await => {
                 let (next, broke) = value(cx, at, body, &stops, repairs, is_broken).await;
                 end = next;
                 is_broken |= broke;
@@ -188,7 +188,7 @@ pub async fn read(cx: &ReadContext, opening: Opening, body: &JsonBlock) -> ReadO
                 surplus = true;
                 end = at + 1;
             }
-            Some(_) if cx.literal(at, fence.as_slice()).await.is_some() => {
+            Some(_) if cx.has(at, fence.as_slice()).await => {
                 end = at + fence.map_or(0, str::len);
             }
             _ => break,
@@ -211,9 +211,7 @@ async fn value(
     let (end, missing) = match cx.extent(at, body.notation, stops).await {
         ValueExtent::Closed(end) => (end, MissingClosers::NONE),
         // Only the outermost bracket may be missing: everything inside is complete.
-        ValueExtent::Stopped(end) if cx.literal(end, &body.nexts()).await.is_some() => {
-            (end, MissingClosers::OUTERMOST)
-        }
+        ValueExtent::Stopped(end) if cx.has(end, &body.nexts()).await => (end, MissingClosers::OUTERMOST),
         ValueExtent::Stopped(end) => (end, MissingClosers::ALL),
         ValueExtent::Cut { in_string: false } => (cx.end_so_far(), MissingClosers::OUTERMOST),
         ValueExtent::Cut { in_string: true } => (give_up(cx, at, stops).await, MissingClosers::OUTERMOST),

@@ -45,7 +45,7 @@ pub async fn read(
             }
             opened += 1;
             at = token + section.opens[index].len();
-        } else if cx.literal(token, &[section.call]).await.is_some() {
+        } else if cx.has(token, &[section.call]).await {
             let Some(end) = call(cx, token + section.call.len(), section, format).await else { break };
             found = true;
             at = end;
