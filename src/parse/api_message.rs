@@ -7,8 +7,8 @@ use super::author::{self, PartAuthor};
 use super::call_parts::CallParts;
 use super::json_calls::{self, CallShape};
 use super::keys::{INNER_KEYS, has_word};
+use super::lenient::{Repairs, SyntaxRepair};
 use super::parsed_call::Draft;
-use super::repair::{Repairs, SyntaxRepair};
 use super::schemas::ToolSchemas;
 
 /// The error of a call that may lack its end, because the answer does.

@@ -1,8 +1,7 @@
 //! JSON that is not a tool call, such as a plan or a table of arguments, as models write it.
 
 use super::dialects::DOCUMENT;
-use super::lenient::{self, MissingClosers};
-use super::notation::Notation;
+use super::lenient::{self, MissingClosers, Notation};
 use super::options::ParseOptions;
 use super::reasoning::ReasoningMode;
 use super::stream::StreamParser;

@@ -5,7 +5,7 @@
 
 use super::input_view::{ByteSet, InputView};
 use super::keys::swallows_brace;
-use super::notation::Notation;
+use super::lenient::Notation;
 
 /// Where a value ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -13,7 +13,7 @@ use parking_lot::{Mutex, MutexGuard};
 use super::buffer::{BufferState, InputBuffer, MAX_RESCANS, REACH};
 use super::extent::{ExtentScan, ValueExtent};
 use super::input_view::{InputView, LiteralSearch};
-use super::notation::Notation;
+use super::lenient::Notation;
 use super::parsed_call::Draft;
 
 /// Drop what was read once it is this long: moving the rest of a shorter text costs more than it saves.

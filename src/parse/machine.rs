@@ -7,12 +7,12 @@ use super::buffer::{BlockSummary, InputBuffer};
 use super::certainty::Certainty;
 use super::dialects::{self, JSON_BARE, LinePlace, STARTS};
 use super::held_calls::HeldCalls;
+use super::lenient::Repairs;
 use super::openings::{MarkEntry, Openings};
 use super::parsed_call::Draft;
 use super::read::common;
 use super::reader::{MessageText, Opening, ReadContext, ReadOutcome};
 use super::reasoning::{self, ReasoningMode};
-use super::repair::Repairs;
 
 /// Reads the text to its end. What is still held back then counts: no closing tag came.
 pub(super) async fn run(cx: ReadContext, openings: &'static Openings, mode: ReasoningMode) {

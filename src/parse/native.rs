@@ -8,9 +8,9 @@ use super::buffer::InputBuffer;
 use super::certainty::Certainty;
 use super::json_calls::{self, CallShape};
 use super::keys::KeyUse;
+use super::lenient::Repairs;
 use super::options::ParseOptions;
 use super::parsed::{ParsedCall, ParsedText};
-use super::repair::Repairs;
 use super::stream::parse;
 
 /// Finds the calls in a message, a response or a list of blocks of OpenAI (chat and responses), Anthropic or Gemini.

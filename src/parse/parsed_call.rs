@@ -3,9 +3,7 @@
 use serde_json::Value;
 
 use super::call_arguments::CallArguments;
-use super::lenient::{self, MissingClosers};
-use super::notation::Notation;
-use super::repair::{Repairs, SyntaxRepair};
+use super::lenient::{self, MissingClosers, Notation, Repairs, SyntaxRepair};
 use toolhub_text::canonical::canonical;
 use toolhub_text::message;
 use toolhub_text::message::Message;

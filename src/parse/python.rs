@@ -4,10 +4,8 @@ use serde_json::{Map, Value};
 
 use super::extent::{ExtentScan, ValueExtent};
 use super::input_view::InputView;
-use super::lenient::{LenientReader, MissingClosers, given_twice};
-use super::notation::Notation;
+use super::lenient::{LenientReader, MissingClosers, Notation, SyntaxRepair, given_twice};
 use super::parsed_call::Draft;
-use super::repair::SyntaxRepair;
 use super::schemas::ToolSchemas;
 use toolhub_text::message::Message;
 

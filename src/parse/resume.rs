@@ -6,8 +6,7 @@
 
 use super::json_calls::CallShape;
 use super::keys::first_keys;
-use super::lenient::{self, MissingClosers};
-use super::notation::Notation;
+use super::lenient::{self, MissingClosers, Notation};
 use super::schemas::ToolSchemas;
 
 /// Behind this many damaged calls, the rest is given up: the search for an end may look at all of the text.

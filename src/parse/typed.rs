@@ -5,8 +5,7 @@
 
 use serde_json::{Number, Value};
 
-use super::lenient::{self, MissingClosers};
-use super::notation::Notation;
+use super::lenient::{self, MissingClosers, Notation};
 use super::schemas::SchemaView;
 
 /// The value of a text by its schema.

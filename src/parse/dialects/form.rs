@@ -5,7 +5,7 @@ use std::pin::Pin;
 
 use crate::author::TurnMark;
 use crate::json_calls::CallShape;
-use crate::notation::Notation;
+use crate::lenient::Notation;
 use crate::read::arg_pairs::PairStyle;
 use crate::read::common;
 use crate::read::invoke::TagStyle;

@@ -2,7 +2,7 @@
 //! lapses into parentheses, `call:name(key=5)`, or forgets the word before the name.
 
 use super::form::Form;
-use crate::notation::Notation;
+use crate::lenient::Notation;
 use crate::python;
 use crate::read::arguments::{self, CallStops, NamedCall};
 use crate::reader::{Opening, ReadContext, ReadOutcome};

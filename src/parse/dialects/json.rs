@@ -5,15 +5,13 @@ use serde_json::{Map, Value};
 use super::form::between;
 use super::table::JSON_BARE;
 use crate::buffer::MAX_RESCANS;
-use crate::lenient::{self, MissingClosers};
-use crate::notation::Notation;
+use crate::lenient::{self, MissingClosers, Notation, SyntaxRepair};
 use crate::parsed_call::Draft;
 use crate::read::arguments::skip_fence;
 use crate::read::bare_json::{self, BareJson};
 use crate::read::json_body::{self, JsonBlock};
 use crate::read::{common, message};
 use crate::reader::{Opening, ReadContext, ReadOutcome};
-use crate::repair::SyntaxRepair;
 
 /// `{"name": …, "arguments": {…}}`, a list of them, `{"tool_calls": […]}`, or a text that is a whole message of a chat API.
 pub(super) async fn bare(cx: &ReadContext, opening: Opening) -> ReadOutcome {

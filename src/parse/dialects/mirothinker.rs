@@ -3,10 +3,10 @@
 
 use serde_json::Value;
 
+use crate::lenient::Repairs;
 use crate::parsed_call::Draft;
 use crate::read::arguments::{self, CallStops, NamedCall};
 use crate::reader::{Opening, ReadContext, ReadOutcome};
-use crate::repair::Repairs;
 use crate::schemas::{self, ToolSchemas};
 
 const FORMAT: &str = "mirothinker";

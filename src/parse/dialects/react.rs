@@ -3,15 +3,13 @@
 
 use serde_json::{Map, Value};
 
-use crate::lenient::{self, MissingClosers};
-use crate::notation::Notation;
+use crate::lenient::{self, MissingClosers, Notation, Repairs};
 use crate::parsed_call::Draft;
 use crate::python;
 use crate::read::arguments::{self, CallStops, FENCES, NamedCall, skip_fence};
 use crate::read::bare_json::{self, BareJson};
 use crate::read::functions;
 use crate::reader::{Opening, ReadContext, ReadOutcome};
-use crate::repair::Repairs;
 use crate::schemas::{self, ToolSchemas};
 
 const INPUT: &str = "Action Input:";

@@ -7,7 +7,7 @@
 use super::form::{Form, between};
 use super::{functionary, glm, harmony, inkling, json, kimi_k2, mirothinker, mistral, react};
 use crate::json_calls::CallShape;
-use crate::notation::Notation;
+use crate::lenient::Notation;
 use crate::read::arg_pairs::{self, PairStyle};
 use crate::read::functions;
 use crate::read::invoke::{PLAIN, TagStyle};

@@ -3,10 +3,9 @@
 use serde_json::{Map, Value};
 
 use super::common;
-use crate::lenient::given_twice;
+use crate::lenient::{Repairs, SyntaxRepair, given_twice};
 use crate::parsed_call::Draft;
 use crate::reader::{Opening, ReadContext, ReadOutcome};
-use crate::repair::{Repairs, SyntaxRepair};
 use crate::{python, schemas, typed};
 use toolhub_text::message::Message;
 

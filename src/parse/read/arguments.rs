@@ -4,11 +4,9 @@ use serde_json::{Map, Value};
 
 use crate::extent::ValueExtent;
 use crate::keys::{ARGUMENT_KEYS, NAME_KEYS};
-use crate::lenient::{self, MissingClosers};
-use crate::notation::Notation;
+use crate::lenient::{self, MissingClosers, Notation, Repairs, SyntaxRepair};
 use crate::parsed_call::{CUT, Draft};
 use crate::reader::ReadContext;
-use crate::repair::{Repairs, SyntaxRepair};
 use crate::{schemas, typed};
 use toolhub_text::message::Message;
 

@@ -2,7 +2,7 @@
 
 use super::arguments::give_up;
 use crate::extent::ValueExtent;
-use crate::notation::Notation;
+use crate::lenient::Notation;
 use crate::parsed_call::Draft;
 use crate::python::{self, BrokenCall, PythonCalls};
 use crate::reader::{Opening, ReadContext, ReadOutcome};

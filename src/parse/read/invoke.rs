@@ -10,9 +10,9 @@ use serde_json::{Map, Value};
 
 use super::arguments::{self, CallStops, NamedCall};
 use super::common;
+use crate::lenient::{Repairs, SyntaxRepair};
 use crate::parsed_call::Draft;
 use crate::reader::{Opening, ReadContext, ReadOutcome};
-use crate::repair::{Repairs, SyntaxRepair};
 use crate::schemas::{self, SchemaView};
 use crate::{elements, typed};
 use toolhub_text::repeats_key;

@@ -8,11 +8,9 @@ use super::arguments::{give_up, skip_fence};
 use crate::call_arguments::CallArguments;
 use crate::extent::ValueExtent;
 use crate::json_calls::{self, CallShape};
-use crate::lenient::{self, MissingClosers};
-use crate::notation::Notation;
+use crate::lenient::{self, MissingClosers, Notation, Repairs, SyntaxRepair};
 use crate::parsed_call::Draft;
 use crate::reader::{Opening, ReadContext, ReadOutcome};
-use crate::repair::{Repairs, SyntaxRepair};
 use crate::resume::{self, ListedCall};
 
 /// The tags that a dialect puts around JSON.

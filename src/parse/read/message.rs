@@ -6,7 +6,7 @@ use serde_json::Value;
 use super::bare_json;
 use crate::api_message::{ApiMessage, MessageKind, kind_of};
 use crate::extent::ValueExtent;
-use crate::notation::Notation;
+use crate::lenient::Notation;
 use crate::reader::{MessageText, ReadContext, ReadOutcome};
 use toolhub_text::repeats_key;
 

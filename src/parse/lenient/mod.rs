@@ -3,12 +3,16 @@
 //! Strict JSON is read by serde. Nothing is invented: a value that is cut off, or words in place of a value, are errors.
 //! The caller decides how many closing brackets may be missing at the end.
 
+mod notation;
+mod repair;
+mod strings;
+
+pub(super) use notation::Notation;
+pub(super) use repair::{Repairs, SyntaxRepair};
+
 use serde_json::{Map, Number, Value};
 
 use super::keys::swallows_brace;
-use super::notation::Notation;
-use super::repair::{Repairs, SyntaxRepair};
-use super::strings;
 use toolhub_text::message::Message;
 use toolhub_text::repeats_key;
 

@@ -1,11 +1,10 @@
 //! Strings as models write them: either quote, raw line ends, Python escapes.
 
-use super::notation::Notation;
-use super::repair::{Repairs, SyntaxRepair};
+use super::{Notation, Repairs, SyntaxRepair};
 use toolhub_text::message::Message;
 
 /// Reads the string whose opening quote `text` starts with; returns it with the text after it.
-pub(super) fn read<'a>(
+pub fn read<'a>(
     text: &'a str,
     notation: Notation,
     repairs: &mut Repairs,

@@ -2,13 +2,13 @@
 
 /// A set of repairs: each kind is listed once.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(super) struct Repairs(u32);
+pub struct Repairs(u32);
 
 macro_rules! repairs {
     ($($name:ident = $text:literal,)*) => {
         #[derive(Clone, Copy)]
         #[repr(u32)]
-        pub(super) enum SyntaxRepair { $($name,)* }
+        pub enum SyntaxRepair { $($name,)* }
         const NAMES: &[&str] = &[$($text,)*];
     };
 }

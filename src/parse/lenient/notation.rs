@@ -2,7 +2,7 @@
 
 /// How strings and brackets are written.
 #[derive(Clone, Copy, PartialEq, Eq)]
-pub(super) enum Notation {
+pub enum Notation {
     /// JSON, with the mistakes models make in it.
     Json,
     /// JSON whose strings stand between two of these tokens, without escapes.
