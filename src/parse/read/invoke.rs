@@ -207,46 +207,12 @@ async fn by_elements(cx: &ReadContext, at: usize, mark: &str, name: &str, style:
 }
 
 async fn by_parameters(cx: &ReadContext, at: usize, name: &str, style: &TagStyle) -> usize {
-    let mut map = Map::new();
-    let mut repairs = Repairs::default();
-    let (mut at, mut is_stray) = (at, false);
-    let (end, error) = loop {
-        at = cx.skip_space(at).await;
-        if cx.has(at, &[style.call_end]).await {
-            break (at + style.call_end.len(), None);
-        }
-        if cx.has(at, &[style.param]).await {
-            match parameter(cx, at + style.param.len(), name, &map, style).await {
-                Ok(Parameter { name, value, repaired, has_stray_end, after }) => {
-                    if map.contains_key(&name) {
-                        break (skip_call(cx, after, style).await, Some("a parameter is given twice"));
-                    }
-                    map.insert(name, value);
-                    is_stray |= has_stray_end;
-                    if repaired {
-                        repairs.add(SyntaxRepair::MissingEndTag);
-                    }
-                    at = after;
-                }
-                Err(BadParameter { why, end: Some(end) }) => break (end, Some(why)),
-                Err(BadParameter { why, end: None }) => {
-                    break (skip_call(cx, at, style).await, Some(why));
-                }
-            }
-        } else if map.is_empty() && cx.byte(at).await.is_none() {
-            break (at, Some("the text ends before its parameters"));
-        } else if cx.byte(at).await.is_none() && !schemas::is_whole(&*cx.tools, name, &map) {
-            break (at, Some(CUT));
-        } else if ends_without_tag(cx, at, style).await {
-            repairs.add(SyntaxRepair::MissingEndTag);
-            break (at, None);
-        } else {
-            let end = skip_call(cx, at, style).await;
-            break (end, Some("there are words where a parameter should be"));
-        }
-    };
+    let (map, repairs) = (Map::new(), Repairs::default());
+    let mut call = ParameterReader { cx, style, tool: name, at, map, repairs, has_stray_end: false };
+    let error = call.read().await.err();
+    let ParameterReader { at: end, mut map, mut repairs, has_stray_end, .. } = call;
     // The parameter that the end tag belongs to lost its own tag.
-    let is_damaged = is_stray && schemas::lacks_some(&*cx.tools, name, &map);
+    let is_damaged = has_stray_end && schemas::lacks_some(&*cx.tools, name, &map);
     let error = error.or(is_damaged.then_some("a value has an end tag inside, and a parameter is missing"));
     if let Some(inside) = unwrapped(&map, name, cx) {
         map = inside;
@@ -291,64 +257,158 @@ async fn skip_call(cx: &ReadContext, at: usize, style: &TagStyle) -> usize {
     }
 }
 
-struct Parameter {
-    name: String,
-    value: Value,
-    repaired: bool,
-    /// The value has an end tag that belongs to no other tag, and that it does not seem to quote.
-    has_stray_end: bool,
-    after: usize,
-}
-
-/// Why a parameter cannot be read, and the end of its call if that is known.
-struct BadParameter {
-    why: &'static str,
-    end: Option<usize>,
-}
-
-/// Reads a parameter from after `<parameter`.
-async fn parameter(
-    cx: &ReadContext,
+/// A call whose parameters are read.
+struct ParameterReader<'a> {
+    cx: &'a ReadContext,
+    style: &'a TagStyle,
+    tool: &'a str,
     at: usize,
-    tool: &str,
-    given: &Map<String, Value>,
-    style: &TagStyle,
-) -> Result<Parameter, BadParameter> {
-    let nameless = || BadParameter { why: "a parameter has no name", end: None };
-    let (header, from) = header(cx, at, style).await.ok_or_else(nameless)?;
-    if header.is_torn {
-        return Err(BadParameter { why: TORN, end: None });
-    }
-    let name = header.name.ok_or_else(nameless)?;
-    let end = match header.closed {
-        true => ValueEnd::found(from, from),
-        false => value_end(cx, from, style, CallSoFar { tool, name: &name, given }).await,
-    };
-    let (to, after, has_stray_end) = match end {
-        ValueEnd::Found { to, after, has_stray_end } => (to, after, has_stray_end),
-        ValueEnd::Cut(end) => {
-            return Err(BadParameter { why: "the text ends inside a value", end: Some(end) });
-        }
-    };
-    let repaired = to == after && !header.closed;
-    let schema = schemas::parameter(&*cx.tools, tool, &name);
-    let value = cx.with(from, to, |text| {
-        let text = if repaired { without_own_tag(text, &name) } else { text };
-        let text = match () {
-            () if style.lines => strip_lines(text),
-            // The line end is in place of the end tag.
-            () if repaired => text.strip_suffix('\n').unwrap_or(text),
-            () => text,
-        };
-        let plain = style.xml.then(|| xml_text(text));
-        let text = plain.as_deref().unwrap_or(text);
-        match header.is_text {
-            Some(is_text) => typed::declared(text, is_text, schema),
-            None => typed::typed(text, schema),
-        }
-    });
-    Ok(Parameter { name, value, repaired, has_stray_end, after })
+    map: Map<String, Value>,
+    repairs: Repairs,
+    /// A value has an end tag that belongs to no other tag, and that it does not seem to quote.
+    has_stray_end: bool,
 }
+
+impl ParameterReader<'_> {
+    /// Reads up to the end of the call, or tells why it cannot be read.
+    async fn read(&mut self) -> Result<(), &'static str> {
+        let (cx, style) = (self.cx, self.style);
+        loop {
+            self.at = cx.skip_space(self.at).await;
+            if let Some(end) = cx.after(self.at, &[style.call_end]).await {
+                self.at = end;
+                return Ok(());
+            }
+            if cx.has(self.at, &[style.param]).await {
+                self.parameter().await?;
+                continue;
+            }
+            return match cx.byte(self.at).await {
+                None if self.map.is_empty() => Err("the text ends before its parameters"),
+                None if !schemas::is_whole(&*cx.tools, self.tool, &self.map) => Err(CUT),
+                _ if ends_without_tag(cx, self.at, style).await => {
+                    self.repairs.add(SyntaxRepair::MissingEndTag);
+                    Ok(())
+                }
+                _ => self.give_up("there are words where a parameter should be").await,
+            };
+        }
+    }
+
+    /// Skips the rest of a call that cannot be read.
+    async fn give_up(&mut self, why: &'static str) -> Result<(), &'static str> {
+        self.at = skip_call(self.cx, self.at, self.style).await;
+        Err(why)
+    }
+
+    async fn parameter(&mut self) -> Result<(), &'static str> {
+        let (cx, style) = (self.cx, self.style);
+        let (name, is_text, closed, from) = match header(cx, self.at + style.param.len(), style).await {
+            Some((TagHeader { is_torn: true, .. }, _)) => return self.give_up(TORN).await,
+            Some((TagHeader { name: Some(name), is_text, closed, .. }, from)) => {
+                (name, is_text, closed, from)
+            }
+            _ => return self.give_up("a parameter has no name").await,
+        };
+        let end = if closed { Ok((from, from)) } else { self.value_end(from, &name).await };
+        let (to, after) = match end {
+            Ok(end) => end,
+            Err(end) => {
+                self.at = end;
+                return Err("the text ends inside a value");
+            }
+        };
+        self.at = after;
+        if self.map.contains_key(&name) {
+            return self.give_up("a parameter is given twice").await;
+        }
+        let repaired = to == after && !closed;
+        if repaired {
+            self.repairs.add(SyntaxRepair::MissingEndTag);
+        }
+        let schema = schemas::parameter(&*cx.tools, self.tool, &name);
+        let value = cx.with(from, to, |text| {
+            let text = if repaired { without_own_tag(text, &name) } else { text };
+            let text = match () {
+                () if style.lines => strip_lines(text),
+                // The line end is in place of the end tag.
+                () if repaired => text.strip_suffix('\n').unwrap_or(text),
+                () => text,
+            };
+            let plain = style.xml.then(|| xml_text(text));
+            let text = plain.as_deref().unwrap_or(text);
+            match is_text {
+                Some(is_text) => typed::declared(text, is_text, schema),
+                None => typed::typed(text, schema),
+            }
+        });
+        self.map.insert(name, value);
+        Ok(())
+    }
+
+    /// The end of a value, and the position after its end tag; the same if the tag is missing. Once another call begins inside, it
+    /// ends only at an end tag that is none of that call's: then the value quotes a call. Without such a tag the value was cut off,
+    /// and the other call is real: an error, with its position. A parameter inside has its own end tag if the value quotes it; if
+    /// not, and it can be the next one, the end tag of the value is missing.
+    async fn value_end(&mut self, from: usize, name: &str) -> Result<(usize, usize), usize> {
+        let (cx, style) = (self.cx, self.style);
+        let ends = [style.param_end, style.param, style.call_end, style.call];
+        let mut at = from;
+        let (mut next_call, mut inner, mut calls) = (None, 0_usize, 0_usize);
+        // The parameters inside that have no end tag yet: where each begins, if it can be the next one.
+        let mut inside: Vec<Option<usize>> = Vec::new();
+        let next = |inside: &[Option<usize>]| inside.iter().flatten().next().copied();
+        let mut has_stray_end = false;
+        while let Some((found, index)) = cx.find(at, &ends).await {
+            let after = found + ends[index].len();
+            at = after;
+            match index {
+                0 if inner > 0 => inner -= 1,
+                0 if follows(cx, after, style).await => {
+                    self.has_stray_end |= has_stray_end && next(&inside).is_none();
+                    return Ok(next(&inside).map_or((found, after), |next| (next, next)));
+                }
+                0 if inside.pop().is_none() => has_stray_end |= !is_quoted(cx, found, after).await,
+                1 if next_call.is_some() => inner += 1,
+                1 if found > from && cx.with(found - 1, found, |before| before == "\n") => {
+                    let to = next(&inside).unwrap_or(found);
+                    return Ok((to, to));
+                }
+                1 if inside.len() < MOST_INSIDE => {
+                    let may_follow = self.begins_next(found, after, name).await;
+                    inside.push(may_follow.then_some(found));
+                }
+                2 if next_call.is_none() && ends_without_tag(cx, cx.skip_space(after).await, style).await => {
+                    let to = next(&inside).unwrap_or(found);
+                    return Ok((to, to));
+                }
+                3 if matches!(cx.byte(after).await, Some(b'=' | b' ')) => {
+                    next_call = next_call.or(Some(found));
+                    calls += 1;
+                }
+                _ => {}
+            }
+        }
+        Err(next_call.filter(|_| calls <= QUOTED_CALLS).unwrap_or_else(|| cx.end_so_far()))
+    }
+
+    /// True if the tag of a parameter inside the value of another one can begin the next one.
+    async fn begins_next(&self, at: usize, after: usize, other: &str) -> bool {
+        let (cx, tool) = (self.cx, self.tool);
+        let Some((TagHeader { name: Some(name), .. }, end)) = header(cx, after, self.style).await else {
+            return false;
+        };
+        let is_next = name != other && schemas::may_follow(&*cx.tools, tool, &name, &self.map);
+        is_next && (cx.is_known(tool) || !is_quoted(cx, at, end).await)
+    }
+}
+
+/// A value may quote this many calls. Behind more of them without an end nothing is a call: the search for the end must not
+/// begin again at each of them.
+const QUOTED_CALLS: usize = 64;
+
+/// The parameters inside of a value that are remembered.
+const MOST_INSIDE: usize = 64;
 
 /// The value without an end tag that has the name of the parameter, in place of the usual one.
 fn without_own_tag<'a>(text: &'a str, name: &str) -> &'a str {
@@ -374,98 +434,6 @@ fn unescaped(text: &str) -> String {
 fn strip_lines(text: &str) -> &str {
     let text = text.strip_prefix("\r\n").or_else(|| text.strip_prefix('\n')).unwrap_or(text);
     text.strip_suffix("\r\n").or_else(|| text.strip_suffix('\n')).unwrap_or(text)
-}
-
-/// Where a value ends.
-enum ValueEnd {
-    /// The end of the value, and the position after its end tag; the same if the tag is missing.
-    Found { to: usize, after: usize, has_stray_end: bool },
-    /// The text was cut off inside the value: the position of the next call, or the end.
-    Cut(usize),
-}
-
-/// A value may quote this many calls. Behind more of them without an end nothing is a call: the search for the end must not
-/// begin again at each of them.
-const QUOTED_CALLS: usize = 64;
-
-/// The parameters inside of a value that are remembered.
-const MOST_INSIDE: usize = 64;
-
-impl ValueEnd {
-    fn found(to: usize, after: usize) -> Self {
-        Self::Found { to, after, has_stray_end: false }
-    }
-}
-
-/// What was read of a call before a value.
-#[derive(Clone, Copy)]
-struct CallSoFar<'a> {
-    tool: &'a str,
-    /// Of the parameter.
-    name: &'a str,
-    given: &'a Map<String, Value>,
-}
-
-/// Finds the end of a value. Once another call begins inside, it ends only at an end tag that is none of that call's: then
-/// the value quotes a call. Without such a tag the value was cut off, and the other call is real. A parameter inside has its
-/// own end tag if the value quotes it; if not, and it can be the next one, the end tag of the value is missing.
-async fn value_end(cx: &ReadContext, from: usize, style: &TagStyle, call: CallSoFar<'_>) -> ValueEnd {
-    let ends = [style.param_end, style.param, style.call_end, style.call];
-    let mut at = from;
-    let (mut next_call, mut inner, mut calls) = (None, 0_usize, 0_usize);
-    // The parameters inside that have no end tag yet: where each begins, if it can be the next one.
-    let mut inside: Vec<Option<usize>> = Vec::new();
-    let mut has_stray_end = false;
-    while let Some((found, index)) = cx.find(at, &ends).await {
-        let after = found + ends[index].len();
-        at = after;
-        match index {
-            0 if inner > 0 => inner -= 1,
-            0 if follows(cx, after, style).await => {
-                return match inside.into_iter().flatten().next() {
-                    Some(next) => ValueEnd::found(next, next),
-                    None => ValueEnd::Found { to: found, after, has_stray_end },
-                };
-            }
-            0 if inside.pop().is_none() => has_stray_end |= !is_quoted(cx, found, after).await,
-            1 if next_call.is_some() => inner += 1,
-            1 if found > from && cx.with(found - 1, found, |before| before == "\n") => {
-                let to = inside.into_iter().flatten().next().unwrap_or(found);
-                return ValueEnd::found(to, to);
-            }
-            1 if inside.len() < MOST_INSIDE => {
-                let may_follow = begins_next(cx, found, after, style, call).await;
-                inside.push(may_follow.then_some(found));
-            }
-            2 if next_call.is_none() && ends_without_tag(cx, cx.skip_space(after).await, style).await => {
-                let to = inside.into_iter().flatten().next().unwrap_or(found);
-                return ValueEnd::found(to, to);
-            }
-            3 if matches!(cx.byte(after).await, Some(b'=' | b' ')) => {
-                next_call = next_call.or(Some(found));
-                calls += 1;
-            }
-            _ => {}
-        }
-    }
-    let next_call = next_call.filter(|_| calls <= QUOTED_CALLS);
-    ValueEnd::Cut(next_call.unwrap_or_else(|| cx.end_so_far()))
-}
-
-/// True if the tag of a parameter inside a value can begin the next one.
-async fn begins_next(
-    cx: &ReadContext,
-    at: usize,
-    after: usize,
-    style: &TagStyle,
-    call: CallSoFar<'_>,
-) -> bool {
-    let Some((TagHeader { name: Some(name), .. }, end)) = header(cx, after, style).await else {
-        return false;
-    };
-    let is_next = name != call.name && schemas::may_follow(&*cx.tools, call.tool, &name, call.given);
-    let is_known = cx.tools.parameters(call.tool).is_some();
-    is_next && (is_known || !is_quoted(cx, at, end).await)
 }
 
 /// True if a tag stands as words about it do: between quotes, in code, or with spaces around it.
