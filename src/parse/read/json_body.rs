@@ -9,7 +9,7 @@ use crate::call_arguments::CallArguments;
 use crate::extent::ValueExtent;
 use crate::json_calls::{self, CallShape};
 use crate::lenient::{self, MissingClosers, Notation, Repairs, SyntaxRepair};
-use crate::parsed_call::Draft;
+use crate::parsed::Draft;
 use crate::reader::{Opening, ReadContext, ReadOutcome};
 use crate::resume::{self, ListedCall};
 
@@ -157,8 +157,8 @@ pub async fn read(cx: &ReadContext, opening: Opening, body: &JsonBlock) -> ReadO
     if fence.is_some() {
         repairs.add(SyntaxRepair::Fence);
     }
-    let stops = body.stops(fence);
-    let (mut end, mut is_broken) = value(cx, at, body, &stops, repairs, false).await;
+    let mut reader = JsonReader { cx, body, stops: body.stops(fence), repairs, is_broken: false };
+    let mut end = reader.value(at).await;
     let mut surplus = false;
     loop {
         let at = cx.skip_space(end).await;
@@ -169,12 +169,10 @@ pub async fn read(cx: &ReadContext, opening: Opening, body: &JsonBlock) -> ReadO
         }
         match cx.byte(at).await {
             // It is not certain where the broken value ends, and what looks like a call may be part of it.
-            Some(b'"' | b'\'' | b':') if is_broken => end = cx.find_or_end(at, &stops).await,
-            Some(b'{' | b'[') if !cx.has(at, &stops).await => {
-                let (next, broke) = value(cx, at, body, &stops, repairs, is_broken).await;
-                end = next;
-                is_broken |= broke;
+            Some(b'"' | b'\'' | b':') if reader.is_broken => {
+                end = cx.find_or_end(at, &reader.stops).await;
             }
+            Some(b'{' | b'[') if !cx.has(at, &reader.stops).await => end = reader.value(at).await,
             Some(b',' | b';') => {
                 let next = cx.skip_space(at + 1).await;
                 if !matches!(cx.byte(next).await, Some(b'{' | b'[')) {
@@ -186,9 +184,7 @@ pub async fn read(cx: &ReadContext, opening: Opening, body: &JsonBlock) -> ReadO
                 surplus = true;
                 end = at + 1;
             }
-            Some(_) if cx.has(at, fence.as_slice()).await => {
-                end = at + fence.map_or(0, str::len);
-            }
+            Some(_) if cx.has(at, fence.as_slice()).await => end = at + fence.map_or(0, str::len),
             _ => break,
         }
     }
@@ -196,120 +192,119 @@ pub async fn read(cx: &ReadContext, opening: Opening, body: &JsonBlock) -> ReadO
     ReadOutcome::Block(end)
 }
 
-/// Reads one value and emits its calls. Returns the position after it, and whether a part of it cannot be read. Behind such a
-/// part stands the rest of it: what cannot be read there either is reported already.
-async fn value(
-    cx: &ReadContext,
-    at: usize,
-    body: &JsonBlock,
-    stops: &[&str],
+/// The values of a block.
+struct JsonReader<'a> {
+    cx: &'a ReadContext,
+    body: &'a JsonBlock,
+    stops: Vec<&'static str>,
+    /// What was needed to find the values.
     repairs: Repairs,
+    /// A part of a value cannot be read. Behind such a part stands the rest of it: what cannot be read there either is reported
+    /// already.
     is_broken: bool,
-) -> (usize, bool) {
-    let (end, missing) = match cx.extent(at, body.notation, stops).await {
-        ValueExtent::Closed(end) => (end, MissingClosers::NONE),
-        // Only the outermost bracket may be missing: everything inside is complete.
-        ValueExtent::Stopped(end) if cx.has(end, &body.nexts()).await => (end, MissingClosers::OUTERMOST),
-        ValueExtent::Stopped(end) => (end, MissingClosers::ALL),
-        ValueExtent::Cut { in_string: false } => (cx.end_so_far(), MissingClosers::OUTERMOST),
-        ValueExtent::Cut { in_string: true } => (give_up(cx, at, stops).await, MissingClosers::OUTERMOST),
-    };
-    let mut drafts = cx.with(at, end, |text| drafts(text, missing, body, repairs, cx));
-    let mut end = end;
-    if drafts.iter().any(|draft| draft.error.is_some()) {
-        let (read, length) = with_next(&cx.slice(at, end), drafts, body, repairs, cx);
-        (drafts, end) = (read, at + length);
-    }
-    let broke = drafts.iter().any(Draft::is_nameless);
-    if is_broken {
-        drafts.retain(|draft| draft.error.is_none());
-    }
-    cx.emit(drafts, end, body.format);
-    (end, broke)
 }
 
-/// The calls of a value, and its length. A damaged object may have taken in the calls behind it.
-fn with_next(
-    text: &str,
-    found: Vec<Draft>,
-    body: &JsonBlock,
-    repairs: Repairs,
-    cx: &ReadContext,
-) -> (Vec<Draft>, usize) {
-    if text.starts_with('[') && found.iter().any(|draft| draft.error.is_some()) && cx.take_rescan() {
-        return (one_by_one(text, found, body, repairs, cx), text.len());
-    }
-    let is_damaged = matches!(&found[..], [Draft { error: Some(_), .. }]);
-    if !is_damaged || !text.starts_with('{') || !cx.take_rescan() {
-        return (found, text.len());
-    }
-    match resume::damaged_end(text, body.shape, &*cx.tools) {
-        Some(end) if !text[end..].trim_start().is_empty() => (damaged(&text[..end], body, repairs, cx), end),
-        _ => (found, text.len()),
-    }
-}
-
-/// The call before the next one: its own bracket may be missing, but nothing else may follow it.
-fn damaged(text: &str, body: &JsonBlock, repairs: Repairs, cx: &ReadContext) -> Vec<Draft> {
-    match lenient::read(text, body.notation, MissingClosers::OUTERMOST) {
-        Ok(reading) if !reading.whole => vec![Draft::failed("", NO_END)],
-        _ => drafts(text, MissingClosers::OUTERMOST, body, repairs, cx),
-    }
-}
-
-/// The calls of a list one by one, if there are more than were `found` in all of it.
-fn one_by_one(
-    text: &str,
-    found: Vec<Draft>,
-    body: &JsonBlock,
-    repairs: Repairs,
-    cx: &ReadContext,
-) -> Vec<Draft> {
-    let count = |drafts: &[Draft]| drafts.iter().filter(|draft| draft.error.is_none()).count();
-    let mut read: Vec<Draft> = Vec::new();
-    for call in resume::listed(text, body.notation, body.shape, &*cx.tools) {
-        let (ListedCall::Sound(part) | ListedCall::Damaged(part) | ListedCall::Rest(part)) = call;
-        // What is no object is the rest of the call before it, which must not run without its arguments.
-        if !part.starts_with('{') {
-            read.pop_if(|draft| draft.error.is_some() || draft.arguments.is_empty());
+impl JsonReader<'_> {
+    /// Reads one value and emits its calls. Returns the position after it.
+    async fn value(&mut self, at: usize) -> usize {
+        let (cx, body) = (self.cx, self.body);
+        let (mut end, missing) = match cx.extent(at, body.notation, &self.stops).await {
+            ValueExtent::Closed(end) => (end, MissingClosers::NONE),
+            // Only the outermost bracket may be missing: everything inside is complete.
+            ValueExtent::Stopped(end) if cx.has(end, &body.nexts()).await => (end, MissingClosers::OUTERMOST),
+            ValueExtent::Stopped(end) => (end, MissingClosers::ALL),
+            ValueExtent::Cut { in_string: false } => (cx.end_so_far(), MissingClosers::OUTERMOST),
+            ValueExtent::Cut { in_string: true } => {
+                (give_up(cx, at, &self.stops).await, MissingClosers::OUTERMOST)
+            }
+        };
+        let mut drafts = cx.with(at, end, |text| self.drafts(text, missing));
+        if drafts.iter().any(|draft| draft.error.is_some()) {
+            let (read, length) = self.with_next(&cx.slice(at, end), drafts);
+            (drafts, end) = (read, at + length);
         }
-        match call {
-            ListedCall::Sound(text) => read.extend(drafts(text, MissingClosers::NONE, body, repairs, cx)),
-            ListedCall::Damaged(text) => read.extend(damaged(text, body, repairs, cx)),
-            ListedCall::Rest(text) => {
-                let why = lenient::read(text, body.notation, MissingClosers::NONE).err();
-                read.push(why.map_or_else(|| Draft::failed("", NO_END), |why| Draft::unreadable("", why)));
+        let was_broken = self.is_broken;
+        self.is_broken |= drafts.iter().any(Draft::is_nameless);
+        if was_broken {
+            drafts.retain(|draft| draft.error.is_none());
+        }
+        cx.emit(drafts, end, body.format);
+        end
+    }
+
+    /// The calls of a value, and its length. A damaged object may have taken in the calls behind it.
+    fn with_next(&self, text: &str, found: Vec<Draft>) -> (Vec<Draft>, usize) {
+        let (cx, shape) = (self.cx, self.body.shape);
+        if text.starts_with('[') && found.iter().any(|draft| draft.error.is_some()) && cx.take_rescan() {
+            return (self.one_by_one(text, found), text.len());
+        }
+        let is_damaged = matches!(&found[..], [Draft { error: Some(_), .. }]);
+        if !is_damaged || !text.starts_with('{') || !cx.take_rescan() {
+            return (found, text.len());
+        }
+        match resume::damaged_end(text, shape, &*cx.tools) {
+            Some(end) if !text[end..].trim_start().is_empty() => (self.damaged(&text[..end]), end),
+            _ => (found, text.len()),
+        }
+    }
+
+    /// The call before the next one: its own bracket may be missing, but nothing else may follow it.
+    fn damaged(&self, text: &str) -> Vec<Draft> {
+        match lenient::read(text, self.body.notation, MissingClosers::OUTERMOST) {
+            Ok(reading) if !reading.whole => vec![Draft::failed("", NO_END)],
+            _ => self.drafts(text, MissingClosers::OUTERMOST),
+        }
+    }
+
+    /// The calls of a list one by one, if there are more than were `found` in all of it.
+    fn one_by_one(&self, text: &str, found: Vec<Draft>) -> Vec<Draft> {
+        let JsonBlock { notation, shape, .. } = *self.body;
+        let count = |drafts: &[Draft]| drafts.iter().filter(|draft| draft.error.is_none()).count();
+        let mut read: Vec<Draft> = Vec::new();
+        for call in resume::listed(text, notation, shape, &*self.cx.tools) {
+            let (ListedCall::Sound(part) | ListedCall::Damaged(part) | ListedCall::Rest(part)) = call;
+            // What is no object is the rest of the call before it, which must not run without its arguments.
+            if !part.starts_with('{') {
+                read.pop_if(|draft| draft.error.is_some() || draft.arguments.is_empty());
+            }
+            match call {
+                ListedCall::Sound(text) => read.extend(self.drafts(text, MissingClosers::NONE)),
+                ListedCall::Damaged(text) => read.extend(self.damaged(text)),
+                ListedCall::Rest(text) => {
+                    read.push(match lenient::read(text, notation, MissingClosers::NONE) {
+                        Ok(_) => Draft::failed("", NO_END),
+                        Err(why) => Draft::unreadable("", why),
+                    })
+                }
             }
         }
+        if count(&read) > count(&found) { read } else { found }
     }
-    if count(&read) > count(&found) { read } else { found }
-}
 
-fn drafts(
-    text: &str,
-    missing: MissingClosers,
-    body: &JsonBlock,
-    mut repairs: Repairs,
-    cx: &ReadContext,
-) -> Vec<Draft> {
-    let mut reading = match lenient::read(text, body.notation, missing) {
-        Ok(reading) => reading,
-        Err(why) => return vec![Draft::unreadable("", why)],
-    };
-    if missing == MissingClosers::OUTERMOST && json_calls::ends_early(&reading.value, body.shape) {
-        return vec![Draft::unreadable("", "the text ends before its arguments")];
+    fn drafts(&self, text: &str, missing: MissingClosers) -> Vec<Draft> {
+        let shape = self.body.shape;
+        let mut reading = match lenient::read(text, self.body.notation, missing) {
+            Ok(reading) => reading,
+            Err(why) => return vec![Draft::unreadable("", why)],
+        };
+        if missing == MissingClosers::OUTERMOST && json_calls::ends_early(&reading.value, shape) {
+            return vec![Draft::unreadable("", "the text ends before its arguments")];
+        }
+        let mut repairs = self.repairs;
+        repairs.join(reading.repairs);
+        let calls = |value| json_calls::calls(value, repairs, shape, &*self.cx.tools).unwrap_or_default();
+        let broken = json_calls::take_cut(&mut reading.value, reading.dangling, shape);
+        let mut found = calls(reading.value);
+        if let Some(broken) = broken {
+            let name = calls(broken).pop().map(|draft| draft.name).unwrap_or_default();
+            found.push(Draft::cut(&name));
+            return found;
+        }
+        // They have the text of the whole value: one report is enough.
+        found.dedup_by(|next, before| {
+            next.is_nameless() && before.is_nameless() && next.error == before.error
+        });
+        reading.cut.into_iter().for_each(|cut| json_calls::report_cut(&mut found, cut));
+        found
     }
-    repairs.join(reading.repairs);
-    let calls = |value| json_calls::calls(value, repairs, body.shape, &*cx.tools).unwrap_or_default();
-    let broken = json_calls::take_cut(&mut reading.value, reading.dangling, body.shape);
-    let mut found = calls(reading.value);
-    if let Some(broken) = broken {
-        let name = calls(broken).pop().map(|draft| draft.name).unwrap_or_default();
-        found.push(Draft::cut(&name));
-        return found;
-    }
-    // They have the text of the whole value: one report is enough.
-    found.dedup_by(|next, before| next.is_nameless() && before.is_nameless() && next.error == before.error);
-    reading.cut.into_iter().for_each(|cut| json_calls::report_cut(&mut found, cut));
-    found
 }
