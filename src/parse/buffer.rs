@@ -8,10 +8,9 @@ use parking_lot::Mutex;
 
 use super::certainty::{CallForm, CallForms, FenceLine};
 use super::held_calls::{Checkpoint, HeldCalls};
-use super::input_view::InputView;
+use super::input::InputView;
 use super::lenient::SyntaxRepair;
-use super::parsed::{Event, ParsedCall};
-use super::parsed_call::Draft;
+use super::parsed::{Draft, Event, ParsedCall};
 
 /// The most bytes of a line that are looked at before a mark.
 pub(super) const REACH: usize = 4096;

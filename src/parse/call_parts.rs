@@ -8,7 +8,7 @@ use serde_json::{Map, Value};
 use super::author::{self, PartAuthor};
 use super::keys::{KeyUse, is_record};
 use super::lenient::{Repairs, given_twice};
-use super::parsed_call::Draft;
+use super::parsed::Draft;
 use toolhub_text::canonical::canonical;
 use toolhub_text::message;
 use toolhub_text::message::Message;

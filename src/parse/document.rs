@@ -44,7 +44,7 @@ pub fn read_documents(text: &str, reasoning: ReasoningMode) -> Vec<JsonDocument>
 
 #[cfg(test)]
 mod tests {
-    use super::super::reasoning_tags::TAGS;
+    use super::super::reasoning::TAGS;
     use super::*;
     use proptest::prelude::*;
     use serde_json::json;

@@ -3,7 +3,7 @@
 //! This only finds the end; [`lenient`](super::lenient) reads the value. The scan resumes where it stopped, so a long
 //! value costs the same in one delta and in a thousand.
 
-use super::input_view::{ByteSet, InputView};
+use super::input::{ByteSet, InputView};
 use super::keys::swallows_brace;
 use super::lenient::Notation;
 

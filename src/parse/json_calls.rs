@@ -5,7 +5,7 @@ use serde_json::{Map, Value};
 use super::call_parts::{self, CallParts};
 use super::keys::{ARGUMENT_KEYS, INNER_KEYS, LIST_KEYS, NAME_KEYS};
 use super::lenient::{CutList, Repairs, SyntaxRepair};
-use super::parsed_call::Draft;
+use super::parsed::Draft;
 use super::schemas::ToolSchemas;
 
 /// What a JSON value stands for in its dialect.

@@ -17,11 +17,11 @@
 //! text. A value in JSON or Python ends where its brackets close, so a tag inside a string is text. A call counts
 //! once it is complete; one that is cut off inside a value is an entry with an error. Reasoning (`<think>`), code in
 //! fences of a programming language and comments are text, and so is the answer of a tool that the model invented
-//! (`reasoning_tags`). A call that is only quoted is a proposal (`certainty`). Bare JSON, `[name(…)]` and `Action:` are weak openings: once a call with
+//! (`reasoning`). A call that is only quoted is a proposal (`certainty`). Bare JSON, `[name(…)]` and `Action:` are weak openings: once a call with
 //! a marker was found, they are data.
 //!
 //! **Reasoning.** A text may begin inside of reasoning, and then shows only its closing tag. Calls are held back (`held_calls`) until the
-//! text ends; if the tag comes, they become text. `reasoning` has the modes, `reasoning_tags` the tags.
+//! text ends; if the tag comes, they become text. `reasoning` has the modes and the tags.
 //!
 //! **Messages of the chat APIs.** Only what the model says now has calls: `author` tells its words from those of others. The same
 //! holds for a text that is such a message, written as JSON.
@@ -57,36 +57,31 @@ mod elements;
 mod extent;
 mod held_calls;
 mod input;
-mod input_view;
 mod json_calls;
 mod keys;
 mod lenient;
 mod machine;
-mod native;
 mod openings;
 mod options;
 mod parsed;
-mod parsed_call;
 mod python;
 mod read;
 mod reader;
 mod reasoning;
-mod reasoning_tags;
 mod resume;
 mod schemas;
 mod sentence;
 mod stream;
 mod typed;
 
+pub use api_message::{is_own_request, message_text, parse_request, parse_value};
 pub use call_arguments::CallArguments;
 pub use call_parts::contradiction;
 pub use certainty::Certainty;
 pub use dialects::names as formats;
 pub use document::{JsonDocument, read_documents, read_json};
-pub use native::{is_own_request, message_text, parse_request, parse_value};
 pub use options::ParseOptions;
-pub use parsed::{Event, ParsedCall, ParsedText};
-pub use parsed_call::NO_NAME;
+pub use parsed::{Event, NO_NAME, ParsedCall, ParsedText};
 pub use reasoning::ReasoningMode;
 pub use schemas::ToolSchemas;
 pub use sentence::{CallText, sentence_around};

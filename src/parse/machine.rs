@@ -9,7 +9,7 @@ use super::dialects::{self, JSON_BARE, LinePlace, STARTS};
 use super::held_calls::HeldCalls;
 use super::lenient::Repairs;
 use super::openings::{MarkEntry, Openings};
-use super::parsed_call::Draft;
+use super::parsed::Draft;
 use super::read::common;
 use super::reader::{MessageText, Opening, ReadContext, ReadOutcome};
 use super::reasoning::{self, ReasoningMode};

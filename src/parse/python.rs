@@ -3,9 +3,9 @@
 use serde_json::{Map, Value};
 
 use super::extent::{ExtentScan, ValueExtent};
-use super::input_view::InputView;
+use super::input::InputView;
 use super::lenient::{LenientReader, MissingClosers, Notation, SyntaxRepair, given_twice};
-use super::parsed_call::Draft;
+use super::parsed::Draft;
 use super::schemas::ToolSchemas;
 use toolhub_text::message::Message;
 

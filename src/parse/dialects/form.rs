@@ -12,7 +12,7 @@ use crate::read::invoke::TagStyle;
 use crate::read::json_body::JsonBlock;
 use crate::read::section::Section;
 use crate::reader::{Opening, ReadContext, ReadOutcome};
-use crate::reasoning_tags::ReasoningTag;
+use crate::reasoning::ReasoningTag;
 
 /// One way to write calls, and the marks that may begin it.
 #[derive(Clone, Copy)]

@@ -2,7 +2,7 @@
 
 use serde_json::json;
 
-use crate::parsed_call::Draft;
+use crate::parsed::Draft;
 use crate::python;
 use crate::read::arguments::{self, CallStops, NamedCall};
 use crate::reader::{Opening, ReadContext, ReadOutcome};

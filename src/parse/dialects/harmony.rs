@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 
 use super::json::DOCUMENT;
 use crate::author;
-use crate::parsed_call::Draft;
+use crate::parsed::Draft;
 use crate::read::arguments::{self, CallStops, NamedCall};
 use crate::read::common;
 use crate::reader::{Opening, ReadContext, ReadOutcome};

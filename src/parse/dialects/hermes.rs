@@ -1,6 +1,6 @@
 //! Hermes, Qwen, and the house format: `<tool_call>{"name": …, "arguments": {…}}</tool_call>`.
 
-use crate::parsed_call::Draft;
+use crate::parsed::Draft;
 use crate::read::common;
 use crate::reader::{Opening, ReadContext, ReadOutcome};
 

@@ -6,9 +6,9 @@ use super::form::between;
 use super::table::JSON_BARE;
 use crate::buffer::MAX_RESCANS;
 use crate::lenient::{self, MissingClosers, Notation, SyntaxRepair};
-use crate::parsed_call::Draft;
+use crate::parsed::Draft;
 use crate::read::arguments::skip_fence;
-use crate::read::bare_json::{self, BareJson};
+use crate::read::bare_json;
 use crate::read::json_body::{self, JsonBlock};
 use crate::read::{common, message};
 use crate::reader::{Opening, ReadContext, ReadOutcome};
@@ -16,7 +16,7 @@ use crate::reader::{Opening, ReadContext, ReadOutcome};
 /// `{"name": …, "arguments": {…}}`, a list of them, `{"tool_calls": […]}`, or a text that is a whole message of a chat API.
 pub(super) async fn bare(cx: &ReadContext, opening: Opening) -> ReadOutcome {
     match message::read(cx, opening.start).await {
-        ReadOutcome::No => bare_json::read(cx, opening, None, JSON_BARE).await,
+        ReadOutcome::No => bare_json::value(cx, opening.start, None, JSON_BARE).await,
         read => read,
     }
 }
@@ -24,7 +24,7 @@ pub(super) async fn bare(cx: &ReadContext, opening: Opening) -> ReadOutcome {
 /// Sarashina without its mark. Among all formats, the reader of bare JSON has it.
 pub(super) async fn bare_list(cx: &ReadContext, opening: Opening) -> ReadOutcome {
     match cx.asked {
-        Some(_) => bare_json::read(cx, opening, Some("<|tool_calls|>"), "sarashina").await,
+        Some(_) => bare_json::value(cx, opening.start, Some("<|tool_calls|>"), "sarashina").await,
         None => ReadOutcome::No,
     }
 }
@@ -37,19 +37,19 @@ pub(super) async fn fenced(cx: &ReadContext, opening: Opening) -> ReadOutcome {
         return ReadOutcome::No;
     }
     let mut end = match bare_json::value(cx, at, fence, FORMAT).await {
-        BareJson::No => return ReadOutcome::No,
-        BareJson::Data(end) => {
+        ReadOutcome::Block(end) => end,
+        ReadOutcome::Text(end) => {
             if let Some((line, end)) = common::fence_line(cx, opening).await {
                 cx.state().pass_fence(line, end);
             }
             return ReadOutcome::Text(end);
         }
-        BareJson::Calls(end) => end,
+        other => return other,
     };
     // One call per line is a list, too.
     let mut close = cx.skip_space(end).await;
     while cx.byte(close).await == Some(b'{')
-        && let BareJson::Calls(next) = bare_json::value(cx, close, fence, FORMAT).await
+        && let ReadOutcome::Block(next) = bare_json::value(cx, close, fence, FORMAT).await
     {
         end = next;
         close = cx.skip_space(end).await;

@@ -4,7 +4,7 @@
 use serde_json::Value;
 
 use crate::lenient::Repairs;
-use crate::parsed_call::Draft;
+use crate::parsed::Draft;
 use crate::read::arguments::{self, CallStops, NamedCall};
 use crate::reader::{Opening, ReadContext, ReadOutcome};
 use crate::schemas::{self, ToolSchemas};

@@ -23,7 +23,7 @@ pub(super) use table::{ALL, JSON_BARE};
 use super::author::TURN_MARKS;
 use super::read::{arg_pairs, common, functions, invoke, json_body, section};
 use super::reader::{Opening, ReadContext, ReadOutcome};
-use super::reasoning_tags::{ReasoningTag, TAGS};
+use super::reasoning::{ReasoningTag, TAGS};
 use form::FormReader;
 
 /// Reads what follows a mark of this form.

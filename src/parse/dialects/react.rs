@@ -4,10 +4,10 @@
 use serde_json::{Map, Value};
 
 use crate::lenient::{self, MissingClosers, Notation, Repairs};
-use crate::parsed_call::Draft;
+use crate::parsed::Draft;
 use crate::python;
 use crate::read::arguments::{self, CallStops, FENCES, NamedCall, skip_fence};
-use crate::read::bare_json::{self, BareJson};
+use crate::read::bare_json;
 use crate::read::functions;
 use crate::reader::{Opening, ReadContext, ReadOutcome};
 use crate::schemas::{self, ToolSchemas};
@@ -96,9 +96,8 @@ async fn finish(cx: &ReadContext, end: usize) -> ReadOutcome {
 /// The other form: `{"action": name, "action_input": {…}}`, in a fence.
 async fn structured(cx: &ReadContext, at: usize, fence: &str) -> ReadOutcome {
     let end = match bare_json::value(cx, at, Some(fence), "react").await {
-        BareJson::No => return ReadOutcome::No,
-        BareJson::Data(end) => return ReadOutcome::Text(end),
-        BareJson::Calls(end) => end,
+        ReadOutcome::Block(end) => end,
+        other => return other,
     };
     let close = cx.close_with(end, &[fence]).await;
     finish(cx, close.unwrap_or(end)).await

@@ -4,7 +4,7 @@ use serde_json::{Map, Value};
 
 use super::common;
 use crate::lenient::{Repairs, SyntaxRepair, given_twice};
-use crate::parsed_call::Draft;
+use crate::parsed::Draft;
 use crate::reader::{Opening, ReadContext, ReadOutcome};
 use crate::{python, schemas, typed};
 use toolhub_text::message::Message;

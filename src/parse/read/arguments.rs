@@ -5,7 +5,7 @@ use serde_json::{Map, Value};
 use crate::extent::ValueExtent;
 use crate::keys::{ARGUMENT_KEYS, NAME_KEYS};
 use crate::lenient::{self, MissingClosers, Notation, Repairs, SyntaxRepair};
-use crate::parsed_call::{CUT, Draft};
+use crate::parsed::{CUT, Draft};
 use crate::reader::ReadContext;
 use crate::{schemas, typed};
 use toolhub_text::message::Message;

@@ -5,44 +5,21 @@ use crate::extent::ValueExtent;
 use crate::json_calls::{self, CallShape};
 use crate::keys::{ARGUMENT_KEYS, NAME_KEYS, RESULT_KEYS, first_keys};
 use crate::lenient::{self, MissingClosers, Notation};
-use crate::parsed_call::Draft;
-use crate::reader::{Opening, ReadContext, ReadOutcome};
+use crate::parsed::Draft;
+use crate::reader::{ReadContext, ReadOutcome};
 use crate::schemas::ToolSchemas;
 
-/// Reads the value at the bracket of the opening, which ends before `stop`.
-pub async fn read(
-    cx: &ReadContext,
-    opening: Opening,
-    stop: Option<&str>,
-    format: &'static str,
-) -> ReadOutcome {
-    match value(cx, opening.start, stop, format).await {
-        BareJson::Calls(end) => ReadOutcome::Block(end),
-        BareJson::Data(end) => ReadOutcome::Text(end),
-        BareJson::No => ReadOutcome::No,
-    }
-}
-
-pub enum BareJson {
-    /// Cannot be a call.
-    No,
-    /// JSON that is not a call: text up to this position.
-    Data(usize),
-    /// Calls were emitted, up to this position.
-    Calls(usize),
-}
-
 /// Reads the value at the bracket, which ends before `stop`: the mark of its fence, or what begins the next call. Its first key
-/// decides early, so other data is not held back.
-pub async fn value(cx: &ReadContext, at: usize, stop: Option<&str>, format: &'static str) -> BareJson {
+/// decides early, so other data is not held back: JSON that is not a call is text.
+pub async fn value(cx: &ReadContext, at: usize, stop: Option<&str>, format: &'static str) -> ReadOutcome {
     if begins_with(cx, at, RESULT_KEYS).await {
-        return BareJson::Data(match cx.extent(at, Notation::Json, stop.as_slice()).await {
+        return ReadOutcome::Text(match cx.extent(at, Notation::Json, stop.as_slice()).await {
             ValueExtent::Closed(end) | ValueExtent::Stopped(end) => end,
             ValueExtent::Cut { .. } => cx.end_so_far(),
         });
     }
-    if !may_be_call(cx, at).await {
-        return BareJson::No;
+    if !begins_with(cx, at, first_keys()).await {
+        return ReadOutcome::No;
     }
     let extent = cx.extent(at, Notation::Json, stop.as_slice()).await;
     let (mut end, missing) = match extent {
@@ -83,11 +60,11 @@ pub async fn value(cx: &ReadContext, at: usize, stop: Option<&str>, format: &'st
     match drafts {
         Some(drafts) => {
             cx.emit(drafts, end, format);
-            BareJson::Calls(end)
+            ReadOutcome::Block(end)
         }
         // The inside may be rescanned, a limited number of times.
-        None if missing > MissingClosers::NONE && cx.take_rescan() => BareJson::No,
-        None => BareJson::Data(end),
+        None if missing > MissingClosers::NONE && cx.take_rescan() => ReadOutcome::No,
+        None => ReadOutcome::Text(end),
     }
 }
 
@@ -126,10 +103,6 @@ fn value_of<'a>(text: &'a str, key: &str) -> Option<&'a str> {
     let after = |quote: char| text.split_once(&format!("{quote}{key}{quote}")).map(|(_, after)| after);
     let after = after('"').or_else(|| after('\''))?;
     after.trim_start().strip_prefix(':').map(str::trim_start)
-}
-
-async fn may_be_call(cx: &ReadContext, at: usize) -> bool {
-    begins_with(cx, at, first_keys()).await
 }
 
 /// True if the first key of the object at the bracket, or of the first one in a list, is one of these.

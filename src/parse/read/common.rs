@@ -4,8 +4,7 @@ use crate::author::{BegunTurn, TurnMark};
 use crate::certainty::FenceLine;
 use crate::keys::has_word;
 use crate::reader::{Opening, ReadContext, ReadOutcome};
-use crate::reasoning;
-use crate::reasoning_tags::{ReasoningTag, closing, rest_of_tag};
+use crate::reasoning::{ReasoningTag, closing, is_mention, rest_of_tag};
 
 /// End the message that a text of gpt-oss begins inside of: the token, and what is left when a server drops the tokens.
 const HARMONY_ENDS: &[&str] = &["<|end|>", "assistantfinal", "assistantcommentary"];
@@ -112,8 +111,7 @@ pub fn follows_quote(cx: &ReadContext, opening: Opening) -> bool {
 
 /// True if a mark stands in quotes.
 pub async fn is_mentioned(cx: &ReadContext, opening: Opening) -> bool {
-    follows_quote(cx, opening)
-        && reasoning::is_mention(cx.byte_before(opening.start), cx.byte(opening.after).await)
+    follows_quote(cx, opening) && is_mention(cx.byte_before(opening.start), cx.byte(opening.after).await)
 }
 
 /// Passes the reasoning that a text begins with. Returns the position after it; `None` if it has no end.

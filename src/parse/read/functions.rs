@@ -3,7 +3,7 @@
 use super::arguments::give_up;
 use crate::extent::ValueExtent;
 use crate::lenient::Notation;
-use crate::parsed_call::Draft;
+use crate::parsed::Draft;
 use crate::python::{self, BrokenCall, PythonCalls};
 use crate::reader::{Opening, ReadContext, ReadOutcome};
 

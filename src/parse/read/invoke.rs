@@ -11,7 +11,7 @@ use serde_json::{Map, Value};
 use super::arguments::{self, CallStops, NamedCall};
 use super::common;
 use crate::lenient::{Repairs, SyntaxRepair};
-use crate::parsed_call::Draft;
+use crate::parsed::Draft;
 use crate::reader::{Opening, ReadContext, ReadOutcome};
 use crate::schemas::{self, SchemaView};
 use crate::{elements, typed};

@@ -1,7 +1,7 @@
 //! Sections of special tokens: name, separator, JSON (DeepSeek, Kimi, PLaMo).
 
 use super::arguments::{self, CallStops, NamedCall};
-use crate::parsed_call::Draft;
+use crate::parsed::Draft;
 use crate::reader::{Opening, ReadContext, ReadOutcome};
 use crate::schemas::ToolSchemas;
 
@@ -63,13 +63,10 @@ pub async fn read(
             cx.state().extend(at, None);
         }
     }
-    match found {
-        true => {
-            cx.state().extend(at, None);
-            ReadOutcome::Block(at)
-        }
-        false => ReadOutcome::No,
+    if found {
+        cx.state().extend(at, None);
     }
+    found.then_some(at).into()
 }
 
 /// Reads a call from after its opening token, and returns the position after the arguments.
