@@ -1,21 +1,13 @@
 //! L2, request × snapshot → ordered candidates and a strategy.
 //!
-//! One policy per file: the order ([`order`]), the strategy ([`auto`], and what users set in [`strategies`]), whether a tool
-//! may change something ([`effects`]), which candidates must run alone, and which shadow a native tool
-//! ([`candidates`]).
+//! One policy per file: the order ([`order`]), the strategy ([`strategy`]), and whether a tool may change something ([`effects`]).
 
-mod auto;
-mod candidates;
 pub mod effects;
 mod order;
-mod rule;
-mod strategies;
+mod strategy;
 
-pub use auto::{StrategyInput, decide};
-pub use candidates::{Candidates, is_shadow, runs_alone};
-pub use order::{Wanted, by_capability, by_name};
-pub use rule::Rule;
-pub use strategies::{StrategyPatterns, configured};
+pub use order::{Candidates, Wanted, by_capability, by_name, is_shadow, runs_alone};
+pub use strategy::{Rule, StrategyInput, StrategyPatterns, configured, decide};
 
 use toolhub_types::model::Strategy;
 

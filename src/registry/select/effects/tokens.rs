@@ -1,9 +1,6 @@
 //! Names and sentences as tokens: each word is a verb of some kind, a joining word, or any other word.
 
-use super::verbs::{
-    ACTING, ACTING_OR_NOUN, ACTING_OR_NOUN_WIDE, ACTING_WHEN_LEADING, ACTING_WIDE, EITHER, JOINING,
-    PREPOSITIONS, READING, READING_OR_NOUN, READING_WHEN_LEADING, Verb,
-};
+use super::verbs::*;
 use std::collections::HashMap;
 use std::sync::LazyLock;
 use toolhub_text::is_wide;
