@@ -26,21 +26,15 @@ const RELATIVE: u16 = 4;
 /// The number of phrases read in one tool.
 const EVIDENCE_MOST: usize = 96;
 
+/// What a phrase adds to its tags, by its grade, in the name, the first clause, the rest of the sentence and later ones.
 fn weight(grade: Grade, section: Section) -> u16 {
-    match (grade, section) {
-        (Grade::Sure, _) => THRESHOLD,
-        (Grade::Strong, Section::Name) => 8,
-        (Grade::Strong, Section::Lead) => 6,
-        (Grade::Strong, Section::Rest) => 4,
-        (Grade::Strong, Section::Tail) => 2,
-        (Grade::Normal, Section::Name) => 6,
-        (Grade::Normal, Section::Lead) => 4,
-        (Grade::Normal, Section::Rest) => 2,
-        (Grade::Normal, Section::Tail) => 1,
-        (Grade::Weak, Section::Name) => 3,
-        (Grade::Weak, Section::Lead) => 2,
-        (Grade::Weak, Section::Rest | Section::Tail) => 0,
-    }
+    let by_section = match grade {
+        Grade::Sure => [THRESHOLD; 4],
+        Grade::Strong => [8, 6, 4, 2],
+        Grade::Normal => [6, 4, 2, 1],
+        Grade::Weak => [3, 2, 0, 0],
+    };
+    by_section[section as usize]
 }
 
 fn is_clear(grade: Grade, section: Section) -> bool {

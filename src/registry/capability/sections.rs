@@ -5,12 +5,11 @@
 //! the section.
 
 /// Parts of a tool's texts, in order of weight.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Section {
     /// The tool's name.
     Name,
     /// The first clause of the description.
-    #[default]
     Lead,
     /// The rest of its first sentence, and text in brackets.
     Rest,
@@ -38,8 +37,7 @@ const HEADINGS: &str = "arg args argument arguments example examples input input
 const HEADINGS_WIDE: &[&str] =
     &["参数", "返回", "示例", "返回值", "入参", "出参", "输入", "输出", "用法", "举例"];
 
-/// Follows a description and knows the section at each point.
-#[derive(Default)]
+/// Follows a text and knows the section at each point. A name has one.
 pub(super) struct SectionTracker<'a> {
     section: Section,
     /// Open brackets.
@@ -60,6 +58,11 @@ fn is_one_of(word: &str, list: &str) -> bool {
 }
 
 impl<'a> SectionTracker<'a> {
+    pub fn new(section: Section) -> Self {
+        let (words, content, last) = (0, 0, "");
+        Self { section, depth: 0, words, content, circumstance: false, last, sigil: false, over: false }
+    }
+
     pub fn section(&self) -> Section {
         match self.section {
             Section::Lead if self.depth > 0 => Section::Rest,
@@ -69,7 +72,7 @@ impl<'a> SectionTracker<'a> {
 
     /// Whether the rest of the text is a list of parameters.
     pub fn is_over(&self) -> bool {
-        self.over
+        self.over && self.section != Section::Name
     }
 
     pub fn word(&mut self, word: &'a str) {
@@ -148,7 +151,7 @@ impl<'a> SectionTracker<'a> {
 
     fn sentence(&mut self) {
         // A title of one word ("Search.") is not a sentence yet.
-        if self.words >= 2 {
+        if self.words >= 2 && self.section != Section::Name {
             self.section = Section::Tail;
         }
     }

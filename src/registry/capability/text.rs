@@ -53,9 +53,7 @@ pub(super) fn name(text: &str, words: &HashSet<String>) -> TokenText {
 
 /// A tool's description, divided into sections.
 pub(super) fn description(text: &str, words: &HashSet<String>) -> TokenText {
-    let mut tokenizer = Tokenizer::new(words, Section::Lead);
-    tokenizer.tracker = Some(SectionTracker::default());
-    tokenizer.run(prefix(text, DESCRIPTION_BYTES))
+    Tokenizer::new(words, Section::Lead).run(prefix(text, DESCRIPTION_BYTES))
 }
 
 fn prefix(text: &str, bytes: usize) -> &str {
@@ -82,22 +80,20 @@ struct Tokenizer<'t> {
     words: &'t HashSet<String>,
     tokens: TokenText,
     section: Section,
-    tracker: Option<SectionTracker<'t>>,
+    tracker: SectionTracker<'t>,
     stem: String,
 }
 
 impl<'t> Tokenizer<'t> {
     fn new(words: &'t HashSet<String>, section: Section) -> Self {
         let tokens = TokenText { text: String::new(), sections: vec![(0, section)] };
-        Self { words, tokens, section, tracker: None, stem: String::new() }
+        Self { words, tokens, section, tracker: SectionTracker::new(section), stem: String::new() }
     }
 
     fn run(mut self, text: &'t str) -> TokenText {
         if !text.is_ascii() && text.chars().any(|c| fold_width(c) != c) {
             let folded: String = text.chars().map(fold_width).collect();
-            let mut other = Tokenizer::new(self.words, self.section);
-            other.tracker = self.tracker.map(|_| SectionTracker::default());
-            return other.run(&folded);
+            return Tokenizer::new(self.words, self.section).run(&folded);
         }
         self.tokens.text.reserve(text.len() * 2);
         let mut rest = text;
@@ -115,7 +111,7 @@ impl<'t> Tokenizer<'t> {
                 RunKind::Mark => self.punctuation(rest),
             };
             rest = &rest[len..];
-            if self.tracker.as_ref().is_some_and(SectionTracker::is_over) {
+            if self.tracker.is_over() {
                 break;
             }
         }
@@ -138,10 +134,8 @@ impl<'t> Tokenizer<'t> {
     }
 
     fn word(&mut self, word: &'t str) {
-        if let Some(tracker) = &mut self.tracker {
-            tracker.word(word);
-            self.section = tracker.section();
-        }
+        self.tracker.word(word);
+        self.section = self.tracker.section();
         let bytes = word.as_bytes();
         if !word.is_ascii() {
             self.push_word(|text| text.extend(word.chars().flat_map(char::to_lowercase)));
@@ -173,8 +167,8 @@ impl<'t> Tokenizer<'t> {
     }
 
     fn wide(&mut self, run: &'t str) {
-        let (before, cut) = (self.section, self.tracker.as_mut().map_or(0, |tracker| tracker.wide(run)));
-        let after = self.tracker.as_ref().map_or(self.section, SectionTracker::section);
+        let (before, cut) = (self.section, self.tracker.wide(run));
+        let after = self.tracker.section();
         for (at, c) in run.char_indices() {
             self.section = if at < cut { before } else { after };
             self.push_word(|text| text.push(c));
@@ -187,10 +181,8 @@ impl<'t> Tokenizer<'t> {
         let mut chars = rest.chars();
         let Some(c) = chars.next() else { return 0 };
         let (len, after) = (c.len_utf8(), chars.next());
-        if let Some(tracker) = &mut self.tracker {
-            tracker.punctuation(c, after);
-            self.section = tracker.section();
-        }
+        self.tracker.punctuation(c, after);
+        self.section = self.tracker.section();
         // Addresses name products that the tool has nothing to do with.
         if c == ':' && rest.starts_with("://") {
             self.push(|text| text.push(BREAK));
