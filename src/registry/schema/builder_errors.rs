@@ -165,18 +165,16 @@ fn line(explainer: &Explainer<'_>, group: &[&Located<'_>]) -> Message {
 fn expected(explainer: &Explainer<'_>, one: &Located<'_>) -> Message {
     // The schema describes the value under a key, not the key.
     let schema = one.schema.filter(|_| !one.is_key);
+    let in_words = |schema| values_in_words::expected(explainer.root, schema);
     let (words, otherwise) = match one.reason {
-        Reason::WrongType(text) => {
-            (schema.map(|schema| values_in_words::expected(explainer.root, schema)), text.clone())
-        }
+        Reason::WrongType(text) => (schema.and_then(in_words), text.clone()),
         Reason::WrongFormat(text) => {
-            (schema.map(|schema| values_in_words::expected_format(explainer.root, schema)), text.clone())
+            let format = |schema| values_in_words::expected_format(explainer.root, schema);
+            (schema.and_then(format), text.clone())
         }
-        Reason::Missing => {
-            (schema.map(|schema| values_in_words::expected(explainer.root, schema)), message!("a value"))
-        }
+        Reason::Missing => (schema.and_then(in_words), message!("a value")),
         Reason::Expected(text) => (None, text.clone()),
         Reason::Sentence(_) | Reason::Unknown => (None, "".into()),
     };
-    words.filter(|words| !words.is_empty()).unwrap_or_else(|| otherwise.map(&values_in_words::on_one_line))
+    words.unwrap_or_else(|| otherwise.map(&values_in_words::on_one_line))
 }

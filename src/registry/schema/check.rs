@@ -2,12 +2,15 @@
 
 use super::coerce;
 use super::compile::{self, Compiled};
-use super::cost::{LIMIT, QUICK};
-use super::lists::Lists;
+use super::cost::{LIMIT, LISTING, QUICK};
 use super::opaque::{self, Opaque};
+use super::references::children;
 use super::violations::Explainer;
+use jsonschema::ValidationError;
+use jsonschema::error::ValidationErrorKind as Violation;
 use serde_json::Value;
 use std::borrow::Cow;
+use std::cell::{Cell, RefCell};
 use std::sync::{Arc, OnceLock};
 use toolhub_text::message;
 use toolhub_text::message::Message;
@@ -77,16 +80,10 @@ impl Schema {
 fn is_small(schema: &Value) -> bool {
     let (mut left, mut todo) = (SMALL, vec![schema]);
     while let Some(value) = todo.pop() {
+        todo.extend(children(value));
         let size = match value {
             Value::String(text) => text.len(),
-            Value::Array(items) => {
-                todo.extend(items);
-                8
-            }
-            Value::Object(map) => {
-                todo.extend(map.values());
-                map.keys().map(String::len).sum()
-            }
+            Value::Object(map) => map.keys().map(String::len).sum(),
             _ => 8,
         };
         match left.checked_sub(size) {
@@ -174,5 +171,46 @@ impl Compiled {
         let mut unchecked = self.unchecked.clone();
         unchecked.extend(lists.given_up.borrow().clone().map(|place| Unchecked { place, reason: GIVEN_UP }));
         Fitting { replacement, unchecked }
+    }
+}
+
+/// The lists of violations of one check. All together may take about as long as the check itself.
+pub struct Lists<'c> {
+    compiled: &'c Compiled,
+    left: Cell<u64>,
+    /// The place in the schema of a pattern that was given up.
+    pub given_up: RefCell<Option<Arc<str>>>,
+}
+
+impl<'c> Lists<'c> {
+    pub fn new(compiled: &'c Compiled) -> Self {
+        Lists { compiled, left: Cell::new(LISTING), given_up: RefCell::new(None) }
+    }
+
+    pub fn may_give_up(&self) -> bool {
+        self.compiled.built.as_ref().is_some_and(super::patterns::Built::looks_around)
+    }
+
+    /// All violations; `None` if that takes too long.
+    pub fn violations<'a>(&self, value: &'a Value) -> Option<Vec<ValidationError<'a>>>
+    where
+        'c: 'a,
+    {
+        let left = self.left.get().checked_sub(self.compiled.cost.of_check(value).listing)?;
+        self.left.set(left);
+        let built = self.compiled.built.as_ref()?;
+        Some(built.validator.iter_errors(value).filter(|error| self.is_certain(error)).collect())
+    }
+
+    /// A match that the pattern engine gave up says nothing about the value.
+    fn is_certain(&self, error: &ValidationError<'_>) -> bool {
+        let is_given_up = matches!(
+            error.kind(),
+            Violation::BacktrackLimitExceeded { .. } | Violation::RegexEngineFailure { .. }
+        );
+        if is_given_up {
+            self.given_up.replace(Some(error.schema_path().as_str().into()));
+        }
+        !is_given_up
     }
 }

@@ -5,8 +5,8 @@
 //! patterns, and what fits is never touched. Where there is a choice (a union, a single value for an array), each option is
 //! tried and kept only if everything at that place then fits.
 
+use super::check::Lists;
 use super::convert;
-use super::lists::Lists;
 use super::opaque::{self, Opaque};
 use jsonschema::error::{TypeKind, ValidationErrorKind as Violation};
 use jsonschema::{JsonType, ValidationError};

@@ -4,6 +4,7 @@ use super::cost::{Cost, DEEPEST};
 use super::patterns::{self, Built};
 use super::plain::plain_rules;
 use super::prepare::prepared;
+use super::references::children;
 use serde_json::Value;
 use std::borrow::Cow;
 use std::sync::{Arc, OnceLock};
@@ -120,11 +121,7 @@ fn depth(value: &Value) -> usize {
     let (mut deepest, mut todo) = (0, vec![(value, 0)]);
     while let Some((value, level)) = todo.pop() {
         deepest = deepest.max(level);
-        match value {
-            Value::Array(items) => todo.extend(items.iter().map(|item| (item, level + 1))),
-            Value::Object(map) => todo.extend(map.values().map(|inner| (inner, level + 1))),
-            _ => {}
-        }
+        todo.extend(children(value).map(|inner| (inner, level + 1)));
     }
     deepest
 }

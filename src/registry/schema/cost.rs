@@ -4,7 +4,7 @@
 //! along all paths, by the depth of the value: a schema of n references can have 2ⁿ paths, but each schema is counted once
 //! for each depth. A check then costs at most the sum over the values that it is given, and one that costs too much is not begun.
 
-use super::references::{Resolver, kept_in};
+use super::references::{Resolver, children, kept_in};
 use serde_json::{Map, Value};
 use std::collections::HashMap;
 
@@ -99,11 +99,7 @@ impl Cost {
         cost.listing = cost.listing.saturating_add(self.listing[at].saturating_mul(size));
         // Once it is too much, the rest does not matter.
         if cost.deciding <= LIMIT {
-            match value {
-                Value::Array(items) => items.iter().for_each(|item| self.add(item, depth + 1, cost)),
-                Value::Object(map) => map.values().for_each(|inner| self.add(inner, depth + 1, cost)),
-                _ => {}
-            }
+            children(value).for_each(|inner| self.add(inner, depth + 1, cost));
         }
     }
 }
@@ -262,11 +258,7 @@ fn values(value: &Value) -> usize {
     let (mut count, mut todo) = (0, vec![value]);
     while let Some(value) = todo.pop() {
         count += 1;
-        match value {
-            Value::Array(items) => todo.extend(items),
-            Value::Object(map) => todo.extend(map.values()),
-            _ => {}
-        }
+        todo.extend(children(value));
     }
     count
 }

@@ -22,7 +22,6 @@ mod coerce;
 mod compile;
 mod convert;
 mod cost;
-mod lists;
 mod opaque;
 mod patterns;
 mod plain;

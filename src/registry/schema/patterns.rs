@@ -1,6 +1,7 @@
 //! What the patterns of a schema cost. A match cannot be interrupted, so a pattern has a largest size, and texts are
 //! counted by it.
 
+use super::references::children;
 use jsonschema::error::ValidationErrorKind as Violation;
 use jsonschema::{PatternOptions, ValidationOptions, Validator};
 use serde_json::{Map, Value, json};
@@ -64,10 +65,8 @@ fn options<'a>() -> ValidationOptions<'a> {
 pub fn heaviest(schema: &Value) -> Option<usize> {
     let (mut largest, mut total, mut seen, mut todo) = (0, 0, HashSet::new(), vec![schema]);
     while let Some(value) = todo.pop() {
-        let Value::Object(map) = value else {
-            todo.extend(value.as_array().into_iter().flatten());
-            continue;
-        };
+        todo.extend(children(value));
+        let Value::Object(map) = value else { continue };
         let names = map.get("patternProperties").and_then(Value::as_object).into_iter().flat_map(Map::keys);
         for pattern in map.get("pattern").and_then(Value::as_str).into_iter().chain(names.map(String::as_str))
         {
@@ -79,7 +78,6 @@ pub fn heaviest(schema: &Value) -> Option<usize> {
                 return None;
             }
         }
-        todo.extend(map.values());
     }
     Some(largest)
 }

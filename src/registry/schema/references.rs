@@ -8,6 +8,12 @@ use std::collections::HashMap;
 /// Keywords that refer to another schema.
 pub const REFERENCES: [&str; 3] = ["$ref", "$dynamicRef", "$recursiveRef"];
 
+/// The items of an array, or the values of an object.
+pub fn children(value: &Value) -> impl Iterator<Item = &Value> {
+    let items = value.as_array().into_iter().flatten();
+    items.chain(value.as_object().into_iter().flat_map(Map::values))
+}
+
 /// The schemas inside a schema.
 #[derive(Default)]
 pub struct KeptParts<'a> {
@@ -69,10 +75,8 @@ impl<'a> Resolver<'a> {
             root.get("$schema").and_then(Value::as_str).is_some_and(|draft| draft.contains("draft-04"));
         let mut todo = vec![root];
         while let Some(value) = todo.pop() {
-            let Value::Object(map) = value else {
-                todo.extend(value.as_array().into_iter().flatten());
-                continue;
-            };
+            todo.extend(children(value));
+            let Value::Object(map) = value else { continue };
             for name in ["$anchor", "$dynamicAnchor"].iter().filter_map(|key| map.get(*key)?.as_str()) {
                 let known = resolver.anchors.entry(name).or_insert(Some(value));
                 if known.is_some_and(|known| !std::ptr::eq(known, value)) {
@@ -82,7 +86,6 @@ impl<'a> Resolver<'a> {
             let has = |key: &str| map.get(key).is_some_and(Value::is_string);
             resolver.has_parts |=
                 !std::ptr::eq(value, root) && (has("$id") || has("$schema") || (is_old && has("id")));
-            todo.extend(map.values());
         }
         resolver
     }

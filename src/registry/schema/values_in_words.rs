@@ -72,17 +72,21 @@ fn is_word(name: &str) -> bool {
 }
 
 /// What a schema expects, in a few words; empty when it expects nothing in particular.
-pub fn expected(root: &Value, schema: &Value) -> Message {
+pub fn expected(root: &Value, schema: &Value) -> Option<Message> {
     gathered(root, schema, one)
 }
 
 /// The formats that a schema names; empty when it names none.
-pub fn expected_format(root: &Value, schema: &Value) -> Message {
+pub fn expected_format(root: &Value, schema: &Value) -> Option<Message> {
     gathered(root, schema, |map| map.get("format")?.as_str().and_then(by_format))
 }
 
 /// The words of a schema, or of the branches of its unions.
-fn gathered(root: &Value, schema: &Value, words: fn(&Map<String, Value>) -> Option<Message>) -> Message {
+fn gathered(
+    root: &Value,
+    schema: &Value,
+    words: fn(&Map<String, Value>) -> Option<Message>,
+) -> Option<Message> {
     let mut found: Vec<Message> = Vec::new();
     let (mut todo, mut seen) = (vec![schema], 0);
     while let Some(schema) = todo.pop() {
@@ -99,7 +103,7 @@ fn gathered(root: &Value, schema: &Value, words: fn(&Map<String, Value>) -> Opti
             references::target(root, map).into_iter().chain(branches.flatten().take(SCHEMAS)).collect();
         todo.extend(next.into_iter().rev());
     }
-    alternatives(found, LONGEST_EXPECTED)
+    (!found.is_empty()).then(|| alternatives(found, LONGEST_EXPECTED))
 }
 
 fn one(schema: &Map<String, Value>) -> Option<Message> {

@@ -103,9 +103,7 @@ impl Explainer<'_> {
         let name = property.as_str().unwrap_or_default();
         let holder = self.holder(error);
         let schema = holder.and_then(|holder| holder.get("properties")?.get(name));
-        let expected = schema
-            .map(|schema| values_in_words::expected(self.root, schema))
-            .filter(|words| !words.is_empty());
+        let expected = schema.and_then(|schema| values_in_words::expected(self.root, schema));
         let path = values_in_words::path_of(error.instance_path(), name);
         let (part, expected) = (self.part(), expected.unwrap_or_else(|| message!("a value")));
         let meant = holder.and_then(|holder| self.misspelt(holder, error.instance(), name));
@@ -156,8 +154,7 @@ impl Explainer<'_> {
             }
             Violation::Type { kind: TypeKind::Multiple(set) } => self
                 .holder(error)
-                .map(|holder| values_in_words::expected(self.root, &json!({"type": holder.get("type")})))
-                .filter(|words| !words.is_empty())
+                .and_then(|holder| values_in_words::expected(self.root, &json!({"type": holder.get("type")})))
                 .unwrap_or_else(|| values_in_words::types(set.iter().map(|one| one.as_str()))),
             Violation::Enum { options } => {
                 values_in_words::options_in_words(options.as_array().map_or(&[], Vec::as_slice))
@@ -189,8 +186,8 @@ impl Explainer<'_> {
             Violation::UniqueItems => message!("items that all differ"),
             Violation::Contains => message!("an array that holds {}", self.contained(error)),
             Violation::Not { schema } => match values_in_words::expected(self.root, schema) {
-                words if words.is_empty() => message!("another value"),
-                words => message!("anything but {}", words),
+                None => message!("another value"),
+                Some(words) => message!("anything but {}", words),
             },
             Violation::FalseSchema => message!("nothing"),
             Violation::Format { format } => values_in_words::by_format(format)
@@ -238,14 +235,14 @@ impl Explainer<'_> {
 
     fn contained(&self, error: &ValidationError<'_>) -> Message {
         let schema = self.holder(error).and_then(|holder| holder.get("contains"));
-        let words = schema.map(|schema| values_in_words::expected(self.root, schema));
-        words.filter(|words| !words.is_empty()).unwrap_or_else(|| message!("other items"))
+        let words = schema.and_then(|schema| values_in_words::expected(self.root, schema));
+        words.unwrap_or_else(|| message!("other items"))
     }
 
     fn choices(&self, error: &ValidationError<'_>) -> Message {
         let union = self.root.pointer(error.schema_path().as_str()).and_then(Value::as_array);
-        let words = union.into_iter().flatten().map(|schema| values_in_words::expected(self.root, schema));
-        let words: Vec<Message> = words.take(LISTED).filter(|words| !words.is_empty()).collect();
+        let in_words = |schema| values_in_words::expected(self.root, schema);
+        let words: Vec<Message> = union.into_iter().flatten().take(LISTED).filter_map(in_words).collect();
         match words.is_empty() {
             true => message!("the schema has several"),
             false => values_in_words::alternatives(words, NAMES),
