@@ -46,6 +46,10 @@ def run_text(hub: ToolHub, name: str, **options: Any) -> ToolResult:
     return hub.run_sync(call, **options).results[0]
 
 
+def run_unread(hub: ToolHub, arguments: str) -> ToolResult:
+    return hub.run_sync(f'<tool_call>{{"name": "add", "arguments": {arguments}}}</tool_call>').results[0]
+
+
 @pytest.mark.parametrize(
     ("failing", "sentence"),
     [
@@ -64,6 +68,8 @@ def run_text(hub: ToolHub, name: str, **options: Any) -> ToolResult:
         (lambda hub: hub.call_by_capability("astronomy"), "没有工具具备能力 'astronomy'。已知能力：无。"),
         (lambda hub: hub.dispatch_sync({"tool_name": "add", "source": "x"}), "没有来源 'x'。已知服务器"),
         (lambda hub: hub.dispatch_sync({}), "调用没有指明工具"),
+        (lambda hub: run_unread(hub, "[1]"), "参数必须是对象，但给出的是列表。"),
+        (lambda hub: run_unread(hub, '"{\\"a\\": 1,"'), "无法读取参数：文本在参数结束之前就结束了。"),
         (lambda hub: run_text(hub, "add", allowed=["x"]), "未调用工具 'add'：它不在此处允许的工具之列。"),
         (lambda hub: run_text(hub, "fail", approve=lambda _: False), "未调用工具 'fail'：未获批准。"),
     ],
