@@ -4,8 +4,7 @@
 //! model is asked, and what happens when it fails.
 
 use std::time::Duration;
-use toolhub_text::message;
-use toolhub_text::message::Message;
+use toolhub_text::{Message, message};
 use toolhub_types::kind::ToolKind;
 use toolhub_types::model::Part;
 

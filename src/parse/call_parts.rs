@@ -10,8 +10,7 @@ use super::keys::{KeyUse, is_record};
 use super::lenient::{Repairs, given_twice};
 use super::parsed::Draft;
 use toolhub_text::canonical::canonical;
-use toolhub_text::message;
-use toolhub_text::message::Message;
+use toolhub_text::{Message, message};
 
 #[derive(Default)]
 pub(super) struct CallParts {

@@ -4,8 +4,7 @@
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use toolhub_text::canonical::canonical;
-use toolhub_text::message;
-use toolhub_text::message::Message;
+use toolhub_text::{Message, message};
 
 use super::call_arguments::CallArguments;
 use super::certainty::Certainty;

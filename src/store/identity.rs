@@ -13,8 +13,7 @@ use rusqlite::Connection;
 use std::fs::{File, OpenOptions};
 use std::io::{self, ErrorKind, Read, Seek, Write};
 use std::path::{Path, PathBuf};
-use toolhub_text::message;
-use toolhub_text::message::Message;
+use toolhub_text::{Message, message};
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct StoreIdentity {

@@ -11,9 +11,8 @@ use toolhub_store::ledger::{
     EffectEnd, EffectState, LateDigests, Ledger, NewEffect, OccurrenceTicket, RunMemory, new_row_id,
 };
 use toolhub_store::tape::Tape;
-use toolhub_text::message;
-use toolhub_text::message::Message;
 use toolhub_text::secret::scrubbed_text;
+use toolhub_text::{Message, message};
 use toolhub_types::error::{ErrorKind, HubError, Outcome, clip};
 use toolhub_types::kill_point::kill_point;
 use toolhub_types::model::{CallOptions, KeyDigests};

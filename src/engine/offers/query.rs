@@ -2,8 +2,7 @@
 
 use serde_json::{Map, Value, json};
 use std::sync::Arc;
-use toolhub_text::message;
-use toolhub_text::message::Message;
+use toolhub_text::{Message, message};
 use toolhub_types::error::{ErrorKind, HubError, Outcome, clip};
 use toolhub_types::model::OfferKind;
 use toolhub_types::tool::Tool;

@@ -13,8 +13,7 @@
 use percent_encoding::percent_decode_str;
 use regex::Regex;
 use serde_json::{Map, Value};
-use toolhub_text::message;
-use toolhub_text::message::Message;
+use toolhub_text::{Message, message};
 
 /// What a resource is addressed by.
 #[derive(Clone, Debug)]

@@ -14,9 +14,8 @@ use toolhub_store::ledger::{ApprovalAnswer, ApprovalQuestion, Ledger, LedgerFail
 use toolhub_store::real_place;
 use toolhub_text::canonical::{digest_of, json_digest};
 use toolhub_text::invisible::{error_line, visible_json};
-use toolhub_text::message;
-use toolhub_text::message::Message;
 use toolhub_text::secret::{scrubbed, scrubbed_text};
+use toolhub_text::{Message, message};
 use toolhub_types::aside::is_heavy;
 use toolhub_types::error::{ErrorKind, HubError, clip};
 

@@ -5,9 +5,8 @@ use std::sync::Arc;
 use std::time::Duration;
 use toolhub_registry::identity::{CallContent, CallTarget, NotJson};
 use toolhub_registry::select::Candidates;
-use toolhub_text::message;
-use toolhub_text::message::Message;
 use toolhub_text::pattern::PatternList;
+use toolhub_text::{Message, message};
 use toolhub_types::error::{ErrorKind, HubError, clip};
 use toolhub_types::model::CallOptions;
 

@@ -14,8 +14,7 @@ use toolhub_registry::identity::{CallContent, CallIdentity, CallKey, CallTarget,
 use toolhub_registry::route::RouteRule;
 use toolhub_store::ledger::{Ledger, OccurrenceTicket, RunCall};
 use toolhub_text::invisible::visible;
-use toolhub_text::message;
-use toolhub_text::message::Message;
+use toolhub_text::{Message, message};
 use toolhub_types::error::{ErrorKind, HubError, Outcome, clip};
 use toolhub_types::kind::ToolKind;
 use toolhub_types::model::{CallOptions, Part};

@@ -14,8 +14,7 @@ use serde_json::{Value, json};
 use std::sync::Arc;
 use std::time::{Instant, SystemTime};
 use tokio::sync::oneshot;
-use toolhub_text::message;
-use toolhub_text::message::Message;
+use toolhub_text::{Message, message};
 use toolhub_types::error::{ErrorKind, HubError};
 
 /// Who decides about calls on the page, in the audit log. Callers have a prefix and a colon.

@@ -10,8 +10,7 @@ use serde_json::Value;
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
 use toolhub_protocol::net;
-use toolhub_text::message;
-use toolhub_text::message::Message;
+use toolhub_text::{Message, message};
 use toolhub_types::error::{ErrorKind, HubError, clip};
 use toolhub_types::sync::{Arc, Mutex};
 

@@ -6,8 +6,7 @@ use std::borrow::Cow;
 use std::io::ErrorKind;
 use std::path::Path;
 use toolhub_store::tape::{VERSION, read_timestamp};
-use toolhub_text::message;
-use toolhub_text::message::Message;
+use toolhub_text::{Message, message};
 
 /// The outcome of a span that has not ended.
 pub const RUNNING: &str = "running";

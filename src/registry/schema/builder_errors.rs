@@ -6,8 +6,7 @@ use super::values_in_words::{self, cut};
 use super::violations::{Explainer, NAMES, joined};
 use jsonschema::paths::Location;
 use serde_json::Value;
-use toolhub_text::message;
-use toolhub_text::message::Message;
+use toolhub_text::{Message, message};
 
 /// One refusal of the builder.
 pub struct Objection {

@@ -12,8 +12,7 @@ use serde_json::Value;
 use std::borrow::Cow;
 use std::cell::{Cell, RefCell};
 use std::sync::{Arc, OnceLock};
-use toolhub_text::message;
-use toolhub_text::message::Message;
+use toolhub_text::{Message, message};
 use toolhub_types::model::{CheckOptions, Fitting, Unchecked};
 use toolhub_types::stack;
 

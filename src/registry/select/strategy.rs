@@ -3,9 +3,8 @@
 use super::order::{is_untrusted, runs_alone};
 use crate::Candidate;
 use std::sync::Arc;
-use toolhub_text::message;
-use toolhub_text::message::Message;
 use toolhub_text::pattern::ScopedGlob;
+use toolhub_text::{Message, message};
 use toolhub_types::error::clip;
 use toolhub_types::kind::ToolKind;
 use toolhub_types::model::{Prefer, Safety, Source, Strategy};

@@ -6,8 +6,7 @@ use crate::time::now;
 use ring::hmac;
 use rusqlite::{OptionalExtension, Row, params};
 use serde::Serialize;
-use toolhub_text::message;
-use toolhub_text::message::Message;
+use toolhub_text::{Message, message};
 use toolhub_types::error::clip;
 
 /// What is asked about, and what binds the answer.

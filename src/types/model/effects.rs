@@ -1,7 +1,6 @@
 //! Whether a call may change something outside the tool, and how we know.
 
-use toolhub_text::message;
-use toolhub_text::message::Message;
+use toolhub_text::{Message, message};
 
 crate::named! {
     /// How careful a caller has to be with a tool.

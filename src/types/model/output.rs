@@ -4,8 +4,7 @@ use serde_json::value::RawValue;
 use serde_json::{Map, Value};
 use std::borrow::Cow;
 use std::sync::Arc;
-use toolhub_text::message;
-use toolhub_text::message::Message;
+use toolhub_text::{Message, message};
 
 /// The arguments of a call: always a mapping. A bare value is bound to a parameter before it gets here.
 #[derive(Clone, Debug, PartialEq)]
