@@ -28,16 +28,16 @@ GOAL = {
 }
 CEILING = {
     "text": 4_280,
-    "parse": 7_180,
-    "registry": 4_860,
-    "context": 7_220,
+    "parse": 7_030,
+    "registry": 4_790,
+    "context": 7_210,
     "store": 4_040,
-    "engine": 6_310,
-    "sources": 16_230,
-    "gateway": 9_570,
-    "python": 13_670,
-    "Rust": 76_930,
-    "Python": 16_750,
+    "engine": 6_100,
+    "sources": 15_850,
+    "gateway": 9_420,
+    "python": 13_000,
+    "Rust": 75_320,
+    "Python": 16_520,
 }
 
 
