@@ -20,6 +20,8 @@ from toolhub.serving import Serving
 
 pytestmark = pytest.mark.anyio
 PATIENCE = 60
+LAST_CHUNK = b"\r\n0\r\n\r\n"
+"""The end of a stream; its connection stays open for another request."""
 
 HALF_MUTE = """
 import json, sys
@@ -63,7 +65,7 @@ async def test_a_stream_ends_when_its_session_is_ended() -> None:
         headers = {"Mcp-Session-Id": client.session, "MCP-Protocol-Version": "2025-11-25"}
         async with stream_of(serving, client) as stream, stream_of(serving, other) as kept:
             assert (await asyncio.to_thread(send, serving.url, "DELETE", None, headers)).status == 204
-            await asyncio.wait_for(stream.read(), PATIENCE)
+            await asyncio.wait_for(stream.readuntil(LAST_CHUNK), PATIENCE)
             assert not kept.at_eof()
 
 
@@ -72,7 +74,7 @@ async def test_a_stream_ends_when_the_time_of_its_session_is_over() -> None:
         client = LegacyClient(serving.url)
         await client.start()
         async with stream_of(serving, client) as stream:
-            await asyncio.wait_for(stream.read(), PATIENCE)
+            await asyncio.wait_for(stream.readuntil(LAST_CHUNK), PATIENCE)
         assert (await client.ask("ping")).status == 404
 
 
