@@ -118,7 +118,7 @@ impl Draft {
         draft
     }
 
-    /// True for a part of a text that is no call by itself.
+    /// True for a part of a text that is not a call by itself.
     pub fn is_nameless(&self) -> bool {
         self.name.is_empty() && self.error.is_some()
     }

@@ -91,7 +91,7 @@ fn quarters(chars: &[char], at: usize) -> Option<&'static str> {
     }
 }
 
-/// The number that begins with a word, and where it ends. "one" may be anybody; "two-thirds" and "twenty-odd" are no numbers.
+/// The number that begins with a word, and where it ends. "one" may be anybody; "two-thirds" and "twenty-odd" are not numbers.
 fn english(chars: &[char], at: usize, word: &str) -> Option<(u64, usize)> {
     let (mut value, mut end) = match TENS.iter().position(|tens| *tens == word) {
         Some(tens) => (10 * (tens as u64 + 2), at + word.len()),

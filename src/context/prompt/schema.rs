@@ -49,7 +49,7 @@ impl<'a> SchemaShape<'a> {
     fn join(&mut self, part: Self) {
         let free = MAX_LAYERS.saturating_sub(self.layers.len());
         self.layers.extend(part.layers.into_iter().take(free));
-        // A reference that two parts have in common is no cycle.
+        // A reference that two parts have in common is not a cycle.
         self.trail.extend(part.trail);
         self.name = self.name.or(part.name);
         self.repeats |= part.repeats;

@@ -141,7 +141,7 @@ impl Bilingual {
         let lines = english[from..].iter().take_while(|(hash, _)| *hash == wanted);
         let mut found: Vec<(u8, &str)> = lines
             .map(|(_, number)| self.line(*number as usize))
-            // A rare collision of hashes is no translation.
+            // A rare collision of hashes is not a translation.
             .filter(|(_, entry)| entry.glosses.split(';').any(|gloss| gloss == word))
             .map(|(chinese, entry)| (entry.frequency, chinese))
             .collect();

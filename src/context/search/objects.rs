@@ -83,7 +83,7 @@ fn has(text: &str, name: &str) -> bool {
 fn rivals(name: &str, value: &str) -> bool {
     if name.chars().all(is_wide) {
         let start: String = name.chars().take(2).collect();
-        // 财务部 is no name either.
+        // 财务部 is not a name either.
         let is_word =
             [name, &start].iter().any(|word| bilingual().is_some_and(|all| all.find(word).is_some()));
         return !is_word && value.chars().all(is_wide) && (2..=4).contains(&value.chars().count());

@@ -172,7 +172,7 @@ async fn admission(
     }
     if let Some(route) = inspect::route(gateway, path) {
         inspect::check(gateway, route, parts)?;
-        // The operator is no caller: it has the limits of callers without credentials, and no view.
+        // The operator is not a caller: it has the limits of callers without credentials, and no view.
         let (principal, view) = (gateway.identity.anonymous.clone(), Arc::new(View::everything()));
         let admitted = Admitted::new(gateway, RequestOrigin { principal, view }, PermitKind::Request)?;
         return Ok(Admitted { inspects: Some(route), ..admitted });

@@ -12,7 +12,7 @@ use toolhub_protocol::net::unmapped;
 const HOST: &str = "Forbidden: the Host header names neither this machine nor an allowed host";
 const ORIGIN: &str = "Forbidden: the Origin header names neither this machine nor an allowed origin";
 
-/// Refuses a request whose `Host` or `Origin` is foreign. An address is no name that could be rebound, so any address is
+/// Refuses a request whose `Host` or `Origin` is foreign. An address is not a name that could be rebound, so any address is
 /// a valid `Host`.
 pub fn check(parts: &Parts, hosts: &[String], origins: &[String]) -> Result<(), &'static str> {
     let host = host_of(parts).ok_or(HOST)?;

@@ -2,7 +2,7 @@
 //!
 //! The page itself has no data. It is given where a stranger cannot reach it: on this machine, or where credentials are asked for.
 //! What belongs to the operator (servers, calls, approvals) needs a key that is made at the start and told to the operator alone: a client,
-//! or a tool that can fetch addresses, must not approve its own calls. The servers and the last calls, which are no secret for
+//! or a tool that can fetch addresses, must not approve its own calls. The servers and the last calls, which are not secret for
 //! somebody who may call everything, are also shown on this machine where no credentials are asked for; not to those for whom a
 //! proxy on this machine asks, whose requests have its public name as `Host`.
 

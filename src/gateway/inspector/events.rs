@@ -186,7 +186,7 @@ impl RunFile {
 }
 
 impl LineView<'_> {
-    /// `None` for a line that is no span.
+    /// `None` for a line that is not a span.
     fn name_and_lane(&self) -> Option<(String, String)> {
         let text = |value: &Option<String>| value.clone().unwrap_or_default();
         let of_server = || format!("mcps:{}", self.server.as_deref().unwrap_or_default());

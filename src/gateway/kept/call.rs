@@ -169,7 +169,7 @@ impl KeptState {
     fn settle(&mut self) {
         while let Some(round) = self.rounds.front_mut() {
             let given = &mut self.given;
-            // An answer that is no object is none.
+            // An answer that is not an object is none.
             round.take(|one| given.get(&one.key)?.is_object().then(|| given.remove(&one.key).map(Ok))?);
             if round.open().next().is_some() && !round.answered.is_closed() {
                 return;

@@ -13,7 +13,7 @@ use tokio_util::sync::CancellationToken;
 const PIPE: usize = 64 * 1024;
 
 /// Serves the client that started this process. From now on, what other code prints goes to stderr, because a line that
-/// is no message would break the protocol; and other code, child processes too, finds an empty stdin, because it would
+/// is not a message would break the protocol; and other code, child processes too, finds an empty stdin, because it would
 /// take the client's messages.
 pub async fn serve_process_stdio(gateway: Arc<Gateway>) -> io::Result<()> {
     let nothing = File::open("/dev/null")?;
@@ -49,7 +49,7 @@ async fn watch(output: File, done: &CancellationToken) {
     use tokio::io::unix::AsyncFd;
     // SAFETY: the descriptor is the file's own, and stays open for as long as it is watched.
     let watched = unsafe { AsyncFd::register_with_interest(output, Interest::ERROR) };
-    // Files that are no streams cannot be watched.
+    // Files that are not streams cannot be watched.
     if let Ok(output) = watched
         && let Some(Ok(_)) = done.run_until_cancelled(output.ready(Interest::ERROR)).await
     {

@@ -24,7 +24,7 @@ pub(super) async fn read(cx: &ReadContext, opening: Opening) -> ReadOutcome {
     json_body::read(cx, opening, &BLOCK).await
 }
 
-/// The first message that says what it is: what is before it began in the prompt, as reasoning or text, and was no call.
+/// The first message that says what it is: what is before it began in the prompt, as reasoning or text, and was not a call.
 fn settle(cx: &ReadContext, at: usize) {
     let state = &mut *cx.state();
     if !std::mem::replace(&mut state.has_message, true) && state.held.undecided {

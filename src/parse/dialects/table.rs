@@ -191,7 +191,7 @@ pub(crate) static ALL: &[Form] = &[
             ..PLAIN
         },
     ),
-    // The marks around the answer are no part of it.
+    // The marks around the answer are not part of it.
     Form::token(
         &["kimi_k3"],
         &["<|open|>response<|sep|>", "<|close|>response<|sep|>", "<|close|>message<|sep|>", "<|end_of_msg|>"],

@@ -378,7 +378,7 @@ fn no_value(at: &str) -> Message {
     format!("there is no value at \"{}\"", short(at)).into()
 }
 
-/// True for `007` and `-01.5`, which are no numbers in JSON.
+/// True for `007` and `-01.5`, which are not numbers in JSON.
 pub(super) fn has_leading_zero(digits: &str) -> bool {
     matches!(digits.trim_start_matches(['-', '+']).as_bytes(), [b'0', b'0'..=b'9', ..])
 }

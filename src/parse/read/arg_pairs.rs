@@ -103,7 +103,7 @@ pub async fn block(
     first(cx, opening, style, format).await.into()
 }
 
-/// Its end; `None` if what follows is no call.
+/// Its end; `None` if what follows is not a call.
 async fn first(cx: &ReadContext, opening: Opening, style: &PairStyle, format: &'static str) -> Option<usize> {
     let mark = cx.slice(opening.start, opening.after);
     let (suffix, mut after) = suffix(cx, &mark, opening.after).await?;
@@ -217,7 +217,7 @@ impl PairReader<'_> {
                 }
                 None if cx.has(self.at, &[&tags.key]).await => self.pair().await?,
                 None => match self.key_without_tag(self.at).await {
-                    // What a tool that is known does not have is no key.
+                    // What a tool that is known does not have is not a key.
                     Some((key, end)) if schemas::may_follow(&*cx.tools, self.tool, &key, &self.map) => {
                         self.repairs.add(SyntaxRepair::MissingStartTag);
                         self.at = end;

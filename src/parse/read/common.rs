@@ -208,7 +208,7 @@ pub async fn code(cx: &ReadContext, opening: Opening) -> ReadOutcome {
     };
     let language = cx.slice(after, line_end);
     let language = language.trim();
-    // Tags and sentences are no language: these backticks end a fence whose start is missing.
+    // Tags and sentences are not a language: these backticks end a fence whose start is missing.
     if language.contains(['<', '{', '[', ' ']) && !language.starts_with(|c: char| c.is_ascii_alphanumeric()) {
         return ReadOutcome::Text(after);
     }

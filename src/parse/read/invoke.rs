@@ -149,7 +149,7 @@ pub async fn by_parameter_tag(cx: &ReadContext, opening: Opening, style: &TagSty
     after_parameter_tag(cx, opening, style).await.into()
 }
 
-/// Its end; `None` if what follows is no call.
+/// Its end; `None` if what follows is not a call.
 async fn after_parameter_tag(cx: &ReadContext, opening: Opening, style: &TagStyle) -> Option<usize> {
     let wrapped = cx.after(opening.start, style.wraps).await;
     let at = cx.skip_space(wrapped.unwrap_or(opening.start)).await;

@@ -263,7 +263,7 @@ impl JsonReader<'_> {
         let mut read: Vec<Draft> = Vec::new();
         for call in resume::listed(text, notation, shape, &*self.cx.tools) {
             let (ListedCall::Sound(part) | ListedCall::Damaged(part) | ListedCall::Rest(part)) = call;
-            // What is no object is the rest of the call before it, which must not run without its arguments.
+            // What is not an object is the rest of the call before it, which must not run without its arguments.
             if !part.starts_with('{') {
                 read.pop_if(|draft| draft.error.is_some() || draft.arguments.is_empty());
             }

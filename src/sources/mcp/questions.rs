@@ -145,7 +145,7 @@ pub fn credential_field(params: &Value) -> Option<&str> {
     fields.find(|(name, field)| asks || is_credential(name, field)).map(|(name, _)| &**name)
 }
 
-/// A yes or a choice is no credential, whatever it is about.
+/// A yes or a choice is not a credential, whatever it is about.
 fn takes_text(field: &Value) -> bool {
     let is_choice = ["enum", "oneOf", "anyOf", "const"].iter().any(|key| field.get(*key).is_some());
     !is_choice && !matches!(field.get("type").and_then(Value::as_str), Some("boolean" | "array"))

@@ -171,7 +171,7 @@ impl Recorder {
         self.moments.fetch_add(1, Ordering::Relaxed)
     }
 
-    /// Writes what is no call.
+    /// Writes what is not a call.
     fn event(&self, kind: &str, fields: Value) {
         self.line(kind, fields, (SystemTime::now(), Duration::ZERO), ("", "ok"));
     }

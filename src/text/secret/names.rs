@@ -133,7 +133,7 @@ pub(super) fn name_strength(name: &str) -> Option<NameStrength> {
     }
 }
 
-/// What a text under the name of a secret must be, so that it is no word about something else.
+/// What a text under the name of a secret must be, so that it is not a word about something else.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum ToldIn {
     /// Any text.

@@ -11,7 +11,7 @@ const SHORTEST_BARE_ITEM: usize = 8;
 const SHORTEST_RANDOM: usize = 6;
 /// Nobody writes an ordinary word that is longer.
 const LONGEST_WORD: usize = 24;
-/// More escapes of one quotation mark than this are no quotation.
+/// More escapes of one quotation mark than this are not a quotation.
 const MOST_ESCAPES: usize = 3;
 
 /// Words that are said about secrets under a name that is that of other things, too: `"auth": "none"`.

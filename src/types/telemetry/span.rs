@@ -48,7 +48,7 @@ impl OpenSpan {
         }
     }
 
-    /// Names what the request is about: a tool, a prompt, or a resource. The address of a resource is no part of the name of
+    /// Names what the request is about: a tool, a prompt, or a resource. The address of a resource is not part of the name of
     /// the span, because there may be any number of them.
     pub fn set_target(&mut self, method: &str, target: &str) {
         let attribute = match method {

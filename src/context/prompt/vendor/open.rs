@@ -48,7 +48,7 @@ fn json_in(text: &str) -> Option<Value> {
     serde_json::from_str(text).ok().filter(|_| !repeats_key(text))
 }
 
-/// The value that a model wrote as JSON text for one of these schemas, which are no unions; `None` if the text is the value.
+/// The value that a model wrote as JSON text for one of these schemas, which are not unions; `None` if the text is the value.
 pub fn read(schemas: &[&Value], text: &str, vendor: Vendor) -> Option<Value> {
     let options = || {
         let listed = |schema: &&Value| {

@@ -18,7 +18,7 @@ const KEPT_FOR: [(&str, &str); 3] = [
     ("minItems maxItems", "array"),
     ("format pattern", "string"),
 ];
-/// How to give a value of any type that is no scalar.
+/// How to give a value of any type that is not a scalar.
 const OTHERS: &str = "an object or a list as JSON text";
 
 /// A tree in strict form.

@@ -280,7 +280,7 @@ impl Connection {
             meta.insert(LOG_LEVEL_KEY.into(), json!(log.level));
         }
         let span = match method {
-            // A standing stream is no operation that ends.
+            // A standing stream is not an operation that ends.
             LISTEN => None,
             method => begin_span(self, id, method, name.as_deref(), &mut meta),
         };

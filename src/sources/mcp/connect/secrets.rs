@@ -248,7 +248,7 @@ impl FoundSecrets {
         if value.len() >= SHORTEST_NAMED {
             self.certain.push(Secret::new(value));
         }
-        // A key of several lines comes back line by line: in the log, and in lists. Its frame is no secret.
+        // A key of several lines comes back line by line: in the log, and in lists. Its frame is not a secret.
         if value.contains('\n') {
             let lines = value.lines().map(str::trim).filter(|line| !line.starts_with("-----"));
             self.certain.extend(lines.filter(|line| line.len() >= SHORTEST).map(Secret::new));

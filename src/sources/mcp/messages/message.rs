@@ -47,7 +47,7 @@ pub struct ClientIdentity {
 
 impl ClientIdentity {
     pub fn new(capabilities: Value) -> Self {
-        // Tasks of the older protocols are no extension.
+        // Tasks of the older protocols are not an extension.
         let mut extended = capabilities.clone();
         extended["extensions"][TASKS_EXTENSION] = json!({});
         let modern = format!(

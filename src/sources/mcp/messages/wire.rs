@@ -68,7 +68,7 @@ fn several(text: &str) -> Vec<Result<Incoming, Malformed>> {
     found
 }
 
-/// JSON in which each half of a surrogate pair that stands alone is replaced, as other bytes that are no character are: one of
+/// JSON in which each half of a surrogate pair that stands alone is replaced, as other bytes that are not characters are: one of
 /// them in a text must not lose the whole message.
 fn with_whole_characters(text: Cow<'_, str>) -> Cow<'_, str> {
     let has = |escape: &[u8]| memchr::memmem::find(text.as_bytes(), escape).is_some();
