@@ -8,6 +8,7 @@ tokens to programs: none of these SDKs does, but all of them can tell whether a 
 
 from __future__ import annotations
 
+import math
 import secrets
 import sys
 import time
@@ -40,7 +41,8 @@ class Granting:
         return self.short(await super().exchange_refresh_token(client, token, scopes))
 
     def short(self, token: OAuthToken) -> OAuthToken:
-        self.access_tokens[token.access_token].expires_at = int(time.time()) + LIFE
+        # Not earlier than the client is told.
+        self.access_tokens[token.access_token].expires_at = math.ceil(time.time()) + LIFE
         return token.model_copy(update={"expires_in": LIFE})
 
     def robot(self, client: Any) -> OAuthToken:
