@@ -1,6 +1,7 @@
 //! Calling: results, errors, cancellation, progress, questions of the server, lists that change.
 
 use crate::mcp_client::world::World;
+use futures_util::FutureExt;
 use serde_json::{Value, json};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -94,6 +95,27 @@ async fn a_cancellation_names_the_call_to_the_server() {
     let cancelled = &world.received("notifications/cancelled")[0];
     assert_eq!(cancelled["params"]["requestId"], world.received("tools/call")[0]["id"]);
     assert!(world.call("echo", json!({"text": "x"})).await.is_ok(), "the connection lives");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_call_that_is_cancelled_when_its_turn_comes_is_not_sent() {
+    let world = World::with("legacy", json!({"max_concurrency": 1}), Host::default());
+    world.connect().await;
+    let (cancel, none) = (CancellationToken::new(), Arguments::default());
+    let (first, second) = (world.unlisted("hangs"), world.unlisted("echo"));
+    let (before, waiting) = (context(&CancellationToken::new()), context(&cancel));
+    let mut running = first.call(&none, &before);
+    let mut waits = second.call(&none, &waiting);
+    assert!((&mut running).now_or_never().is_none());
+    assert!((&mut waits).now_or_never().is_none(), "the other one has the only place");
+    // Both before the second is asked again.
+    cancel.cancel();
+    drop(running);
+    assert_eq!(waits.await.unwrap_err().kind, ErrorKind::Cancelled);
+    assert!(world.call("look", json!({})).await.is_ok());
+    let names: Vec<Value> =
+        world.received("tools/call").iter().map(|call| call["params"]["name"].clone()).collect();
+    assert!(!names.contains(&json!("echo")), "{names:?}");
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -491,12 +491,16 @@ impl Tool for McpTool {
         ctx: &'a CallContext,
     ) -> BoxFuture<'a, Result<ToolOutput, HubError>> {
         Box::pin(async move {
-            // Dropping the run withdraws the request or tells the server.
-            let output = ctx.cancel.run_until_cancelled(self.run(args, ctx)).await;
-            output.unwrap_or_else(|| {
-                let text = message!("Tool '{}' was cancelled.", clip(&self.spec.name));
-                Err(HubError::new(ErrorKind::Cancelled, text))
-            })
+            tokio::select! {
+                // A call that was cancelled goes no step further, so that nothing leaves; `run_until_cancelled` would let it.
+                biased;
+                // Dropping the run withdraws the request or tells the server.
+                () = ctx.cancel.cancelled() => {
+                    let text = message!("Tool '{}' was cancelled.", clip(&self.spec.name));
+                    Err(HubError::new(ErrorKind::Cancelled, text))
+                }
+                output = self.run(args, ctx) => output,
+            }
         })
     }
 }
