@@ -60,15 +60,15 @@ impl Join {
 /// A sentence of the hub, or the words of somebody else. As a `str` and for [`Display`] it is English; two messages are
 /// equal if their English is.
 #[derive(Clone, Debug)]
-pub struct Message(Form);
+pub struct Message(MessageForm);
 
 #[derive(Clone, Debug)]
-enum Form {
+enum MessageForm {
     /// Without arguments: its own template.
     Fixed(&'static str),
     Foreign(String),
     Filled(Box<Filled>),
-    Listed(Box<Listed>),
+    MessageList(Box<MessageList>),
     /// A sentence without its full stop.
     Clause(Box<Message>),
 }
@@ -88,7 +88,7 @@ enum Argument {
 }
 
 #[derive(Clone, Debug)]
-struct Listed {
+struct MessageList {
     join: Join,
     text: String,
     messages: Vec<Message>,
@@ -98,21 +98,21 @@ impl Message {
     /// Messages as one, such as the faults of several arguments.
     pub fn list(messages: Vec<Message>, join: Join) -> Self {
         let text = messages.join(join.text(Lang::En));
-        Message(Form::Listed(Box::new(Listed { join, text, messages })))
+        Message(MessageForm::MessageList(Box::new(MessageList { join, text, messages })))
     }
 
     /// The sentence without its full stop, as a part of another one.
     pub fn clause(&self) -> Self {
-        Message(Form::Clause(Box::new(self.clone())))
+        Message(MessageForm::Clause(Box::new(self.clone())))
     }
 
     /// In English.
     pub fn into_owned(self) -> String {
         match self.0 {
-            Form::Foreign(text) => text,
-            Form::Filled(filled) => filled.text,
-            Form::Listed(list) => list.text,
-            Form::Fixed(_) | Form::Clause(_) => self.to_string(),
+            MessageForm::Foreign(text) => text,
+            MessageForm::Filled(filled) => filled.text,
+            MessageForm::MessageList(list) => list.text,
+            MessageForm::Fixed(_) | MessageForm::Clause(_) => self.to_string(),
         }
     }
 
@@ -128,12 +128,12 @@ impl Message {
             messages.iter().map(|one| one.chinese()).collect::<Vec<_>>().join(join.text(Lang::Zh))
         };
         match &self.0 {
-            Form::Fixed(text) => in_table(text),
-            Form::Foreign(text) => in_table(text),
-            Form::Filled(filled) => filled.chinese().into(),
-            Form::Listed(list) => joined(&list.messages, list.join).into(),
-            Form::Clause(sentence) => match &sentence.0 {
-                Form::Foreign(text) => in_table(text.trim_end_matches('.')),
+            MessageForm::Fixed(text) => in_table(text),
+            MessageForm::Foreign(text) => in_table(text),
+            MessageForm::Filled(filled) => filled.chinese().into(),
+            MessageForm::MessageList(list) => joined(&list.messages, list.join).into(),
+            MessageForm::Clause(sentence) => match &sentence.0 {
+                MessageForm::Foreign(text) => in_table(text.trim_end_matches('.')),
                 _ => sentence.chinese().trim_end_matches(['。', '.']).to_owned().into(),
             },
         }
@@ -142,9 +142,9 @@ impl Message {
     /// The message with other text in the place of each argument and of foreign words, to hide what nobody may see.
     pub fn map(&self, change: &dyn Fn(&str) -> String) -> Self {
         match &self.0 {
-            Form::Fixed(_) => self.clone(),
-            Form::Foreign(text) => change(text).into(),
-            Form::Filled(filled) => {
+            MessageForm::Fixed(_) => self.clone(),
+            MessageForm::Foreign(text) => change(text).into(),
+            MessageForm::Filled(filled) => {
                 let mut filling = Filling::new(filled.template);
                 for argument in &filled.arguments {
                     match argument {
@@ -154,10 +154,10 @@ impl Message {
                 }
                 filling.end()
             }
-            Form::Listed(list) => {
+            MessageForm::MessageList(list) => {
                 Message::list(list.messages.iter().map(|one| one.map(change)).collect(), list.join)
             }
-            Form::Clause(sentence) => sentence.map(change).clause(),
+            MessageForm::Clause(sentence) => sentence.map(change).clause(),
         }
     }
 }
@@ -198,11 +198,11 @@ impl Deref for Message {
 
     fn deref(&self) -> &str {
         match &self.0 {
-            Form::Fixed(text) => text,
-            Form::Foreign(text) => text,
-            Form::Filled(filled) => &filled.text,
-            Form::Listed(list) => &list.text,
-            Form::Clause(sentence) => sentence.trim_end_matches('.'),
+            MessageForm::Fixed(text) => text,
+            MessageForm::Foreign(text) => text,
+            MessageForm::Filled(filled) => &filled.text,
+            MessageForm::MessageList(list) => &list.text,
+            MessageForm::Clause(sentence) => sentence.trim_end_matches('.'),
         }
     }
 }
@@ -242,14 +242,14 @@ impl Eq for Message {}
 /// A sentence without arguments.
 impl From<&'static str> for Message {
     fn from(template: &'static str) -> Self {
-        Message(Form::Fixed(template))
+        Message(MessageForm::Fixed(template))
     }
 }
 
 /// Foreign words.
 impl From<String> for Message {
     fn from(text: String) -> Self {
-        Message(Form::Foreign(text))
+        Message(MessageForm::Foreign(text))
     }
 }
 
@@ -265,7 +265,7 @@ impl From<Cow<'static, str>> for Message {
 impl From<Message> for Cow<'static, str> {
     fn from(message: Message) -> Self {
         match message.0 {
-            Form::Fixed(text) => text.into(),
+            MessageForm::Fixed(text) => text.into(),
             _ => message.into_owned().into(),
         }
     }
@@ -351,7 +351,7 @@ impl Filling {
 
     pub fn end(mut self) -> Message {
         self.filled.text.push_str(self.rest);
-        Message(Form::Filled(Box::new(self.filled)))
+        Message(MessageForm::Filled(Box::new(self.filled)))
     }
 }
 

@@ -22,8 +22,9 @@ use toolhub::plan::{Approver, CallPlan, CallRequest, CallTarget, Permissions, Sh
 
 /// `(progress, meta, watch, llm, passed_on, permissions)`: what Python hands over with a call in addition to its arguments and
 /// options.
-type Surroundings = (Given, Given, Given, Given, Option<Py<PyDict>>, Given);
-type Given = Option<Py<PyAny>>;
+type Surroundings =
+    (OptionalObject, OptionalObject, OptionalObject, OptionalObject, Option<Py<PyDict>>, OptionalObject);
+type OptionalObject = Option<Py<PyAny>>;
 
 /// A call as Python asks for it.
 struct GivenCall<'a, 'py> {
@@ -31,17 +32,17 @@ struct GivenCall<'a, 'py> {
     args: Bound<'py, PyAny>,
     options: &'a PyCallOptions,
     /// Called with each progress report of a tool on a server.
-    progress: Given,
+    progress: OptionalObject,
     /// Passed on to the server.
-    meta: Given,
+    meta: OptionalObject,
     /// Called with name, arguments and id of the call; returns what reports about it.
-    make_watch: Given,
+    make_watch: OptionalObject,
     /// Makes one answer of several.
-    llm: Given,
+    llm: OptionalObject,
     /// Values of the caller for the tools that have parameters of these names.
     passed_on: Option<Py<PyDict>>,
     /// A `toolhub.permissions.Permissions`.
-    permissions: Given,
+    permissions: OptionalObject,
 }
 
 /// Calls a tool by name; await what comes back.

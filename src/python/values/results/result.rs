@@ -41,7 +41,7 @@ struct Unfinished<'py> {
 }
 
 /// A run, and what its attempts have given.
-struct Given<'a, 'py> {
+struct EndedAttempts<'a, 'py> {
     py: Python<'py>,
     plan: &'a PlannedRun,
     attempts: &'a mut [Attempt],
@@ -52,7 +52,7 @@ pub fn build(py: Python<'_>, mut finished: State, now: Instant) -> PyResult<Boun
     let Some(plan) = finished.plan.take() else {
         return refused(py, None, &HubError::new(ErrorKind::Cancelled, message!("Cancelled.")));
     };
-    let given = Given { py, plan: &plan, attempts: &mut finished.attempts };
+    let given = EndedAttempts { py, plan: &plan, attempts: &mut finished.attempts };
     let result = given.result(now).or_else(|error| unreadable(py, &plan, error))?;
     mark_language(&result, plan.lang)?;
     Ok(result)
@@ -66,7 +66,7 @@ pub fn mark_language(result: &Bound<'_, PyDict>, lang: Lang) -> PyResult<()> {
     }
 }
 
-impl<'py> Given<'_, 'py> {
+impl<'py> EndedAttempts<'_, 'py> {
     fn result(mut self, now: Instant) -> PyResult<Bound<'py, PyDict>> {
         let (py, plan, result) = (self.py, self.plan, new_result(self.py)?);
         let has_value =
