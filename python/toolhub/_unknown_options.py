@@ -20,31 +20,6 @@ CALLS = ("call", "execute")
 _CHECKED_INSIDE = ("execute", "execute_by_capability", "dispatch")
 
 
-F = TypeVar("F", bound=Callable[..., Any])
-
-
-def names_unknown_options(function: F) -> F:
-    """Check the keyword arguments of a function of the package.
-
-    >>> @names_unknown_options
-    ... def cut(text: str, *, limit: int = 10) -> str:
-    ...     return text[:limit]
-    >>> cut("text", lmit=5)
-    Traceback (most recent call last):
-    TypeError: toolhub.cut() has no option 'lmit'; did you mean 'limit'?
-    """
-    known = list(inspect.signature(function).parameters)
-
-    @wraps(function)
-    def checked(*args: Any, **kwargs: Any) -> Any:
-        if unknown := [name for name in kwargs if name not in known]:
-            owner = f"toolhub.{function.__name__}()"
-            raise TypeError(_core.unknown_options(owner, "option", unknown, known))
-        return function(*args, **kwargs)
-
-    return cast(F, checked)
-
-
 def explain_unknown_options(cls: C) -> C:
     """Check the keyword arguments of the constructor and of all public methods of a class.
 
@@ -65,12 +40,7 @@ def explain_unknown_options(cls: C) -> C:
                 continue
             # Python's own messages name the class that users know.
             method.__qualname__ = f"{cls.__name__}.{name}"
-            if name in _CHECKED_INSIDE:
-                # `*extra` only serves the messages.
-                signature = inspect.signature(method)
-                shown = [p for p in signature.parameters.values() if p.name != "extra"]
-                cast(Any, method).__signature__ = signature.replace(parameters=shown)
-            else:
+            if name not in _CHECKED_INSIDE:
                 needs_open = closed_too is not None and name not in closed_too
                 setattr(base, name, _checked(method, needs_open))
     return cls
@@ -102,47 +72,26 @@ def known_options(method: Callable[..., Any]) -> dict[str, bool] | None:
     >>> known_options(search)
     {'query': False, 'k': True, 'source': True}
     """
-    method = inspect.unwrap(method)
-    code = cast("FunctionType", method).__code__
-    positional = code.co_varnames[code.co_posonlyargcount : code.co_argcount]
-    keyword = code.co_varnames[code.co_argcount : code.co_argcount + code.co_kwonlyargcount]
-    required = code.co_argcount - len(cast("FunctionType", method).__defaults__ or ())
-    known = {name: at >= required for at, name in enumerate(positional, code.co_posonlyargcount) if at > 0}
-    known.update(dict.fromkeys(keyword, True))
-    if code.co_flags & inspect.CO_VARKEYWORDS:
-        hints: Mapping[str, Any] = method.__annotations__
-        options = code.co_varnames[
-            code.co_argcount + code.co_kwonlyargcount + bool(code.co_flags & inspect.CO_VARARGS)
-        ]
-        (keys,) = getattr(hints.get(options), "__args__", (None,))
-        if keys is None:
-            return None
-        known.update(dict.fromkeys(keys.__annotations__, True))
+    known: dict[str, bool] = {}
+    for p in list(inspect.signature(method).parameters.values())[1:]:
+        if p.kind is p.VAR_KEYWORD:
+            (keys,) = getattr(p.annotation, "__args__", (None,))
+            if keys is None:
+                return None
+            known |= dict.fromkeys(keys.__annotations__, True)
+        elif p.kind in (p.POSITIONAL_OR_KEYWORD, p.KEYWORD_ONLY):
+            known[p.name] = p.kind is p.KEYWORD_ONLY or p.default is not p.empty
     return known
 
 
 def refuse_unknown(
     hub: Any, method: Callable[..., Any], options: Mapping[str, Any], *positional: Any
 ) -> None:
-    """Raise for keywords that a method does not have, and for more than one value of arguments in a call of a tool."""
-    known = known_options(method) or {}
-    if unknown := [key for key in options if key not in known]:
+    """Raise for keywords that a method does not have."""
+    known = known_options(method) if options else None
+    if known is not None and (unknown := [key for key in options if key not in known]):
         suggested = [key for key, is_option in known.items() if is_option]
         raise unknown_options(hub, method.__name__, unknown, suggested, positional)
-    if method.__name__ in CALLS and len(positional) > 2:
-        raise _too_many_arguments(hub, method.__name__, *positional)
-
-
-def _too_many_arguments(hub: Any, method: str, name: Any, *values: Any) -> TypeError:
-    """The error for `hub.call("add", 1, 2)`."""
-    parameters = _parameters(hub, name)
-    shown = [text if len(text) <= 20 else "…" for text in map(repr, values)]
-    pairs = ", ".join(f"{key!r}: {text}" for key, text in zip(parameters, shown, strict=False))
-    example = f"{{{pairs}}}" if len(parameters) >= len(values) else "{'argument': value, …}"
-    return TypeError(
-        f"hub.{method}() takes the arguments of the tool as one mapping, got {len(values)} values; "
-        f"write hub.{method}({name!r}, {example})"
-    )
 
 
 def _parameters(hub: Any, name: Any) -> list[str]:
@@ -151,7 +100,7 @@ def _parameters(hub: Any, name: Any) -> list[str]:
 
 
 def _checked(method: Callable[..., Any], needs_open: bool) -> Callable[..., Any]:
-    if known_options(method) is None or inspect.isasyncgenfunction(method):
+    if inspect.isasyncgenfunction(method):
         return method
 
     if inspect.iscoroutinefunction(method):
@@ -169,8 +118,7 @@ def _checked(method: Callable[..., Any], needs_open: bool) -> Callable[..., Any]
     def checked(*args: Any, **kwargs: Any) -> Any:
         if needs_open:
             args[0]._state.require_open()
-        if kwargs or len(args) > 3:
-            refuse_unknown(args[0], method, kwargs, *args[1:])
+        refuse_unknown(args[0], method, kwargs, *args[1:])
         return method(*args, **kwargs)
 
     return checked

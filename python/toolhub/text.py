@@ -9,14 +9,12 @@ from typing import Any, Literal, cast
 from . import _core
 from ._checks import check_whole
 from ._plain import readable
-from ._unknown_options import names_unknown_options
 from .exceptions import ErrorKind
 from .result import ToolResult
 
 __all__ = ["merge", "tokenizer", "truncate"]
 
 
-@names_unknown_options
 def truncate(
     text_or_value: Any,
     limit: int,
@@ -59,7 +57,6 @@ def _loaded(given: "_core.Tokenizer | str | PathLike[str] | None") -> _core.Toke
     return tokenizer(given)
 
 
-@names_unknown_options
 def merge(results: Iterable[Any], *, limit: int = 300) -> ToolResult:
     """Merge several results, each truncated to `limit` characters and labelled with its source.
 

@@ -4,7 +4,7 @@ import logging
 import math
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from functools import lru_cache, partial
-from typing import TYPE_CHECKING, Any, Never, TypeVar, Unpack, cast
+from typing import TYPE_CHECKING, Any, TypeVar, Unpack, cast
 
 from .. import _core
 from .._checks import check_callable, check_mapping, check_seconds, check_text, check_whole, if_given
@@ -79,13 +79,7 @@ class CallMethods:
     _llm: Any
     _tracing: "Tracing | None" = None
 
-    async def execute(
-        self,
-        name: str,
-        args: Any = None,
-        *extra: Never,
-        **options: Unpack[CallOptions],
-    ) -> ToolResult:
+    async def execute(self, name: str, args: Any = None, **options: Unpack[CallOptions]) -> ToolResult:
         """Call a tool by its name and get a `ToolResult`; a failing tool is a result too, never an exception.
 
         `args` is a mapping of arguments; a bare value is passed to the only required parameter. `timeout` applies to one
@@ -119,7 +113,7 @@ class CallMethods:
         >>> asyncio.run(hub.execute("greet", "world")).result
         'Hello world'
         """
-        if not (extra or self._events.listeners or EXECUTE.isEnabledFor(_INFO)):
+        if not (self._events.listeners or EXECUTE.isEnabledFor(_INFO)):
             # The short way of most calls. A TypeError means that there is more to this one, or that an option is wrong.
             try:
                 planned = _cached_options(**options) if options else _NO_OPTIONS
@@ -131,7 +125,7 @@ class CallMethods:
                     return await _core.execute(self._core, name, args, planned, around)
                 with self._tracing._call(name, (None, None, None, self._llm, None, None)) as call:
                     return call.ended(await _core.execute(self._core, name, args, planned, call.around))
-        refuse_unknown(self, CallMethods.execute, options, name, args, *extra)
+        refuse_unknown(self, CallMethods.execute, options, name, args)
         planned, around = self._planned_options(EXECUTE, **options)
         return await self._made(
             name, args, around, lambda around: _core.execute(self._core, name, args, planned, around)
