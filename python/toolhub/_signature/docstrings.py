@@ -1,4 +1,4 @@
-"""Reads docstrings: the description of the tool and of each parameter (Google, NumPy, reST, Epydoc).
+"""Reads docstrings: the description of the tool and of each parameter (Google, NumPy, reST).
 
 The style is detected by its markers. Trying all parsers would not work: a parser of the wrong style reads prose as sections.
 """
@@ -48,7 +48,6 @@ _STYLES = {
     "rest": re.compile(
         r"^:(param|parameter|arg|argument|key|keyword|type|raises?|returns?|rtype|yields?)\b", re.M
     ),
-    "epydoc": re.compile(r"^@(param|type|raise|return|rtype)\b", re.M),
     "google": re.compile(rf"^({'|'.join(_PARAMETER_TITLES + _OTHER_TITLES)}):[ \t]*$", re.M),
 }
 _LIST_ITEM = re.compile(r"([-*+•]|\d+[.)])\s")
@@ -102,13 +101,13 @@ def _parameters(text: str, style: str) -> dict[str, str]:
 
 
 def _parse(text: str, style: str) -> Docstring:
-    from docstring_parser import epydoc, numpydoc, rest
+    from docstring_parser import numpydoc, rest
 
     # The parsers call `cleandoc` again. After an empty first line it also looks at ours, which has no margin.
     text = f"\n{text}"
     if style == "google":
         return _google().parse(text)
-    return {"numpy": numpydoc, "rest": rest, "epydoc": epydoc}[style].parse(text)
+    return (numpydoc if style == "numpy" else rest).parse(text)
 
 
 @cache
