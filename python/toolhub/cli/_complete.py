@@ -4,7 +4,6 @@ Names come from the store, never from a server: completion must be quick, and mu
 """
 
 import json
-import os
 
 from ._commands import COMMANDS, parser_for
 from ._exits import Failure
@@ -158,8 +157,6 @@ def _arguments(words: list[str], placed: list[str], typed: str) -> list[str]:
     """The parameters of a tool; after one of them, the values that it may have."""
     from ._catalog import require_tool
 
-    if typed.startswith("@"):
-        return _files(typed)
     tool = require_tool(_catalog(words), placed[0])
     given = {word.partition("=")[0].rstrip(":") for word in placed[1:]}
     properties = members(tool.parameters.get("properties"))
@@ -185,15 +182,3 @@ def _enum(schema: "dict[str, Any]") -> "list[Any]":
 
 def _as_text(value: "Any") -> str:
     return value if isinstance(value, str) else json.dumps(value)
-
-
-def _files(typed: str) -> list[str]:
-    """Files for `@file`, which a shell does not know to be one."""
-    folder, name = os.path.split(typed[1:])
-    found = sorted(os.listdir(folder or "."))
-    paths = [
-        os.path.join(folder, one)
-        for one in found
-        if one.startswith(name) and (name or not one.startswith("."))
-    ]
-    return [f"@{path}{os.sep if os.path.isdir(path) else ''}" for path in paths]

@@ -64,7 +64,6 @@ def ask_bash(user: User, line: str) -> list[str]:
         ("toolhub call price cur", ["currency="]),
         ("toolhub call price currency=", ["EUR", "USD"]),
         ("toolhub call price currency=E", ["EUR"]),
-        ("toolhub call price @mcp", ["@mcp.json"]),
         ("toolhub list --config ", []),
     ],
 )
