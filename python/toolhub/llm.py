@@ -25,7 +25,7 @@ class OpenAI:
 
     >>> model = OpenAI("http://127.0.0.1:8080/v1", api_key="secret", model="small")
     >>> model
-    OpenAI(model='small', base_url='http://127.0.0.1:8080/v1')
+    OpenAI(model='small')
     """
 
     def __init__(
@@ -46,7 +46,6 @@ class OpenAI:
             temperature = _checked_temperature(temperature)
         max_tokens = if_given(check_whole, "max_tokens", max_tokens, 1, 2**32 - 1)
         self.model = model
-        self._shown_url = None if base_url is None else _without_credentials(base_url)
         self._client = _core.ChatClient(
             model,
             base_url,
@@ -99,8 +98,7 @@ class OpenAI:
         return await self.generate_async(prompt)
 
     def __repr__(self) -> str:
-        where = "" if self._shown_url is None else f", base_url={self._shown_url!r}"
-        return f"OpenAI(model={self.model!r}{where})"
+        return f"OpenAI(model={self.model!r})"
 
 
 def _checked_temperature(given: float) -> float:
@@ -112,11 +110,3 @@ def _checked_temperature(given: float) -> float:
 
 def _as_messages(given: Messages) -> list[Mapping[str, Any]]:
     return [{"role": "user", "content": given}] if isinstance(given, str) else list(given)
-
-
-def _without_credentials(url: str) -> str:
-    from urllib.parse import urlsplit
-
-    parts = urlsplit(url)
-    host = parts.netloc.rpartition("@")[2]
-    return parts._replace(netloc=host, query="", fragment="").geturl()
