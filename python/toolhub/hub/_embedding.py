@@ -22,9 +22,6 @@ _BATCH = 32
 _MOST_TOOLS = 4096
 """The tools whose texts are held in memory at once."""
 
-_MOST_KEPT = 256
-"""The vectors of queries that came late and are kept for the next search with the same query."""
-
 _MAX_LOGGED = 100
 
 _PATIENCE = 2.0
@@ -75,8 +72,8 @@ class Embedding:
         self._lock = threading.Lock()
         self._tools: tuple[_Job, list[tuple[str, int]]] | None = None
         self._late: _Job | None = None
+        """The last query, if its vector had not come in time: it serves the next search with the same query."""
         self._is_slow = False
-        self._kept: dict[str, Vector] = {}
 
     def of(self, query: str, core: "_core.Hub") -> Vector:
         """The vector of a query, when all tools have theirs; None if search has to use words only."""
@@ -124,11 +121,14 @@ class Embedding:
 
     def _of_query(self, query: str, ends: float) -> Vector:
         with self._lock:
-            self._keep_late()
-            if query in self._kept:
-                return self._kept.pop(query)
-            if self._late is not None:
-                return None  # it still runs
+            if (late := self._late) is not None:
+                if late.is_alive():
+                    return None
+                self._late, self._is_slow = None, late.seconds > _PATIENCE
+                if late.error is not None:
+                    raise late.error
+                if late.texts == [query]:
+                    return late.vectors[0]
             job = _Job(self._embed, [query])
             if self._is_slow:
                 # Nobody waits for it, but it shows whether the model is faster now.
@@ -141,15 +141,3 @@ class Embedding:
         with self._lock:
             self._late = self._late or job
         return None
-
-    def _keep_late(self) -> None:
-        """Take in the vector that came after its search had ended."""
-        job = self._late
-        if job is None or job.is_alive():
-            return
-        self._late, self._is_slow = None, job.seconds > _PATIENCE
-        if job.error is not None:
-            raise job.error
-        self._kept[job.texts[0]] = job.vectors[0]
-        if len(self._kept) > _MOST_KEPT:
-            del self._kept[next(iter(self._kept))]
