@@ -18,9 +18,6 @@ if TYPE_CHECKING:
 RUN_SCRIPT = "run_skill_script"
 """The tool by which a model runs scripts of skills, if that is allowed."""
 
-_OTHER_NAME = "run_skill_script_of_hub"
-"""Its name where the user has a tool of the usual one, and the hub is asked to run a script."""
-
 _SCRIPT_ENDING = 15.0
 """Seconds that the tool has when the time of its script is over, so that the script's own limit is the one that reports."""
 
@@ -78,14 +75,18 @@ class LocalSkills:
 
     def script_call(
         self, skill: str, script: str, args: Iterable[str], timeout: float | None
-    ) -> tuple[str, dict[str, Any], float]:
-        """The call that runs a script, for `hub.skills.run_script`: the tool, its arguments and the limit of the script."""
+    ) -> tuple[dict[str, Any], float]:
+        """The call that runs a script, for `hub.skills.run_script`: the arguments and the limit of the script."""
         from ..loading import scripts
 
         limit = scripts.TIMEOUT if timeout is None else check_seconds("timeout", timeout, above_zero=True)
         self._permitted_folder(skill)
-        arguments = {"skill": skill, "script": script, "args": scripts.words(args)}
-        return self._own_tool(), arguments, limit
+        if self._registration.registered(RUN_SCRIPT, "tools") != [self._script_tool]:
+            raise ToolError(
+                f"Another tool has the name {RUN_SCRIPT!r}: unregister it and load the skills again.",
+                ErrorKind.NOT_ALLOWED,
+            )
+        return {"skill": skill, "script": script, "args": scripts.words(args)}, limit
 
     @contextmanager
     def limited(self, seconds: float) -> Generator[float]:
@@ -121,19 +122,9 @@ class LocalSkills:
         )
         return next(decisions, False)
 
-    def _own_tool(self) -> str:
-        """The name of the tool that runs scripts. A tool of the user's may have the usual one."""
-        if self._registration.registered(RUN_SCRIPT, "tools") == [self._script_tool]:
-            return RUN_SCRIPT
-        if _OTHER_NAME not in self._core:
-            self._register(_OTHER_NAME)
-        return _OTHER_NAME
-
     def _offer_scripts(self) -> None:
-        if RUN_SCRIPT not in self._core:
-            self._script_tool = self._register(RUN_SCRIPT)
-
-    def _register(self, name: str) -> Any:
+        if RUN_SCRIPT in self._core:
+            return
         # The core holds the tool, and this object holds the core: a strong reference would be a cycle.
         owner = weakref.ref(self)
 
@@ -145,18 +136,17 @@ class LocalSkills:
 
         self._registration.register(
             run_skill_script,
-            name=name,
+            name=RUN_SCRIPT,
             description="Run a script of a skill, in the skill's folder; returns exit code and output.",
             effects=True,
             capabilities=[],
             timeout=_SCRIPT_TIMEOUT,
             parameters=_SCRIPT_PARAMETERS,
         )
-        return run_skill_script
+        self._script_tool = run_skill_script
 
     def _withdraw_scripts(self) -> None:
         # The user may have registered another tool of that name.
         if self._script_tool is not None:
             self._registration.unregister(RUN_SCRIPT, "tools", tool=self._script_tool)
             self._script_tool = None
-        self._registration.unregister(_OTHER_NAME, "tools")

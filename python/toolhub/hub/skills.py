@@ -7,7 +7,7 @@ from typing import Any
 from .._twins import blocking
 from .._unknown_options import explain_unknown_options
 from ..result import ToolResult
-from ._local_skills import LocalSkills
+from ._local_skills import RUN_SCRIPT, LocalSkills
 from ._part import Part
 from ._state import HubState
 
@@ -49,9 +49,9 @@ class Skills(Part):
         seconds (default 60) the script and its child processes are killed. It is a call of the tool `run_skill_script`: it has
         a row in the ledger, and is recorded and replayed.
         """
-        tool, arguments, limit = self._local.script_call(skill, script, args, timeout)
+        arguments, limit = self._local.script_call(skill, script, args, timeout)
         with self._local.limited(limit) as longest:
-            result = await self._execute(tool, arguments, timeout=longest)
+            result = await self._execute(RUN_SCRIPT, arguments, timeout=longest)
         return result.unwrap()
 
     run_script_sync = blocking(run_script)
