@@ -121,7 +121,7 @@ class _Moved:
             return {"not": {}}
         given = _modern(members(schema))
         moved: dict[str, Any] = {}
-        reference = given.get("$ref", given.get("$dynamicRef"))
+        reference = given.get("$ref")
         if isinstance(reference, str) and (name := self._component(reference)) is not None:
             moved["$ref"] = _reference_to(name)
         for word, value in given.items():
@@ -169,7 +169,7 @@ class _Moved:
         if pointer == "#":
             return self._root
         if not pointer.startswith("#/"):
-            return _anchored(self._root, pointer[1:])
+            return None
         found: Any = self._root
         for step in pointer.split("/")[1:]:
             step = step.replace("~1", "/").replace("~0", "~")
@@ -199,14 +199,3 @@ def _modern(schema: dict[str, Any]) -> dict[str, Any]:
     kept = {word: value for word, value in schema.items() if word not in ("items", "additionalItems")}
     rest = {"items": schema["additionalItems"]} if "additionalItems" in schema else {}
     return {**kept, "prefixItems": schema["items"], **rest}
-
-
-def _anchored(root: Any, anchor: str) -> Any:
-    """The part of a schema that is marked with an anchor."""
-    waiting: list[Any] = [root]
-    while waiting:
-        part = waiting.pop()
-        if anchor in (members(part).get("$anchor"), members(part).get("$dynamicAnchor")):
-            return part
-        waiting += [*members(part).values(), *items(part)]
-    return None

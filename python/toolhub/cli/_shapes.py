@@ -11,7 +11,6 @@ if TYPE_CHECKING:
 _DEEPEST = 6
 _MOST_OPTIONS = 12
 _MOST_TYPES = 500
-_MOST_FORMS = 12
 
 
 class Language:
@@ -102,11 +101,27 @@ class _Parts:
     def and_also(self, other: "_Parts") -> "_Parts":
         """An object to which both apply."""
         both = _Parts({})
-        both.properties = {**self.properties, **{k: v for k, v in other.properties.items() if members(v)}}
-        both.properties |= {k: v for k, v in other.properties.items() if k not in both.properties}
+        more = {k: v for k, v in other.properties.items() if members(v) or k not in self.properties}
+        both.properties = {**self.properties, **more}
         both.required = list(dict.fromkeys([*self.required, *other.required]))
         both.others = other.others if self.others in (None, False) else self.others
         return both
+
+    @staticmethod
+    def any_of(choices: "list[_Parts]") -> "_Parts":
+        """An object that allows what any of the choices does, and requires what all of them do."""
+        one = _Parts({})
+        for name in dict.fromkeys(name for parts in choices for name in parts.properties):
+            one.properties[name] = _choice([p.properties[name] for p in choices if name in p.properties])
+        one.required = [name for name in choices[0].required if all(name in p.required for p in choices)]
+        others = [parts.others for parts in choices if parts.others not in (None, False)]
+        one.others = _choice(others) if others else None
+        return one
+
+
+def _choice(schemas: "list[Any]") -> "Any":
+    different = [one for at, one in enumerate(schemas) if one not in schemas[:at]]
+    return different[0] if len(different) == 1 else {"anyOf": different}
 
 
 class Shapes:
@@ -123,69 +138,33 @@ class Shapes:
         return self.form().parameters
 
     def form(self) -> Form:
-        """One object that allows what any of `forms` does."""
-        first, *rest = self.forms()
-        if not rest:
-            return first
-        kinds: dict[str, list[str]] = {}
-        schemas: dict[str, dict[str, Any]] = {}
-        always: dict[str, int] = {}
-        for form in (first, *rest):
-            for name, kind, required, schema in form.parameters:
-                kinds.setdefault(name, []).append(kind)
-                schemas.setdefault(name, schema)
-                always[name] = always.get(name, 0) + required
-        others = [form.others for form in (first, *rest) if form.others is not None]
-        found = [
-            (name, self._union(of), always[name] == len(rest) + 1, schemas[name])
-            for name, of in kinds.items()
-        ]
-        return Form(sorted(found, key=lambda one: not one[2]), self._union(others) if others else None)
-
-    def forms(self) -> list[Form]:
-        """The objects that fit the schema: one, or one for each choice at its top."""
-        return [self._form(parts) for parts in self._objects(self._root, 0)[:_MOST_FORMS]]
-
-    def _form(self, parts: _Parts) -> Form:
+        """The object that the schema is about; of several choices at its top, what any of them allows."""
+        parts = self._object(self._root, 0)
+        unnamed: dict[str, Any] = {name: {} for name in parts.required if name not in parts.properties}
         found = [
             (name, self.of(schema), name in parts.required, self._resolved(schema, 0))
-            for name, schema in parts.properties.items()
-        ]
-        found += [
-            (name, self._language.any, True, {}) for name in parts.required if name not in parts.properties
+            for name, schema in {**parts.properties, **unnamed}.items()
         ]
         others = None if parts.others in (None, False) else self.of(parts.others)
         return Form(sorted(found, key=lambda one: not one[2]), others)
 
-    def _objects(self, schema: "Any", depth: int) -> list[_Parts]:
+    def _object(self, schema: "Any", depth: int) -> _Parts:
         given = self._resolved(schema, 0)
-        found = [_Parts(given)]
+        found = _Parts(given)
         if depth > _DEEPEST:
             return found
         for part in items(given.get("allOf")):
-            found = [a.and_also(b) for a in found for b in self._objects(part, depth + 1)]
-            found = self._few(found)
+            found = found.and_also(self._object(part, depth + 1))
         for word in ("anyOf", "oneOf"):
             branches = [branch for branch in items(given.get(word)) if self._may_be_object(branch)]
             if branches:
-                choices = [one for branch in branches for one in self._objects(branch, depth + 1)]
-                found = self._few([a.and_also(b) for a in found for b in choices])
+                choices = [self._object(branch, depth + 1) for branch in branches]
+                found = found.and_also(_Parts.any_of(choices))
         return found
 
     def _may_be_object(self, schema: "Any") -> bool:
         kind = self._resolved(schema, 0).get("type", "object")
         return schema is not False and "object" in (items(kind) or [kind])
-
-    def _few(self, found: list[_Parts]) -> list[_Parts]:
-        """All of them; or, if there are too many to write down, one that requires what all of them do."""
-        if len(found) <= _MOST_FORMS:
-            return found
-        one = _Parts({})
-        for parts in found:
-            one.properties |= {name: {} for name in parts.properties}
-            one.others = one.others or parts.others
-        one.required = [name for name in found[0].required if all(name in parts.required for parts in found)]
-        return [one]
 
     def of(self, schema: "Any", depth: int = 0) -> str:
         """The type of a value.

@@ -77,7 +77,6 @@ function valueOf<T>(answer: unknown): T {
 def _typescript(tools: list[ToolInfo]) -> str:
     methods = identifiers([tool.name for tool in tools], camel)
     types = _types_of(methods)
-    outputs = {tool.name: _output(tool) for tool in tools}
     lines = [
         "// Written by `toolhub export --format ts`. Use it with an MCP client:",
         "//   const tools = createTools((name, args) => client.callTool({ name, arguments: args }));",
@@ -85,38 +84,23 @@ def _typescript(tools: list[ToolInfo]) -> str:
         "",
         "export type CallTool = (name: string, args: Record<string, unknown>) => Promise<unknown>;",
     ]
-    if any(output is not None for output in outputs.values()):
+    if any(_output(tool) is not None for tool in tools):
         lines += _TYPESCRIPT_VALUE.split("\n")
-    optional: set[str] = set()
+    calls: list[str] = []
     for tool in tools:
-        forms = Shapes(tool.parameters, TYPESCRIPT).forms()
-        if any(not any(one[2] for one in form.parameters) for form in forms):
-            optional.add(tool.name)
-        first, *rest = (_typescript_members(form) for form in forms)
-        if rest:
-            lines += ["", f"export type {types[tool.name]}Arguments =", "  | {"]
-            for number, form in enumerate((first, *rest)):
-                lines += ["  } | {"] if number else []
-                lines += [f"  {line}" for line in form]
-            lines.append("  };")
-        else:
-            lines += ["", f"export interface {types[tool.name]}Arguments {{", *first, "}"]
-        output = outputs[tool.name]
-        if output is not None:
-            lines += ["", f"export type {types[tool.name]}Result = {Shapes(output, TYPESCRIPT).of(output)};"]
-    lines += ["", "export function createTools(call: CallTool) {", "  return {"]
-    for tool in tools:
-        args = f"args: {types[tool.name]}Arguments{' = {}' if tool.name in optional else ''}"
+        arguments, result = f"{types[tool.name]}Arguments", f"{types[tool.name]}Result"
+        form = Shapes(tool.parameters, TYPESCRIPT).form()
+        lines += ["", f"export interface {arguments} {{", *_typescript_members(form), "}"]
+        args = f"args: {arguments}{'' if any(one[2] for one in form.parameters) else ' = {}'}"
         calling = f"call({json.dumps(tool.name, ensure_ascii=False)}, {{ ...args }})"
-        lines += _comment(tool.description, "    ")
-        if outputs[tool.name] is None:
-            lines.append(f"    {methods[tool.name]}: ({args}) => {calling},")
+        method = f"    {methods[tool.name]}:"
+        calls += _comment(tool.description, "    ")
+        if (output := _output(tool)) is None:
+            calls.append(f"{method} ({args}) => {calling},")
         else:
-            result = f"{types[tool.name]}Result"
-            lines.append(
-                f"    {methods[tool.name]}: async ({args}): Promise<{result}> => valueOf<{result}>(await {calling}),"
-            )
-    lines += ["  };", "}", ""]
+            lines += ["", f"export type {result} = {Shapes(output, TYPESCRIPT).of(output)};"]
+            calls.append(f"{method} async ({args}): Promise<{result}> => valueOf<{result}>(await {calling}),")
+    lines += ["", "export function createTools(call: CallTool) {", "  return {", *calls, "  };", "}", ""]
     return "\n".join(lines)
 
 
@@ -213,7 +197,8 @@ def _python_output(tool: ToolInfo) -> tuple[dict[str, Any], Any] | None:
 
 def _python_result(name: str, root: dict[str, Any], schema: Any) -> list[str]:
     shapes = Shapes(root, PYTHON)
-    if schema is root and len(shapes.forms()) == 1 and (form := shapes.form()).parameters:
+    is_one = schema is root and not {"anyOf", "oneOf"} & root.keys()
+    if is_one and (form := shapes.form()).parameters:
         return _typed_dict(name, form)
     return [f"{name}: TypeAlias = {shapes.of(schema)}"]
 
