@@ -123,27 +123,28 @@ def _message(answer: Any) -> Any:
     """The message in what a client returns: the choice of an OpenAI-compatible response, or the answer itself."""
     raw: Any = cast("Message", answer).get("raw") if isinstance(answer, dict) else None
     if isinstance(raw, dict):
-        match cast("Message", raw):
-            case {"choices": [{"message": {"tool_calls": [_, *_]} as message}, *_]}:
-                return cast("Message", message)
-            case _:
-                return _clean(str(cast("Message", answer).get("text") or ""))
+        message = _choice(raw)
+        return (
+            message if message.get("tool_calls") else _clean(str(cast("Message", answer).get("text") or ""))
+        )
     return _clean(answer) if isinstance(answer, str) else cast("Any", answer)
+
+
+def _choice(answer: Any) -> Message:
+    """The message in an OpenAI-compatible response, also as `raw` of a client's answer; nothing of anything else."""
+    match answer:
+        case {"raw": {"choices": [{"message": message}, *_]}} | {"choices": [{"message": message}, *_]}:
+            return cast("Message", message) if isinstance(message, dict) else {}
+        case _:
+            return {}
 
 
 def _refusal(answer: Any) -> str | None:
     """Why a model refuses, as an OpenAI-compatible message says it in place of a content."""
-    match answer:
-        case {"raw": {"choices": [{"message": {"refusal": str(refusal)} as message}, *_]}}:
-            pass
-        case {"choices": [{"message": {"refusal": str(refusal)} as message}, *_]}:
-            pass
-        case {"refusal": str(refusal)}:
-            message = cast("Message", answer)
-        case _:
-            return None
-    has_more = cast("Message", message).get("content") or cast("Message", message).get("tool_calls")
-    return None if has_more else _clean(refusal)
+    message = _choice(answer) or (cast("Message", answer) if isinstance(answer, dict) else {})
+    refusal = message.get("refusal")
+    has_more = message.get("content") or message.get("tool_calls")
+    return None if has_more or not isinstance(refusal, str) else _clean(refusal)
 
 
 def _text(message: Any) -> str:
