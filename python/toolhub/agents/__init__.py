@@ -33,8 +33,7 @@ from .evidence import Evidence
 from .execution import ExecutionAgent
 from .planning import PlanningAgent
 from .plans import Plan, Step, StepResult
-from .profile import AgentProfile
-from .prompts import AgentPrompts
+from .profile import AgentProfile, AgentPrompts
 from .verification import Verification, VerificationAgent
 from .view import AgentView
 

@@ -11,14 +11,12 @@ from ..options import Model
 from ..parsing import spelt_out
 from ..permissions import Approve
 from ..result import ToolResult
-from .answering import AnsweringAgent
 from .chat_state import ChatState, HeldResults, same_key
 from .events import AgentAnswer, CallFinished, CallProposed, Verified
 from .model import AgentModel, Message, said
-from .profile import AgentProfile
-from .prompts import AgentPrompts
-from .running import AgentRun, Waiting
-from .verification import VerificationAgent, verified_in_time
+from .profile import AgentProfile, AgentPrompts
+from .running import AgentRun, AnsweringAgent, Waiting
+from .verification import verified_in_time
 from .view import AgentView, RunStop, ended_unsent
 
 if TYPE_CHECKING:
@@ -69,28 +67,17 @@ class ChatLoop(AnsweringAgent):
     ) -> None:
         if llm is None and chat is None:
             raise TypeError("ChatLoop needs a model: llm or chat")
-        self.profile = AgentProfile.of(profile)
-        self.view = AgentView.of(hub, self.profile, approve, run=run) if view is None else view
+        super().__init__(hub, profile, approve, view, run, prompts, verifier)
         self._models = (llm, chat)
         self._model = AgentModel(self.view, llm, chat)
-        self._prompts = AgentPrompts(lang=hub.lang) if prompts is None else prompts
-        self._verifier = verifier or VerificationAgent(lang=hub.lang, hub=hub, run=self.view.run)
         self._max_repeats = check_whole("max_repeats", max_repeats, 1)
         self.messages: list[Message] = []
         self._evidence: list[dict[str, Any]] = []
         self._format = "auto"
 
-    def sub_agent(
-        self,
-        profile: "AgentProfile | Mapping[str, Any] | str",
-        llm: Model | None = None,
-        approve: Approve | None = None,
-    ) -> "ChatLoop":
-        """A loop inside this one, by a profile or the name of a view of this agent's profile; never with more than it has."""
-        own = self.profile.view(profile) if isinstance(profile, str) else AgentProfile.of(profile)
-        view = AgentView.of(self.view.hub, own, approve, self.view)
+    def _inside(self, llm: Model | None, **parts: Any) -> "ChatLoop":
         model, chat = self._models if llm is None else (llm, None)
-        return ChatLoop(self.view.hub, model, chat=chat, profile=own, view=view, prompts=self._prompts)
+        return ChatLoop(self.view.hub, model, chat=chat, **parts)
 
     def _begin(self, question: str, state: Mapping[str, Any] | None) -> AgentRun:
         run = super()._begin(question, state)

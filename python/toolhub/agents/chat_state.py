@@ -9,9 +9,8 @@ from .. import ParsedCall
 from ..exceptions import ErrorKind
 from ..kit import failed_result, readable
 from ..result import ToolResult
-from .names import is_spelling
 from .running import Waiting, waiting_call
-from .view import AgentView, RunStop, ended_unsent
+from .view import AgentView, RunStop, ended_unsent, is_spelling
 
 if TYPE_CHECKING:
     from ..hub import RunOutcome

@@ -1,29 +1,31 @@
 """From a question to an answer: plan, carry out, verify."""
 
-from collections.abc import Mapping
+import asyncio
+from collections.abc import Awaitable, Callable, Iterable, Mapping
 from os import PathLike
 from typing import TYPE_CHECKING, Any, cast
 
-from ..kit import Message, check_whole
+from ..kit import Message, check_whole, unmissed
 from ..options import Model
 from ..permissions import Approve
-from .answering import AnsweringAgent
 from .events import AgentAnswer, PlanMade, StepFinished, StepStarted, Verified
 from .execution import ExecutionAgent
 from .model import AgentModel
 from .planning import PlanningAgent
-from .plans import Plan, Step, StepResult, reasoned_away
-from .profile import AgentProfile
-from .prompts import AgentPrompts
-from .running import AgentRun, Waiting, waiting_call
-from .scheduling import Results, carry_out
-from .verification import VerificationAgent, verified_in_time
+from .plans import Plan, Step, StepResult, reasoned_away, result_of
+from .profile import AgentProfile, AgentPrompts
+from .running import AgentRun, AnsweringAgent, Waiting, waiting_call
+from .verification import verified_in_time
 from .view import AgentView, RunStop
 
 if TYPE_CHECKING:
     from ..hub import ToolHub
 
+
+Results = dict[int | str, StepResult]
+
 _KIND = "CoordinationAgent"
+_UNCERTAIN = "Not sent, because step {} before it may change something and did not succeed."
 _CALLED = ("tool", "capability")
 """The methods of steps whose result a tool has given."""
 
@@ -66,37 +68,17 @@ class CoordinationAgent(AnsweringAgent):
         verifier: Any = None,
         max_parallel: int = 5,
     ) -> None:
-        self.profile = AgentProfile.of(profile)
-        self.view = AgentView.of(hub, self.profile, approve, run=run) if view is None else view
+        super().__init__(hub, profile, approve, view, run, prompts, verifier)
         self._llm = llm
         self._model = AgentModel(self.view, llm)
-        self._prompts = AgentPrompts(lang=hub.lang) if prompts is None else prompts
         parts: dict[str, Any] = {"profile": self.profile, "view": self.view, "model": self._model}
         self._planner = planner or PlanningAgent(hub, prompts=self._prompts, **parts)
         self._executor = executor or ExecutionAgent(hub, prompts=self._prompts, **parts)
-        self._verifier = verifier or VerificationAgent(lang=hub.lang, hub=hub, run=self.view.run)
         self._max_parallel = check_whole("max_parallel", max_parallel, 1)
 
-    def sub_agent(
-        self,
-        profile: "AgentProfile | Mapping[str, Any] | str",
-        llm: Model | None = None,
-        approve: Approve | None = None,
-    ) -> "CoordinationAgent":
-        """An agent inside this one, by a profile or the name of a view of this agent's profile.
-
-        Its tools, effects, budget and deadline are a part of those of this agent, whatever its profile says.
-        """
-        own = self.profile.view(profile) if isinstance(profile, str) else AgentProfile.of(profile)
-        view = AgentView.of(self.view.hub, own, approve, self.view)
-        return CoordinationAgent(
-            self.view.hub,
-            self._llm if llm is None else llm,
-            profile=own,
-            view=view,
-            prompts=self._prompts,
-            max_parallel=self._max_parallel,
-        )
+    def _inside(self, llm: Model | None, **parts: Any) -> "CoordinationAgent":
+        model = self._llm if llm is None else llm
+        return CoordinationAgent(self.view.hub, model, max_parallel=self._max_parallel, **parts)
 
     async def _work(self, run: AgentRun, state: Mapping[str, Any] | None) -> AgentAnswer:
         try:
@@ -210,3 +192,100 @@ def _as_records(result: StepResult) -> list[dict[str, Any]]:
             "error": result.error,
         }
     ]
+
+
+async def carry_out(
+    plan: Iterable[Step],
+    execute: Callable[[Step, list[StepResult]], Awaitable[StepResult]],
+    *,
+    max_parallel: int,
+    may_act: Callable[[Step], bool] | None = None,
+    results: Results | None = None,
+    started: Callable[[Step], Any] | None = None,
+    finished: Callable[[Step, StepResult], Any] | None = None,
+    goes_on: Callable[[], Awaitable[bool]] | None = None,
+) -> Results:
+    """Carry out all steps of a plan that have no result yet, independent ones concurrently; the results by the ids.
+
+    `execute` gets a step and the results of the steps that it depends on, direct or not. A step whose dependency failed is
+    not started. After `goes_on` says no, or after a step was stopped by a limit of the run, no other step starts; those
+    that run end first. Steps of which `may_act` is true run one at a time, in the order of the plan; after one of them that
+    failed, the others are not started.
+    """
+    steps = list(plan)
+    done: Results = {} if results is None else results
+    running: dict[asyncio.Future[StepResult], Step] = {}
+    acting = [] if may_act is None else list(filter(may_act, _in_order(steps)))
+
+    def acting_before(step: Step) -> list[Step]:
+        return acting[: acting.index(step)] if step in acting else []
+
+    def report(step: Step, result: StepResult) -> None:
+        done[step.id] = result
+        if finished is not None:
+            finished(step, result)
+
+    def start_ready() -> None:
+        if any(result.stopped for result in done.values()):
+            return
+        busy = {step.id for step in running.values()}
+        for step in steps:
+            if step.id in done or step.id in busy or any(one not in done for one in step.dependencies):
+                continue
+            before = [one.id for one in acting_before(step)]
+            if failed := [one for one in step.dependencies if not done[one].success]:
+                report(step, _not_started(step, failed, "Not started, because step {} failed."))
+            elif failed := [one for one in before if one in done and not done[one].success]:
+                report(step, _not_started(step, failed[:1], _UNCERTAIN))
+            elif len(running) < max_parallel and all(one in done for one in before):
+                if started is not None:
+                    started(step)
+                needed = _needed(step, steps, done)
+                running[unmissed(asyncio.ensure_future(execute(step, needed)))] = step
+
+    try:
+        while True:
+            before = -1
+            while before != len(done) and (goes_on is None or await goes_on()):
+                # A step that fails because another did may be what a third one waits for.
+                before = len(done)
+                start_ready()
+            if not running:
+                return done
+            ended, _ = await asyncio.wait(running, return_when=asyncio.FIRST_COMPLETED)
+            for task in sorted(ended, key=lambda task: steps.index(running[task])):
+                report(running.pop(task), task.result())
+    finally:
+        for task in running:
+            task.cancel()
+        if running:
+            await asyncio.wait(running)
+
+
+def _needed(step: Step, steps: list[Step], done: Mapping[int | str, StepResult]) -> list[StepResult]:
+    """The results that a step builds on, in the order of the plan."""
+    by_id = {one.id: one for one in steps}
+    wanted: set[int | str] = set()
+    todo = list(step.dependencies)
+    while todo:
+        one = todo.pop()
+        if one not in wanted:
+            wanted.add(one)
+            todo += by_id[one].dependencies
+    return [done[one.id] for one in steps if one.id in wanted]
+
+
+def _in_order(steps: list[Step]) -> list[Step]:
+    """The steps in the order of the plan, except that each comes after those that it depends on."""
+    placed: list[Step] = []
+    left = list(steps)
+    while left:
+        ids = {step.id for step in placed}
+        ready = next((step for step in left if ids.issuperset(step.dependencies)), left[0])
+        left.remove(ready)
+        placed.append(ready)
+    return placed
+
+
+def _not_started(step: Step, failed: list[int | str], why: str) -> StepResult:
+    return result_of(step, error=Message(why, ", ".join(map(str, failed))), method="none")

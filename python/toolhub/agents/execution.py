@@ -13,8 +13,7 @@ from ..result import ToolResult
 from .inputs import NoExpressionError, arguments_for, is_object_alone, objects_in, unwrapped, with_results
 from .model import AgentModel
 from .plans import NONE, Step, StepResult, reasoned_away, result_of, shown
-from .profile import AgentProfile
-from .prompts import AgentPrompts
+from .profile import AgentProfile, AgentPrompts
 from .shapes import STEP_RESULT, wrong
 from .view import AgentView, RunStop, ended_unsent
 

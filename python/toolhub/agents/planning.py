@@ -6,11 +6,9 @@ from .. import kit
 from ..kit import check_text, check_whole
 from ..options import Model
 from .model import AgentModel
-from .plan_reading import read_plan
-from .plan_repair import FoundTool
+from .plan_reading import FoundTool, read_plan
 from .plans import NONE, Plan, Step
-from .profile import AgentProfile
-from .prompts import AgentPrompts
+from .profile import AgentProfile, AgentPrompts
 from .view import AgentView, RunStop
 
 if TYPE_CHECKING:

@@ -6,7 +6,7 @@ from typing import Any, cast
 
 from ..kit import shown_as
 from ..result import ToolResult
-from ._record import Record
+from .events import Record
 from .shapes import STEP_OPTIONS, wrong
 
 NONE = "none"

@@ -10,11 +10,11 @@ from .. import kit, truncate
 from ..kit import Message, check_llm, json_in, readable, similarity
 from ..options import Lang, Model
 from ..result import ToolResult
-from ._record import Record
+from .events import Record
 from .evidence import ANSWER, Evidence, unseen
 from .facts import collapsed, impossible, numbers_of
 from .plans import reasoned_away
-from .prompts import AgentPrompts
+from .profile import AgentPrompts
 from .view import AgentView
 
 if TYPE_CHECKING:

@@ -11,7 +11,7 @@ import pytest
 from support.agents import Roles, Script, office
 from toolhub import ToolHub
 from toolhub.agents import AgentProfile, AgentView, Budget, ExecutionAgent, Step, StepResult
-from toolhub.agents.scheduling import carry_out
+from toolhub.agents.coordination import carry_out
 
 
 def done(id: Any, text: str) -> StepResult:

@@ -10,7 +10,7 @@ import pytest
 
 from support.agents import call, office
 from toolhub.agents import AgentView, ChatLoop, CoordinationAgent
-from toolhub.agents import deadline as deadline_module
+from toolhub.agents import budget as deadline_module
 
 
 class Clock:

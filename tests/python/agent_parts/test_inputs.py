@@ -8,8 +8,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as some
 
-from toolhub.agents.inputs import NoExpressionError, arguments_for, with_results
-from toolhub.agents.phrases import expression_of, history_part, keywords_of
+from toolhub.agents.inputs import (
+    NoExpressionError,
+    arguments_for,
+    expression_of,
+    history_part,
+    keywords_of,
+    with_results,
+)
 
 
 @pytest.mark.parametrize(
