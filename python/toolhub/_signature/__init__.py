@@ -4,11 +4,11 @@ The flow, one file a step::
 
     what is it            callables.py   kind of callable, sync or async, what hides under partial and wraps
     what does it take     parameters.py  signature and resolved type hints;  docstrings.py: descriptions
-    what may be passed    plain.py       signatures that need no pydantic, by hints.py;  arguments.py: those that do
-                          exact.py       a builder that converts no scalars;  patterns.py: linear patterns
+    what may be passed    plain.py       signatures that need no pydantic;  arguments.py: those that do
+                          exact.py       a builder that converts no scalars, with linear patterns
                           schema.py      the JSON Schema with its descriptions;  readable.py: pydantic's, made readable
     how is it called      invoke.py      by position, collected, awaited;  styles.py: arguments or one value
-    what is it in all     build.py       `describe`;  facts.py: the cache;  shapes.py: objects with `execute`
+    what is it in all     build.py       `describe`, and objects with `execute`;  facts.py: the cache
 
 This page imports nothing, so that `import toolhub` stays fast: docstring-parser and inspect are loaded when the first function
 is described, and pydantic when a signature needs it.

@@ -9,18 +9,22 @@ Parameters with a default are not required and not filled in: the function's own
 
 from __future__ import annotations
 
+import sys
+import types
+import typing
 from collections.abc import Mapping
-from typing import Any, NotRequired, cast
+from typing import Any, NotRequired, Union, cast
 
+import typing_extensions
 from pydantic import ConfigDict, TypeAdapter
 from pydantic_core import SchemaValidator
 from typing_extensions import TypedDict
 
-from . import patterns, schema, typeddict
+from . import schema
 from .declared import single_of
-from .exact import exact
-from .hints import plain_names
-from .parameters import NOTHING, CallSignature
+from .exact import exact, safe
+from .parameters import NOTHING, CallSignature, bare
+from .plain import plain_names
 from .readable import Readable
 from .schema import EXTRAS, Arguments, Build
 
@@ -53,8 +57,8 @@ def _compile(signature: CallSignature) -> tuple[SchemaValidator, dict[str, Any]]
     if signature.extras is not NOTHING:
         hints[EXTRAS] = signature.extras
         optional.add(EXTRAS)
-    if typeddict.NEEDED:
-        hints = {name: typeddict.modern(hint) for name, hint in hints.items()}
+    if _NEEDED:
+        hints = {name: _modern(hint) for name, hint in hints.items()}
     if (compiled := _attempt(hints, optional)) is not None:
         return compiled
     usable = {name: Any if _attempt({name: hint}, optional) is None else hint for name, hint in hints.items()}
@@ -79,7 +83,7 @@ def _attempt(hints: dict[str, Any], optional: set[str]) -> tuple[SchemaValidator
             core, described = cast(Any, adapter.core_schema), adapter.json_schema(schema_generator=Readable)
             if EXTRAS in hints:
                 core = _open(core)
-            return _validator(exact(patterns.safe(core, described))), described
+            return _validator(exact(safe(core, described))), described
         except Exception:  # hooks of foreign types run in here, and may fail in any way
             continue
     return None
@@ -103,3 +107,51 @@ def _open(core: dict[str, Any]) -> Any:
     fields = dict(core["fields"])
     extras = fields.pop(EXTRAS)
     return {**core, "fields": fields, "extra_behavior": "allow", "extras_schema": extras["schema"]}
+
+
+_NEEDED = sys.version_info < (3, 12)
+
+
+def _modern(hint: Any, made: dict[Any, Any] | None = None) -> Any:
+    """Replace each standard TypedDict in a hint, at any depth, by its twin of `typing_extensions`.
+
+    Before 3.12 pydantic refuses those of the standard library, since they do not say which inherited keys are required.
+    """
+    made = {} if made is None else made
+    if _is_old(hint):
+        if hint not in made:
+            made[hint] = dict[str, Any]  # what a TypedDict that contains itself sees of itself
+            made[hint] = _twin(hint, made)
+        return made[hint]
+    arguments = typing.get_args(hint)
+    changed = tuple(_modern(argument, made) for argument in arguments)
+    if all(new is old for new, old in zip(changed, arguments, strict=True)):
+        return hint
+    origin: Any = typing.get_origin(hint)
+    if origin is typing.Annotated:
+        return typing.Annotated[(changed[0], *hint.__metadata__)]
+    if origin in (Union, types.UnionType):
+        return Union[changed]  # noqa: UP007 (a tuple of choices has no other spelling)
+    return origin[changed]
+
+
+def _is_old(hint: Any) -> bool:
+    return (
+        isinstance(hint, type)
+        and type(hint).__name__ == "_TypedDictMeta"
+        and type(hint).__module__ == "typing"
+    )
+
+
+def _twin(old: Any, made: dict[Any, Any]) -> Any:
+    try:
+        hints = typing.get_type_hints(old, include_extras=True)
+    except Exception:  # whatever a hint evaluates to may fail in any way; pydantic will refuse the old one
+        return old
+    fields: dict[str, Any] = {}
+    for key, hint in hints.items():
+        hint = _modern(bare(hint), made)
+        fields[key] = hint if key in old.__required_keys__ else typing_extensions.NotRequired[hint]
+    twin = cast(Any, typing_extensions.TypedDict)(old.__name__, fields)
+    twin.__doc__, twin.__module__, twin.__qualname__ = old.__doc__, old.__module__, old.__qualname__
+    return twin

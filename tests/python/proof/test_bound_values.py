@@ -17,7 +17,7 @@ import pydantic
 import pytest
 
 from toolhub import ToolHub
-from toolhub._signature.code import code_digest
+from toolhub._signature.identity import code_digest
 from toolhub.serving import Serving
 
 SERVER = """

@@ -13,7 +13,7 @@ import pytest
 from pydantic import BaseModel, Field, validate_call
 
 from toolhub._signature.build import describe
-from toolhub._signature.described import Described
+from toolhub._signature.styles import Described
 
 
 def add(a: int, b: int = 2) -> int:
