@@ -6,9 +6,8 @@ use crate::mcp::wire::clean;
 use parking_lot::Mutex;
 use serde_json::value::RawValue;
 use std::fmt;
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, OnceLock};
-use tokio::sync::{Mutex as AsyncMutex, mpsc, watch};
+use tokio::sync::{Mutex as AsyncMutex, Notify, mpsc};
 use toolhub_text::message;
 use toolhub_types::error::{ErrorKind, HubError, Outcome};
 use toolhub_types::tool::BoxFuture;
@@ -25,25 +24,17 @@ struct InProcessShared {
     /// Gone once the transport is closed, which ends the input of the server.
     to_server: Mutex<Option<mpsc::Sender<String>>>,
     inbox: Arc<Inbox>,
-    /// Why the session is over.
-    over: OnceLock<HubError>,
-    /// The host has ended the session, which may not be noticed yet.
-    is_over: Arc<AtomicBool>,
-    /// What the host says about that. It is there before the end is.
-    reason: Arc<OnceLock<String>>,
+    /// Set when the host has ended the session, which may not be noticed yet: what it says about that.
+    end: SessionEnd,
 }
+
+/// Why the host of a session has ended it, if it says so.
+type SessionEnd = Arc<OnceLock<Option<String>>>;
 
 impl InProcess {
     pub fn open(server: Arc<str>, link: &ServerLink, inbox: Arc<Inbox>) -> Result<Arc<Self>, HubError> {
-        let ClientSide { to_server, from_server, reason, is_over } = link.open()?;
-        let shared = Arc::new(InProcessShared {
-            server,
-            to_server: Mutex::new(Some(to_server)),
-            inbox,
-            over: OnceLock::new(),
-            is_over,
-            reason,
-        });
+        let ClientSide { to_server, from_server, end } = link.open()?;
+        let shared = Arc::new(InProcessShared { server, to_server: Mutex::new(Some(to_server)), inbox, end });
         tokio::spawn(read(shared.clone(), from_server));
         Ok(Arc::new(InProcess { shared }))
     }
@@ -54,25 +45,23 @@ async fn read(shared: Arc<InProcessShared>, mut from_server: mpsc::Receiver<Stri
     while let Some(message) = from_server.recv().await {
         shared.inbox.receive(message.as_bytes(), None, &|| Some(shared.answerer()));
     }
-    let error = shared.ended();
-    let _ = shared.over.set(error.clone().with_outcome(Outcome::NotSent));
     shared.to_server.lock().take();
-    shared.inbox.end(&error);
+    shared.inbox.end(&shared.ended());
 }
 
 impl InProcessShared {
     fn ended(&self) -> HubError {
-        let text = match self.reason.get() {
-            Some(reason) => {
+        let text = match self.end.get() {
+            Some(Some(reason)) => {
                 message!("Server '{}' ended its session: {}", self.server, clean(reason, LONGEST_REASON))
             }
-            None => message!("Server '{}' ended its session.", self.server),
+            _ => message!("Server '{}' ended its session.", self.server),
         };
         HubError::new(ErrorKind::Closed, text)
     }
 
     async fn deliver(&self, message: String, stage: &SendStage) -> Result<(), HubError> {
-        let to_server = self.to_server.lock().clone().filter(|_| !self.is_over.load(Ordering::Acquire));
+        let to_server = self.to_server.lock().clone().filter(|_| self.end.get().is_none());
         if let Some(to_server) = to_server
             && let Ok(place) = to_server.reserve().await
         {
@@ -81,12 +70,7 @@ impl InProcessShared {
             }
             return Ok(());
         }
-        Err(self.gone())
-    }
-
-    fn gone(&self) -> HubError {
-        let known = self.over.get().cloned();
-        known.unwrap_or_else(|| self.ended().with_outcome(Outcome::NotSent))
+        Err(self.ended().with_outcome(Outcome::NotSent))
     }
 
     fn answerer(self: &Arc<Self>) -> Answerer {
@@ -113,8 +97,8 @@ impl Transport for InProcess {
     }
 
     fn retired(&self) -> Option<HubError> {
-        let is_over = self.shared.is_over.load(Ordering::Acquire) || self.shared.over.get().is_some();
-        is_over.then(|| self.shared.gone())
+        let is_over = self.shared.end.get().is_some() || self.shared.to_server.lock().is_none();
+        is_over.then(|| self.shared.ended().with_outcome(Outcome::NotSent))
     }
 
     fn has_unread(&self) -> bool {
@@ -159,52 +143,43 @@ pub struct ServerLink {
 pub struct ClientSide {
     pub to_server: mpsc::Sender<String>,
     pub from_server: mpsc::Receiver<String>,
-    /// Why the host ended the session, if it says so.
-    pub reason: Arc<OnceLock<String>>,
-    /// Set when the host has ended the session: nothing that is sent now is read.
-    pub is_over: Arc<AtomicBool>,
+    end: SessionEnd,
 }
 
 /// The sessions that wait for the host.
 pub struct SessionQueue {
     waiting: AsyncMutex<mpsc::UnboundedReceiver<HostedSession>>,
-    /// Counts the places at which the host has run.
-    place: watch::Sender<u64>,
+    moved: Notify,
 }
 
 /// The server's side of a session. Dropping it ends the session.
 pub struct HostedSession {
     from_client: AsyncMutex<mpsc::Receiver<String>>,
     to_client: Mutex<Option<mpsc::Sender<String>>>,
-    reason: Arc<OnceLock<String>>,
-    is_over: Arc<AtomicBool>,
+    end: SessionEnd,
 }
 
 /// A link and the queue of its host. Once all links are gone, the queue ends.
 pub fn hosted() -> (ServerLink, SessionQueue) {
     let (sessions, queue) = mpsc::unbounded_channel();
-    (
-        ServerLink { sessions },
-        SessionQueue { waiting: AsyncMutex::new(queue), place: watch::Sender::default() },
-    )
+    (ServerLink { sessions }, SessionQueue { waiting: AsyncMutex::new(queue), moved: Notify::new() })
 }
 
 impl ServerLink {
     pub fn open(&self) -> Result<ClientSide, HubError> {
         let (to_server, from_client) = mpsc::channel(WAITING_MESSAGES);
         let (to_client, from_server) = mpsc::channel(WAITING_MESSAGES);
-        let (reason, is_over) = (Arc::new(OnceLock::new()), Arc::new(AtomicBool::new(false)));
+        let end = SessionEnd::default();
         let session = HostedSession {
             from_client: AsyncMutex::new(from_client),
             to_client: Mutex::new(Some(to_client)),
-            reason: reason.clone(),
-            is_over: is_over.clone(),
+            end: end.clone(),
         };
         self.sessions.send(session).map_err(|_| {
             let text = "the server in this process is not running any more";
             HubError::new(ErrorKind::Connect, text).with_outcome(Outcome::NotSent)
         })?;
-        Ok(ClientSide { to_server, from_server, reason, is_over })
+        Ok(ClientSide { to_server, from_server, end })
     }
 }
 
@@ -223,17 +198,17 @@ impl fmt::Debug for ServerLink {
 impl SessionQueue {
     /// The next session; `None` when there will be no other one, or the host runs elsewhere by now.
     pub async fn next(&self) -> Option<HostedSession> {
-        let mut place = self.place.subscribe();
+        let moved = self.moved.notified();
         tokio::select! {
             biased;
-            _ = place.changed() => None,
+            () = moved => None,
             session = async { self.waiting.lock().await.recv().await } => session,
         }
     }
 
     /// The host moves: who waits for a session now gets none, and who asks from now on gets them.
     pub fn hand_over(&self) {
-        self.place.send_modify(|place| *place += 1);
+        self.moved.notify_waiters();
     }
 }
 
@@ -254,10 +229,7 @@ impl HostedSession {
 
     /// Ends the session. Requests in flight fail with the reason.
     pub fn end(&self, reason: Option<String>) {
-        if let Some(reason) = reason {
-            let _ = self.reason.set(reason);
-        }
-        self.is_over.store(true, Ordering::Release);
+        let _ = self.end.set(reason);
         self.to_client.lock().take();
     }
 }
@@ -292,7 +264,7 @@ mod tests {
         let stage = SendStage::default();
         let sent = transport.shared.deliver("{}".to_owned(), &stage).await;
         assert!(sent.is_err_and(|error| is_reason(&error) && error.outcome == Outcome::NotSent));
-        assert!(transport.shared.over.get().is_none() && !stage.may_have_left());
+        assert!(!stage.may_have_left());
         // The queue of the session goes with it.
         drop(session);
         let sent = transport.send("{}".to_owned()).await;
