@@ -6,7 +6,6 @@
 
 use crate::mcp::wire::{self, Incoming, Malformed};
 use foldhash::fast::RandomState;
-use futures_util::stream::{self, StreamExt};
 use parking_lot::Mutex;
 use serde_json::Value;
 use serde_json::value::RawValue;
@@ -169,15 +168,10 @@ pub struct Inbox {
     listener: Arc<dyn Listener>,
     pending: Mutex<Pending>,
     answers: Arc<Semaphore>,
-    ready: Arc<Mutex<ReadyAnswers>>,
+    /// Of answers that need no work: how many may wait to be sent, and how many may be sent at once.
+    ready: Arc<Semaphore>,
+    sending: Arc<Semaphore>,
     over: CancellationToken,
-}
-
-/// Answers that need no work, on their way to the server.
-#[derive(Default)]
-struct ReadyAnswers {
-    queue: VecDeque<(Answerer, String)>,
-    is_sending: bool,
 }
 
 impl Inbox {
@@ -186,7 +180,8 @@ impl Inbox {
             listener,
             pending: Mutex::default(),
             answers: Arc::new(Semaphore::new(ANSWERS_AT_ONCE)),
-            ready: Arc::default(),
+            ready: Arc::new(Semaphore::new(QUEUED_ANSWERS)),
+            sending: Arc::new(Semaphore::new(SENT_AT_ONCE)),
             over: CancellationToken::new(),
         })
     }
@@ -389,24 +384,13 @@ impl Inbox {
     }
 
     fn send_ready(&self, way: Answerer, message: String) {
-        let mut ready = self.ready.lock();
-        if ready.queue.len() >= QUEUED_ANSWERS {
-            return;
-        }
-        ready.queue.push_back((way, message));
-        if !std::mem::replace(&mut ready.is_sending, true) {
-            let ready = self.ready.clone();
-            tokio::spawn(async move {
-                let next = || {
-                    let mut ready = ready.lock();
-                    let next = ready.queue.pop_front();
-                    ready.is_sending = next.is_some();
-                    next
-                };
-                let answers = stream::iter(std::iter::from_fn(next));
-                answers.for_each_concurrent(SENT_AT_ONCE, |(way, message)| way(message)).await;
-            });
-        }
+        let Ok(place) = self.ready.clone().try_acquire_owned() else { return };
+        let sending = self.sending.clone();
+        tokio::spawn(async move {
+            let _turn = sending.acquire().await;
+            way(message).await;
+            drop(place);
+        });
     }
 }
 
