@@ -12,7 +12,7 @@ use tokio::sync::watch;
 use toolhub::error::{ErrorKind, HubError, Outcome};
 use toolhub::sources::mcp::inbox::{Asked, Inbox, Listener};
 use toolhub::sources::mcp::protocol::Era;
-use toolhub::sources::mcp::transport::http::{HttpOptions, StreamableHttp};
+use toolhub::sources::mcp::transport::http::{HttpOptions, HttpTransport};
 use toolhub::sources::mcp::transport::{OutgoingRequest, Transport};
 use toolhub::tool::{BoxFuture, QuestionAnswer};
 
@@ -65,12 +65,12 @@ fn options(server: &HttpServer) -> HttpOptions {
     }
 }
 
-fn open(server: &HttpServer) -> Arc<StreamableHttp> {
-    StreamableHttp::open(options(server), Inbox::new(Arc::<RecordingListener>::default())).unwrap()
+fn open(server: &HttpServer) -> Arc<HttpTransport> {
+    HttpTransport::open(options(server), Inbox::new(Arc::<RecordingListener>::default())).unwrap()
 }
 
-fn open_with(options: HttpOptions) -> Arc<StreamableHttp> {
-    StreamableHttp::open(options, Inbox::new(Arc::<RecordingListener>::default())).unwrap()
+fn open_with(options: HttpOptions) -> Arc<HttpTransport> {
+    HttpTransport::open(options, Inbox::new(Arc::<RecordingListener>::default())).unwrap()
 }
 
 fn call(id: u64) -> OutgoingRequest {

@@ -37,7 +37,7 @@ impl Credentials for Tokens {
     }
 }
 
-fn open_as(server: &HttpServer, tokens: &Arc<Tokens>) -> Arc<StreamableHttp> {
+fn open_as(server: &HttpServer, tokens: &Arc<Tokens>) -> Arc<HttpTransport> {
     open_with(HttpOptions { credentials: Some(tokens.clone()), ..options(server) })
 }
 

@@ -64,7 +64,7 @@ async fn what_comes_on_the_stream_is_heard_asked_and_answered() {
         }
     })
     .await;
-    let transport = StreamableHttp::open(options(&server), Inbox::new(listener.clone())).unwrap();
+    let transport = HttpTransport::open(options(&server), Inbox::new(listener.clone())).unwrap();
     shake_hands(&*transport).await;
     assert_eq!(listener.heard(1).await, ["notifications/x"]);
     let (body, session) = reply.recv().await.unwrap();
@@ -143,7 +143,7 @@ async fn a_server_without_a_stream_is_asked_once() {
 
 /// When the GETs of a server come, in seconds since the first, and what they want to resume.
 async fn times_of_gets(
-    transport: Arc<StreamableHttp>,
+    transport: Arc<HttpTransport>,
     times: watch::Receiver<Vec<Instant>>,
     count: usize,
 ) -> Vec<u64> {

@@ -1,7 +1,6 @@
 //! HTTP+SSE: one stream for all that comes, a POST for each message that goes.
 
 use super::*;
-use toolhub::sources::mcp::transport::legacy_sse::LegacySse;
 
 /// A server whose stream names an address and goes on with these steps.
 async fn server(
@@ -23,12 +22,15 @@ fn accepted(_: &http_server::Request) -> Reply {
     Reply::new(202, &["content-type: text/plain"], "Accepted")
 }
 
-async fn open(server: &HttpServer) -> Arc<LegacySse> {
-    LegacySse::open(options(server), Inbox::new(Arc::<RecordingListener>::default())).await.unwrap()
+async fn open(server: &HttpServer) -> Arc<HttpTransport> {
+    HttpTransport::open_sse(options(server), Inbox::new(Arc::<RecordingListener>::default())).await.unwrap()
 }
 
 async fn refused(server: &HttpServer) -> HubError {
-    LegacySse::open(options(server), Inbox::new(Arc::<RecordingListener>::default())).await.err().unwrap()
+    HttpTransport::open_sse(options(server), Inbox::new(Arc::<RecordingListener>::default()))
+        .await
+        .err()
+        .unwrap()
 }
 
 #[tokio::test]

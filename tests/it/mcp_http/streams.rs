@@ -48,7 +48,7 @@ async fn notifications_are_heard_before_the_answer_comes() {
     let listener = Arc::<RecordingListener>::default();
     let text = event(&note("notifications/message"));
     let server = HttpServer::start([Reply::event_stream().chunk(&text).chunk(&text).hang()]).await;
-    let transport = StreamableHttp::open(options(&server), Inbox::new(listener.clone())).unwrap();
+    let transport = HttpTransport::open(options(&server), Inbox::new(listener.clone())).unwrap();
     transport.on_negotiated(Era::Modern, MODERN);
     let listen = request(1, "subscriptions/listen", None);
     tokio::select! {

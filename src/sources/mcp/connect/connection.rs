@@ -451,15 +451,7 @@ pub fn session_ended(connection: &Connection, lived: Duration, is_closed: bool) 
 }
 
 fn place(connection: &Connection, version: &str) -> SpanAttributes {
-    let place = connection.transport().place();
-    let mut attributes = vec![(SpanAttribute::ProtocolVersion, version.into())];
-    let mut add = |attribute, value: Option<&str>| {
-        attributes.extend(value.map(|value| (attribute, value.into())));
-    };
-    add(SpanAttribute::Network, place.network);
-    add(SpanAttribute::NetworkProtocol, place.protocol);
-    add(SpanAttribute::SessionId, place.session.as_deref());
-    add(SpanAttribute::Address, place.address.as_deref());
-    attributes.extend(place.port.map(|port| (SpanAttribute::Port, port.into())));
+    let mut attributes = connection.transport().place();
+    attributes.push((SpanAttribute::ProtocolVersion, version.into()));
     attributes
 }

@@ -7,9 +7,8 @@ use crate::mcp::connection::{Connection, ServerIdentity};
 use crate::mcp::inbox::Inbox;
 use crate::mcp::protocol::{Era, ProtocolHint};
 use crate::mcp::transport::Transport;
-use crate::mcp::transport::http::{HttpOptions, StreamableHttp};
+use crate::mcp::transport::http::{HttpOptions, HttpTransport};
 use crate::mcp::transport::in_process::InProcess;
-use crate::mcp::transport::legacy_sse::LegacySse;
 use crate::mcp::transport::stdio::{ProcessOutput, Stdio};
 use arc_swap::ArcSwapOption;
 use serde_json::json;
@@ -217,7 +216,7 @@ impl Connector {
         if remote.dialect == Dialect::Sse || options.hint == Some(ProtocolHint::HttpSse) {
             return self.http_sse(remote).await;
         }
-        let open = || self.open(|inbox| StreamableHttp::open(self.http_options(remote), inbox));
+        let open = || self.open(|inbox| HttpTransport::open(self.http_options(remote), inbox));
         match self.negotiate(open, true, options).await {
             // Only these say that there is no such endpoint for POST. That says more than that there is no stream either.
             Err(error)
@@ -231,7 +230,7 @@ impl Connector {
 
     async fn http_sse(&self, remote: &Remote) -> Result<Connection, HubError> {
         let inbox = Inbox::new(self.callbacks.clone());
-        let transport = LegacySse::open(self.http_options(remote), inbox.clone()).await?;
+        let transport = HttpTransport::open_sse(self.http_options(remote), inbox.clone()).await?;
         let mut connection = Connection::new(transport, inbox, &self.callbacks);
         self.initialize(&mut connection, false).await?;
         Ok(self.greeted(connection, ProtocolHint::HttpSse))

@@ -1,18 +1,15 @@
 //! HTTP+SSE, the oldest of the HTTP transports: one stream brings everything, and each message is a POST to the address
 //! that the stream names first.
 
-use super::http::HttpOptions;
-use super::http::body::{self, BodyKind, Events};
+use super::OutgoingRequest;
+use super::http::body::{self, BodyKind, Events, StreamPosition};
 use super::http::client::OutgoingBody;
-use super::http::endpoint::HttpEndpoint;
+use super::http::endpoint::{HttpEndpoint, HttpOptions};
 use super::http::exchange::read_refusal;
 use super::http::protocol_headers::ProtocolHeaders;
-use super::http::{HttpShared, SEND_TIME, accepted};
-use super::{OutgoingRequest, Transport, TransportPlace};
+use super::http::{HttpShared, HttpTransport, SEND_TIME};
 use crate::mcp::inbox::Inbox;
-use crate::mcp::message::ping;
 use crate::mcp::proof;
-use crate::mcp::protocol::Era;
 use crate::web::shown_url;
 use reqwest::{Method, Url};
 use serde_json::value::RawValue;
@@ -20,21 +17,15 @@ use std::pin::pin;
 use std::sync::Arc;
 use toolhub_text::{Message, message};
 use toolhub_types::error::{ErrorKind, HubError, Outcome};
-use toolhub_types::tool::BoxFuture;
 
-pub struct LegacySse {
-    shared: Arc<HttpShared>,
-}
-
-impl LegacySse {
+impl HttpTransport {
     /// Opens the stream and waits until it has named the address for messages.
-    pub async fn open(options: HttpOptions, inbox: Arc<Inbox>) -> Result<Arc<Self>, HubError> {
+    pub async fn open_sse(options: HttpOptions, inbox: Arc<Inbox>) -> Result<Arc<Self>, HubError> {
         let remote = Arc::new(HttpEndpoint::new(options)?);
         let protocol_headers = ProtocolHeaders::new(&remote);
-        let response = remote
-            .ask(Method::GET, &remote.url, || Ok(protocol_headers.listening(None)), OutgoingBody::empty())
-            .await?;
-        if response.status() != 200 {
+        let headers = || Ok(protocol_headers.listening(None));
+        let response = remote.ask(Method::GET, &remote.url, headers, OutgoingBody::default()).await?;
+        if response.status != 200 {
             return Err(read_refusal(&remote, response, None).await.error);
         }
         if !matches!(body::kind(&response), BodyKind::Events) {
@@ -42,7 +33,7 @@ impl LegacySse {
             return Err(HubError::new(ErrorKind::Protocol, text).with_outcome(Outcome::NotSent));
         }
         let base = response.moved.as_ref().unwrap_or(&remote.url).clone();
-        let mut events = Events::shared(response, remote.limit);
+        let mut events = Events::shared(response, remote.limit, StreamPosition::default());
         let endpoint = loop {
             let event = events.next(&remote).await?;
             if event.name == "endpoint" {
@@ -51,7 +42,7 @@ impl LegacySse {
         };
         let shared = HttpShared::new(protocol_headers, remote.clone(), endpoint, inbox);
         tokio::spawn(read(shared.clone(), remote, events));
-        Ok(Arc::new(LegacySse { shared }))
+        Ok(Arc::new(HttpTransport { shared, is_sse: true }))
     }
 }
 
@@ -89,72 +80,35 @@ async fn read(shared: Arc<HttpShared>, remote: Arc<HttpEndpoint>, mut events: Ev
     shared.inbox.end(&error);
 }
 
-impl Transport for LegacySse {
-    fn request<'a>(&'a self, request: &'a OutgoingRequest) -> BoxFuture<'a, Result<Box<RawValue>, HubError>> {
-        Box::pin(async move {
-            let remote = self.shared.remote()?;
-            let expected = self.shared.inbox.await_answer(request.id)?;
-            let mut answer = pin!(expected.answer());
-            let mut post = pin!(post_request(&self.shared, &remote, request));
-            let reply = tokio::select! {
-                biased;
-                reply = &mut answer => reply,
-                posted = &mut post => {
-                    posted?;
-                    return answer.await;
-                }
-            };
-            match reply {
-                Err(error) if error.nothing_happened => {
-                    let posted = tokio::time::timeout(SEND_TIME, post).await;
-                    Err(proof::of_two_streams(error, matches!(posted, Ok(Ok(())))))
-                }
-                reply => reply,
+impl HttpShared {
+    pub(super) async fn request_by_sse(&self, request: &OutgoingRequest) -> Result<Box<RawValue>, HubError> {
+        let remote = self.remote()?;
+        let expected = self.inbox.await_answer(request.id)?;
+        let mut answer = pin!(expected.answer());
+        let mut post = pin!(self.post_request(&remote, request));
+        let reply = tokio::select! {
+            biased;
+            reply = &mut answer => reply,
+            posted = &mut post => {
+                posted?;
+                return answer.await;
             }
-        })
+        };
+        match reply {
+            Err(error) if error.nothing_happened => {
+                let posted = tokio::time::timeout(SEND_TIME, post).await;
+                Err(proof::of_two_streams(error, matches!(posted, Ok(Ok(())))))
+            }
+            reply => reply,
+        }
     }
 
-    fn send<'a>(&'a self, message: String) -> BoxFuture<'a, Result<(), HubError>> {
-        Box::pin(self.shared.send(message))
+    /// Posts a request. The address is that of the session: a server that does not know it has not run the request.
+    async fn post_request(&self, remote: &HttpEndpoint, request: &OutgoingRequest) -> Result<(), HubError> {
+        let body = OutgoingBody::of_request(&request.body, &request.stage);
+        let Err(mut refusal) = self.deliver(remote, body, Some(request.id)).await else { return Ok(()) };
+        // The stream may bring a result all the same.
+        refusal.error = proof::of_two_streams(refusal.error, false);
+        Err(refusal.of_call(self, remote, request.id).await)
     }
-
-    fn on_negotiated(&self, era: Era, version: &'static str) {
-        self.shared.on_negotiated(era, version);
-    }
-
-    fn retired(&self) -> Option<HubError> {
-        self.shared.retired()
-    }
-
-    fn place(&self) -> TransportPlace {
-        TransportPlace::http(&self.shared.endpoint, None)
-    }
-
-    fn close(&self) -> BoxFuture<'_, ()> {
-        Box::pin(async move {
-            self.shared.close();
-        })
-    }
-}
-
-impl Drop for LegacySse {
-    fn drop(&mut self) {
-        self.shared.closed.cancel();
-        self.shared.remote.store(None);
-    }
-}
-
-/// Posts a request. The address is that of the session: a server that does not know it has not run the request.
-async fn post_request(
-    shared: &HttpShared,
-    remote: &HttpEndpoint,
-    request: &OutgoingRequest,
-) -> Result<(), HubError> {
-    let body = OutgoingBody::of_request(&request.body, &request.stage);
-    let posted = accepted(remote, shared.post(remote, body), Some(request.id)).await;
-    let Err(mut refusal) = posted else { return Ok(()) };
-    // The stream may bring a result all the same.
-    refusal.error = proof::of_two_streams(refusal.error, false);
-    let ping = shared.post(remote, OutgoingBody::of_message(ping(request.id)));
-    Err(refusal.of_call(remote, &shared.over, request.id, ping).await)
 }

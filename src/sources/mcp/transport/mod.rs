@@ -6,17 +6,16 @@
 
 pub mod http;
 pub mod in_process;
-pub mod legacy_sse;
+mod legacy_sse;
 pub mod stdio;
 
 use super::protocol::Era;
-use reqwest::Url;
 use serde_json::value::RawValue;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU8, Ordering};
 use toolhub_text::message;
 use toolhub_types::error::{ErrorKind, HubError, Outcome};
-use toolhub_types::telemetry::session_name;
+use toolhub_types::telemetry::SpanAttributes;
 use toolhub_types::tool::{Begin, BoxFuture, SentFlag};
 
 /// A request on its way.
@@ -134,9 +133,9 @@ pub trait Transport: Send + Sync {
         false
     }
 
-    /// Where the server is.
-    fn place(&self) -> TransportPlace {
-        TransportPlace::default()
+    /// Where the other side is, for telemetry, as far as it is known and applies.
+    fn place(&self) -> SpanAttributes {
+        Vec::new()
     }
 
     /// Ends everything, in bounded time. Requests in flight fail.
@@ -150,29 +149,4 @@ pub(crate) fn too_large(limit: usize) -> HubError {
         limit
     );
     HubError::new(ErrorKind::Limit, text).with_outcome(Outcome::Unknown)
-}
-
-/// Where the other side of a transport is, for telemetry. What is not known, or does not apply, is `None`.
-#[derive(Debug, Default, PartialEq)]
-pub struct TransportPlace {
-    /// `pipe` or `tcp`.
-    pub network: Option<&'static str>,
-    /// `http`.
-    pub protocol: Option<&'static str>,
-    pub address: Option<String>,
-    pub port: Option<u16>,
-    /// A name for the session that nobody can use it with.
-    pub session: Option<String>,
-}
-
-impl TransportPlace {
-    pub fn http(url: &Url, session: Option<&str>) -> Self {
-        TransportPlace {
-            network: Some("tcp"),
-            protocol: Some("http"),
-            address: url.host_str().map(str::to_owned),
-            port: url.port_or_known_default(),
-            session: session.map(session_name),
-        }
-    }
 }

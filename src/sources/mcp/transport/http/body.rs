@@ -37,7 +37,7 @@ pub(crate) enum BodyKind {
 }
 
 pub(crate) fn kind(response: &HttpResponse) -> BodyKind {
-    let text = response.headers().get(CONTENT_TYPE).map_or(&b""[..], |value| value.as_bytes());
+    let text = response.headers.get(CONTENT_TYPE).map_or(&b""[..], |value| value.as_bytes());
     let begins =
         |name: &str| text.get(..name.len()).is_some_and(|start| start.eq_ignore_ascii_case(name.as_bytes()));
     if begins("text/event-stream") {
@@ -110,29 +110,27 @@ pub(crate) struct Events {
     /// How much came since the last event.
     between: usize,
     ended: bool,
-    /// From the streams before this one.
-    last_id: Option<String>,
-    retry: Option<Duration>,
+    /// Of the streams before this one.
+    position: StreamPosition,
+}
+
+/// Where a stream was when it broke, and how soon the server wants to see us again.
+#[derive(Clone, Default)]
+pub(crate) struct StreamPosition {
+    pub last_id: Option<String>,
+    pub retry: Option<Duration>,
 }
 
 impl Events {
-    pub(crate) fn new(response: HttpResponse, limit: usize) -> Self {
-        let scan = Some(IdScan::default());
-        Events {
-            response,
-            parser: SseParser::new(limit),
-            scan,
-            skipped: 0,
-            between: 0,
-            ended: false,
-            last_id: None,
-            retry: None,
-        }
+    /// A stream after the one that broke at this place.
+    pub(super) fn new(response: HttpResponse, limit: usize, position: StreamPosition) -> Self {
+        let (parser, scan) = (SseParser::new(limit), Some(IdScan::default()));
+        Events { response, parser, scan, skipped: 0, between: 0, ended: false, position }
     }
 
     /// A stream that goes on behind an event over the limit.
-    pub(crate) fn shared(response: HttpResponse, limit: usize) -> Self {
-        Events { parser: SseParser::skipping(limit), ..Events::new(response, limit) }
+    pub(crate) fn shared(response: HttpResponse, limit: usize, position: StreamPosition) -> Self {
+        Events { parser: SseParser::skipping(limit), ..Events::new(response, limit, position) }
     }
 
     /// The next event. An error of the kind `Closed` is the end of the stream.
@@ -203,18 +201,11 @@ impl Events {
         }
     }
 
-    pub(crate) fn last_id(&self) -> Option<&str> {
-        self.parser.last_id().or(self.last_id.as_deref())
-    }
-
-    pub(crate) fn retry(&self) -> Option<Duration> {
-        self.parser.retry().or(self.retry)
-    }
-
-    /// Goes on with another response.
-    pub(crate) fn resume(&mut self, response: HttpResponse, limit: usize) {
-        let (last_id, retry) = (self.last_id().map(str::to_owned), self.retry());
-        *self = Events { last_id, retry, ..Events::new(response, limit) };
+    /// Where another stream would go on.
+    pub(super) fn position(&self) -> StreamPosition {
+        let StreamPosition { last_id, retry } = self.position.clone();
+        let last_id = self.parser.last_id().map(str::to_owned).or(last_id);
+        StreamPosition { last_id, retry: self.parser.retry().or(retry) }
     }
 
     /// Nothing more is wanted. A stream that ends by itself now leaves a connection that can be used again; one that does

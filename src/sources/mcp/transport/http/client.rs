@@ -42,7 +42,9 @@ const UNACKNOWLEDGED: Duration = Duration::from_secs(30);
 /// Each remote has its own: when the remote goes, its idle connections go with it.
 pub(super) struct HttpClient {
     way: ClientWay,
-    open: OpenConnections,
+    /// The connections to the server. reqwest does not show them: there, those of the last request count as open until they
+    /// would be closed for idleness, or until a request fails.
+    pub open: OpenConnections,
 }
 
 enum ClientWay {
@@ -86,12 +88,6 @@ fn plain(open: OpenConnections) -> PooledClient<CountingConnector, OutgoingBody>
 }
 
 impl HttpClient {
-    /// The connections to the server. reqwest does not show them: there, those of the last request count as open until they
-    /// would be closed for idleness, or until a request fails.
-    pub(super) fn connections(&self) -> &OpenConnections {
-        &self.open
-    }
-
     /// Sends a request and waits for the head of the response.
     pub(super) async fn send(
         &self,
@@ -130,11 +126,11 @@ impl HttpClient {
 
 /// The head of a response, and its body as it comes.
 pub(crate) struct HttpResponse {
-    status: StatusCode,
-    headers: HeaderMap,
+    pub status: StatusCode,
+    pub headers: HeaderMap,
     body: BoxBody<Bytes, ExchangeError>,
     /// Where it came from, when the request was redirected.
-    pub(crate) moved: Option<Url>,
+    pub moved: Option<Url>,
 }
 
 impl HttpResponse {
@@ -146,14 +142,6 @@ impl HttpResponse {
         let (head, body) = response.into_parts();
         let body = body.map_err(ExchangeError::from).boxed();
         HttpResponse { status: head.status, headers: head.headers, body, moved: None }
-    }
-
-    pub(crate) fn status(&self) -> StatusCode {
-        self.status
-    }
-
-    pub(crate) fn headers(&self) -> &HeaderMap {
-        &self.headers
     }
 
     /// The length that the server announced, unless the body is packed.
@@ -236,7 +224,7 @@ impl ExchangeError {
 ///
 /// The HTTP library asks for the body when it has a connection and has encoded the head of the request, before it writes
 /// either. While it resolves a name, connects, agrees on TLS or waits for a connection of the pool, nothing has left.
-#[derive(Clone)]
+#[derive(Clone, Default)]
 pub(crate) struct OutgoingBody {
     bytes: Bytes,
     /// `None`: nobody asks whether it left.
@@ -247,11 +235,8 @@ pub(crate) struct OutgoingBody {
 
 impl OutgoingBody {
     pub(crate) fn of_request(text: &str, stage: &Arc<SendStage>) -> Self {
-        OutgoingBody {
-            bytes: Bytes::copy_from_slice(text.as_bytes()),
-            stage: Some(stage.clone()),
-            breaks: None,
-        }
+        let bytes = Bytes::copy_from_slice(text.as_bytes());
+        OutgoingBody { bytes, stage: Some(stage.clone()), breaks: None }
     }
 
     /// The same, for the program only that answered when the way had been interrupted so often.
@@ -261,11 +246,7 @@ impl OutgoingBody {
 
     /// A message that expects no answer.
     pub(crate) fn of_message(text: String) -> Self {
-        OutgoingBody { bytes: text.into(), stage: None, breaks: None }
-    }
-
-    pub(crate) fn empty() -> Self {
-        OutgoingBody { bytes: Bytes::new(), stage: None, breaks: None }
+        OutgoingBody { bytes: text.into(), ..OutgoingBody::default() }
     }
 }
 

@@ -3,7 +3,6 @@
 //! Headers and bodies go to the configured origin and nowhere else: redirects are followed by hand, inside of it.
 
 use super::client::{ExchangeError, HttpClient, HttpResponse, OutgoingBody, client};
-use super::unbroken::OpenConnections;
 use crate::mcp::auth::Credentials;
 use crate::mcp::convert::unreadable;
 use crate::mcp::secrets::ServerSecrets;
@@ -33,7 +32,7 @@ pub struct HttpOptions {
 }
 
 pub(crate) struct HttpEndpoint {
-    client: HttpClient,
+    pub(super) client: HttpClient,
     /// Without user and password: they have become a header.
     pub(crate) url: Url,
     /// What the configuration wants every request to carry.
@@ -54,10 +53,6 @@ struct Moved {
 }
 
 impl HttpEndpoint {
-    pub(super) fn connections(&self) -> &OpenConnections {
-        self.client.connections()
-    }
-
     /// Checks the configuration; nothing is connected yet.
     pub(crate) fn new(options: HttpOptions) -> Result<Self, HubError> {
         let mut url = checked_url(&options.url)?;
@@ -110,10 +105,10 @@ impl HttpEndpoint {
             let sent = headers.get(AUTHORIZATION).cloned();
             let response = self.client.send(method.clone(), target, headers, body.clone()).await;
             let mut response = response.map_err(|error| self.lost(&error))?;
-            if method == Method::POST && !response.status().is_success() {
+            if method == Method::POST && !response.status.is_success() {
                 self.moved.store(None);
             }
-            match response.status().as_u16() {
+            match response.status.as_u16() {
                 307 | 308 => {
                     let next = self.target(target, &response)?;
                     asked.push(target.clone());
@@ -137,7 +132,7 @@ impl HttpEndpoint {
                 }
                 _ => {
                     if let Some(to) =
-                        moved.clone().filter(|_| method == Method::POST && response.status().is_success())
+                        moved.clone().filter(|_| method == Method::POST && response.status.is_success())
                     {
                         self.moved.store(Some(Arc::new(Moved { from: url.clone(), to })));
                     }
@@ -190,8 +185,8 @@ impl HttpEndpoint {
     /// Whether new credentials were found after a refusal that new ones may help against.
     async fn renewed(&self, sent: Option<&HeaderValue>, response: &HttpResponse) -> Result<bool, HubError> {
         let Some(credentials) = &self.credentials else { return Ok(false) };
-        let status = response.status().as_u16();
-        let challenges = response.headers().get_all(WWW_AUTHENTICATE);
+        let status = response.status.as_u16();
+        let challenges = response.headers.get_all(WWW_AUTHENTICATE);
         let challenges: Vec<&str> = challenges.iter().filter_map(|value| value.to_str().ok()).collect();
         let challenge = Some(challenges.join(", ")).filter(|text| !text.is_empty());
         if status == 403 && !challenge.as_deref().is_some_and(|text| text.contains("insufficient_scope")) {
@@ -204,7 +199,7 @@ impl HttpEndpoint {
 
     /// Where a response to a request for `asked` redirects to.
     fn target(&self, asked: &Url, response: &HttpResponse) -> Result<Url, HubError> {
-        let location = response.headers().get(LOCATION).and_then(|value| value.to_str().ok());
+        let location = response.headers.get(LOCATION).and_then(|value| value.to_str().ok());
         let target = location.and_then(|to| asked.join(to).ok());
         match target {
             Some(target) if self.is_same_origin(&target) => Ok(target),
@@ -225,7 +220,7 @@ impl HttpEndpoint {
 
 /// A redirect that is not followed. That the server did not take the request is its word alone.
 fn unfollowed(response: &HttpResponse, text: Message) -> HubError {
-    let status = Some(response.status().as_u16());
+    let status = Some(response.status.as_u16());
     HubError { status, ..HubError::new(ErrorKind::Http, text).with_outcome(Outcome::Unknown) }
 }
 

@@ -1,10 +1,10 @@
 //! One request to the server and back: post it, read the answer or follow the stream that brings it.
 
 use super::HttpShared;
-use super::body::{self, BodyKind, Events, is_message};
+use super::body::{self, BodyKind, Events, StreamPosition, is_message};
 use super::client::{HttpResponse, OutgoingBody};
 use super::endpoint::HttpEndpoint;
-use super::protocol_headers::ProtocolHeaders;
+use super::protocol_headers::{HANDSHAKE, ProtocolHeaders};
 use crate::mcp::convert::unreadable;
 use crate::mcp::inbox::RpcReply;
 use crate::mcp::message::{ping, ping_id};
@@ -12,7 +12,9 @@ use crate::mcp::proof;
 use crate::mcp::transport::OutgoingRequest;
 use crate::mcp::wire::{self, Incoming};
 use reqwest::Method;
-use std::sync::{Arc, OnceLock};
+use serde_json::value::RawValue;
+use std::pin::pin;
+use std::sync::Arc;
 use std::time::Duration;
 use toolhub_protocol::METHOD_NOT_FOUND;
 use toolhub_protocol::net::{Backoff, retry_after};
@@ -24,32 +26,51 @@ use toolhub_types::error::{ErrorKind, HubError};
 const RESUME_ATTEMPTS: usize = 3;
 
 /// What became of a request that was carried to the server and back.
-pub(super) enum Carried {
+enum Carried {
     RpcReply(RpcReply),
     /// The inbox has the reply.
     Settled,
 }
 
 impl HttpShared {
+    pub(super) async fn request(
+        self: &Arc<Self>,
+        request: &OutgoingRequest,
+    ) -> Result<Box<RawValue>, HubError> {
+        let remote = self.remote()?;
+        let protocol_headers = self.protocol_headers.load_full();
+        // The answer may come on another stream than its own, and closing ends the wait here.
+        let expected = self.inbox.await_answer(request.id)?;
+        let mut answer = pin!(expected.answer());
+        let carried = tokio::select! {
+            biased;
+            reply = &mut answer => return reply,
+            carried = self.carry(&remote, &protocol_headers, request) => carried?,
+        };
+        match carried {
+            Carried::RpcReply(reply) => reply,
+            Carried::Settled => answer.await,
+        }
+    }
+
     /// Posts a request, and reads what comes back.
-    pub(super) async fn carry(
+    async fn carry(
         self: &Arc<Self>,
         remote: &HttpEndpoint,
         protocol_headers: &ProtocolHeaders,
         request: &OutgoingRequest,
     ) -> Result<Carried, HubError> {
-        let breaks = request.breaks.filter(|_| !protocol_headers.has_session());
+        let breaks = request.breaks.filter(|_| protocol_headers.session().is_none());
         let body = OutgoingBody::of_request(&request.body, &request.stage)
-            .unless_interrupted(remote.connections(), breaks);
+            .unless_interrupted(&remote.client.open, breaks);
         let headers = || protocol_headers.of_request(request);
         let mut response = remote.ask(Method::POST, &remote.url, headers, body).await?;
-        if !matches!(response.status().as_u16(), 200 | 201 | 203) {
+        if !matches!(response.status.as_u16(), 200 | 201 | 203) {
             return Err(self.refused(remote, protocol_headers, request, response).await);
         }
-        if protocol_headers.opens_session(request.method) {
-            self.protocol_headers.rcu(|protocol_headers| {
-                ProtocolHeaders::clone(protocol_headers).in_session(response.headers())
-            });
+        if request.method == HANDSHAKE {
+            self.protocol_headers
+                .rcu(|headers| ProtocolHeaders::clone(headers).in_session(&response.headers));
         }
         match body::kind(&response) {
             BodyKind::Events => self.follow(remote, request, response).await,
@@ -88,7 +109,7 @@ impl HttpShared {
         request: &OutgoingRequest,
         response: HttpResponse,
     ) -> Result<Carried, HubError> {
-        let mut events = Events::new(response, remote.limit);
+        let mut events = Events::new(response, remote.limit, StreamPosition::default());
         let mut delay = ReconnectDelay::of_resuming();
         loop {
             match events.next(remote).await {
@@ -115,27 +136,37 @@ impl HttpShared {
         delay: &mut ReconnectDelay,
         lost: HubError,
     ) -> Result<(), HubError> {
+        let position = events.position();
         // The session may be as new as the answer that is awaited.
-        let protocol_headers = self.protocol_headers.load_full();
-        let last_id = events.last_id().map(str::to_owned);
-        if lost.kind != ErrorKind::Closed || last_id.is_none() || protocol_headers.is_modern(request.method) {
+        let is_modern = self.protocol_headers.load().is_modern(request.method);
+        if lost.kind != ErrorKind::Closed || position.last_id.is_none() || is_modern {
             return Err(lost);
         }
         for _ in 0..RESUME_ATTEMPTS {
-            tokio::time::sleep(delay.wait(events.retry())).await;
-            let headers = || Ok(protocol_headers.listening(last_id.as_deref()));
-            match remote.ask(Method::GET, &remote.url, headers, OutgoingBody::empty()).await {
-                Ok(response)
-                    if response.status() == 200 && matches!(body::kind(&response), BodyKind::Events) =>
-                {
-                    events.resume(response, remote.limit);
+            tokio::time::sleep(delay.wait(position.retry)).await;
+            match self.stream(remote, &position).await {
+                Ok(Some(response)) => {
+                    *events = Events::new(response, remote.limit, position);
                     return Ok(());
                 }
-                Ok(_) => return Err(lost),
+                Ok(None) => break,
                 Err(_) => {}
             }
         }
         Err(lost)
+    }
+
+    /// A stream that goes on from here; `None` if the server has none.
+    async fn stream(
+        &self,
+        remote: &HttpEndpoint,
+        position: &StreamPosition,
+    ) -> Result<Option<HttpResponse>, HubError> {
+        let protocol_headers = self.protocol_headers.load_full();
+        let headers = || Ok(protocol_headers.listening(position.last_id.as_deref()));
+        let response = remote.ask(Method::GET, &remote.url, headers, OutgoingBody::default()).await?;
+        let is_stream = response.status == 200 && matches!(body::kind(&response), BodyKind::Events);
+        Ok(Some(response).filter(|_| is_stream))
     }
 
     /// The error for a response that is not an answer, which may be that our session is gone.
@@ -147,11 +178,10 @@ impl HttpShared {
         response: HttpResponse,
     ) -> HubError {
         let refusal = read_refusal(remote, response, Some(request.id)).await;
-        if !protocol_headers.has_session() || protocol_headers.is_modern(request.method) {
+        if protocol_headers.session().is_none() || protocol_headers.is_modern(request.method) {
             return refusal.error;
         }
-        let ping = self.post(remote, OutgoingBody::of_message(ping(request.id)));
-        refusal.of_call(remote, &self.over, request.id, ping).await
+        refusal.of_call(self, remote, request.id).await
     }
 }
 
@@ -165,52 +195,29 @@ pub(crate) async fn listen(shared: Arc<HttpShared>) {
 
 async fn keep_listening(shared: &Arc<HttpShared>) {
     let Ok(remote) = shared.remote() else { return };
-    let mut delay = ReconnectDelay::of_listening();
-    let mut place = StreamPosition::default();
-    while follow(shared, &remote, &mut place, &mut delay).await {
-        place.is_again = true;
-        tokio::time::sleep(delay.wait(place.retry)).await;
-    }
-}
-
-/// Where the stream was when it broke, and how soon the server wants to see us again.
-#[derive(Default)]
-struct StreamPosition {
-    last_id: Option<String>,
-    retry: Option<Duration>,
-    /// There was a stream before this one.
-    is_again: bool,
-}
-
-/// One stream from its beginning to its end. False when it is not worth asking again.
-async fn follow(
-    shared: &Arc<HttpShared>,
-    remote: &HttpEndpoint,
-    place: &mut StreamPosition,
-    delay: &mut ReconnectDelay,
-) -> bool {
-    let protocol_headers = shared.protocol_headers.load_full();
-    let headers = || Ok(protocol_headers.listening(place.last_id.as_deref()));
-    let response = match remote.ask(Method::GET, &remote.url, headers, OutgoingBody::empty()).await {
-        Ok(response) => response,
-        // The server may be starting again. A redirect to elsewhere or missing credentials will stay.
-        Err(error) => return matches!(error.kind, ErrorKind::Connect | ErrorKind::Closed),
-    };
-    if response.status() != 200 || !matches!(body::kind(&response), BodyKind::Events) {
-        return false;
-    }
-    if place.is_again {
-        shared.inbox.reconnected();
-    }
-    let mut events = Events::shared(response, remote.limit);
-    while let Ok(event) = events.next_shared(remote).await {
-        if shared.take(event, remote.limit) {
-            delay.reset();
+    let (mut delay, mut position) = (ReconnectDelay::of_listening(), StreamPosition::default());
+    let mut is_first = true;
+    loop {
+        match shared.stream(&remote, &position).await {
+            Ok(Some(response)) => {
+                if !is_first {
+                    shared.inbox.reconnected();
+                }
+                let mut events = Events::shared(response, remote.limit, position);
+                while let Ok(event) = events.next_shared(&remote).await {
+                    if shared.take(event, remote.limit) {
+                        delay.reset();
+                    }
+                }
+                position = events.position();
+            }
+            // The server may be starting again. A redirect to elsewhere or missing credentials will stay.
+            Err(error) if matches!(error.kind, ErrorKind::Connect | ErrorKind::Closed) => {}
+            Ok(None) | Err(_) => return,
         }
+        is_first = false;
+        tokio::time::sleep(delay.wait(position.retry)).await;
     }
-    place.last_id = events.last_id().map(str::to_owned).or_else(|| place.last_id.take());
-    place.retry = events.retry().or(place.retry);
-    true
 }
 
 // How soon a stream is opened again: later each time, whatever the server asks for.
@@ -261,8 +268,8 @@ pub(crate) struct Refusal {
 
 /// What a response says that is not an answer to the request `id`.
 pub(crate) async fn read_refusal(remote: &HttpEndpoint, response: HttpResponse, id: Option<u64>) -> Refusal {
-    let status = response.status().as_u16();
-    let retry_after = retry_after(response.headers()).map(|wait| wait.as_secs_f64());
+    let status = response.status.as_u16();
+    let retry_after = retry_after(&response.headers).map(|wait| wait.as_secs_f64());
     let is_stream = matches!(body::kind(&response), BodyKind::Events);
     let body = body::beginning(response).await;
     let RefusalBody { error, is_of_method, has_result } = RefusalBody::read(&body, id);
@@ -282,25 +289,19 @@ impl Refusal {
         Refusal { error, is_of_method: false }
     }
 
-    /// The error of the call `id` in a session. `ping` posts its ping in the same session.
+    /// The error of the call `id` in a session.
     ///
     /// The specification wants a 404 for a session that has ended, the reference servers send a 400, and tools send both for
     /// reasons of their own. No text tells which it was, so the server is asked: if it refuses a ping of the session in the same
-    /// way, the session is gone. Then `forgotten` gets the error of the calls after this one, which are not sent; and this
+    /// way, the session is gone. Then `over` gets the error of the calls after this one, which are not sent; and this
     /// one did not run, unless the error has its id and is not the 404 of the specification.
-    pub(crate) async fn of_call(
-        self,
-        remote: &HttpEndpoint,
-        forgotten: &OnceLock<HubError>,
-        id: u64,
-        ping: impl Future<Output = Result<HttpResponse, HubError>>,
-    ) -> HubError {
+    pub(crate) async fn of_call(self, shared: &HttpShared, remote: &HttpEndpoint, id: u64) -> HubError {
         let Refusal { error, is_of_method } = self;
         let may_be_gone = matches!(error.status, Some(400 | 404));
-        if !may_be_gone || !refuses_ping(remote, error.status, id, ping).await {
+        if !may_be_gone || !refuses_ping(shared, remote, error.status, id).await {
             return error;
         }
-        let gone = forgotten.get_or_init(|| forgotten_session(remote, error.status)).clone();
+        let gone = shared.over.get_or_init(|| forgotten_session(remote, error.status)).clone();
         match error.status == Some(404) || !is_of_method {
             true => gone,
             false => HubError { kind: ErrorKind::Closed, ..error },
@@ -310,14 +311,10 @@ impl Refusal {
 
 /// Whether the server refuses a ping with this status. A server that does not know pings answers this one, and so does one that
 /// cannot be reached or takes its time: nothing is known of the session then.
-async fn refuses_ping(
-    remote: &HttpEndpoint,
-    status: Option<u16>,
-    id: u64,
-    ping: impl Future<Output = Result<HttpResponse, HubError>>,
-) -> bool {
+async fn refuses_ping(shared: &HttpShared, remote: &HttpEndpoint, status: Option<u16>, id: u64) -> bool {
+    let ping = shared.post(remote, OutgoingBody::of_message(ping(id)));
     let Ok(Ok(response)) = tokio::time::timeout(PING_TIME, ping).await else { return false };
-    Some(response.status().as_u16()) == status
+    Some(response.status.as_u16()) == status
         && read_refusal(remote, response, Some(ping_id(id))).await.error.code != Some(METHOD_NOT_FOUND)
 }
 

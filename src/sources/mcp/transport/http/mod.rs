@@ -18,64 +18,52 @@ mod unbroken;
 
 pub use endpoint::HttpOptions;
 
-use super::{OutgoingRequest, Transport, TransportPlace, too_large};
+use super::{OutgoingRequest, Transport, too_large};
 use crate::mcp::inbox::{Answerer, Inbox};
 use crate::mcp::protocol::Era;
 use arc_swap::{ArcSwap, ArcSwapOption};
 use body::{SharedEvent, is_message};
 use client::{HttpResponse, OutgoingBody};
 use endpoint::HttpEndpoint;
-use exchange::{Carried, Refusal, read_refusal};
+use exchange::{Refusal, read_refusal};
 use protocol_headers::ProtocolHeaders;
 
 use reqwest::{Method, Url};
 use serde_json::value::RawValue;
-use std::pin::pin;
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 use tokio_util::sync::CancellationToken;
 use toolhub_text::message;
 use toolhub_types::error::{ErrorKind, HubError, Outcome};
+use toolhub_types::telemetry::{SpanAttribute, SpanAttributes, session_name};
 use toolhub_types::tool::BoxFuture;
 
 /// How long the server may take to end a session.
 const GOODBYE_TIME: Duration = Duration::from_millis(1500);
 
-pub struct StreamableHttp {
-    shared: Arc<HttpShared>,
+/// Streamable HTTP, or HTTP+SSE: see [`HttpTransport::open_sse`].
+pub struct HttpTransport {
+    pub(super) shared: Arc<HttpShared>,
+    /// HTTP+SSE: one stream brings all answers.
+    pub(super) is_sse: bool,
 }
 
-impl StreamableHttp {
+impl HttpTransport {
     /// Checks the options. The first request makes the first connection.
     pub fn open(options: HttpOptions, inbox: Arc<Inbox>) -> Result<Arc<Self>, HubError> {
         let remote = Arc::new(HttpEndpoint::new(options)?);
         let (protocol_headers, endpoint) = (ProtocolHeaders::new(&remote), remote.url.clone());
-        Ok(Arc::new(StreamableHttp { shared: HttpShared::new(protocol_headers, remote, endpoint, inbox) }))
+        let shared = HttpShared::new(protocol_headers, remote, endpoint, inbox);
+        Ok(Arc::new(HttpTransport { shared, is_sse: false }))
     }
 }
 
-impl Transport for StreamableHttp {
+impl Transport for HttpTransport {
     fn request<'a>(&'a self, request: &'a OutgoingRequest) -> BoxFuture<'a, Result<Box<RawValue>, HubError>> {
-        Box::pin(async move {
-            let shared = &self.shared;
-            if let Some(over) = shared.over.get() {
-                return Err(over.clone());
-            }
-            let remote = shared.remote()?;
-            let protocol_headers = shared.protocol_headers.load_full();
-            // The answer may come on another stream than its own, and closing ends the wait here.
-            let expected = shared.inbox.await_answer(request.id)?;
-            let mut answer = pin!(expected.answer());
-            let carried = tokio::select! {
-                biased;
-                reply = &mut answer => return reply,
-                carried = shared.carry(&remote, &protocol_headers, request) => carried?,
-            };
-            match carried {
-                Carried::RpcReply(reply) => reply,
-                Carried::Settled => answer.await,
-            }
-        })
+        match self.is_sse {
+            true => Box::pin(self.shared.request_by_sse(request)),
+            false => Box::pin(self.shared.request(request)),
+        }
     }
 
     fn send<'a>(&'a self, message: String) -> BoxFuture<'a, Result<(), HubError>> {
@@ -83,55 +71,62 @@ impl Transport for StreamableHttp {
     }
 
     fn on_negotiated(&self, era: Era, version: &'static str) {
-        self.shared.on_negotiated(era, version);
-        if era == Era::Legacy {
+        self.shared
+            .protocol_headers
+            .rcu(|headers| ProtocolHeaders::clone(headers).on_negotiated(era, version));
+        if era == Era::Legacy && !self.is_sse {
             tokio::spawn(exchange::listen(self.shared.clone()));
         }
     }
 
     fn cancels_by_drop(&self) -> bool {
-        self.shared.protocol_headers.load().era() != Some(Era::Legacy)
+        !self.is_sse && self.shared.protocol_headers.load().era != Some(Era::Legacy)
     }
 
     fn retired(&self) -> Option<HubError> {
-        self.shared.retired()
+        self.shared.remote().err()
     }
 
     fn breaks(&self) -> u64 {
-        // A session is that of one program.
-        match (self.shared.protocol_headers.load().has_session(), &*self.shared.remote.load()) {
-            (false, Some(remote)) => remote.connections().breaks(),
-            _ => 0,
-        }
+        // A session is that of one program, and so is the one stream.
+        let has_session = self.is_sse || self.shared.protocol_headers.load().session().is_some();
+        self.shared
+            .remote
+            .load()
+            .as_ref()
+            .filter(|_| !has_session)
+            .map_or(0, |remote| remote.client.open.breaks())
     }
 
-    fn place(&self) -> TransportPlace {
-        let protocol_headers = self.shared.protocol_headers.load();
-        let remote = self.shared.remote.load();
-        remote.as_ref().map_or_else(TransportPlace::default, |remote| {
-            TransportPlace::http(&remote.url, protocol_headers.session())
-        })
+    fn place(&self) -> SpanAttributes {
+        let (endpoint, headers) = (&self.shared.endpoint, self.shared.protocol_headers.load());
+        let mut place =
+            vec![(SpanAttribute::Network, "tcp".into()), (SpanAttribute::NetworkProtocol, "http".into())];
+        let session = headers.session().and_then(|id| id.to_str().ok());
+        place.extend(session.map(|id| (SpanAttribute::SessionId, session_name(id).into())));
+        place.extend(endpoint.host_str().map(|host| (SpanAttribute::Address, host.into())));
+        place.extend(endpoint.port_or_known_default().map(|port| (SpanAttribute::Port, port.into())));
+        place
     }
 
     fn close(&self) -> BoxFuture<'_, ()> {
         Box::pin(async move {
             let shared = &self.shared;
-            let Some(remote) = shared.close() else { return };
+            shared.closed.cancel();
+            // Only the first to close has the endpoint.
+            let Some(remote) = shared.remote.swap(None) else { return };
+            shared.inbox.end(&closed(&remote));
             let protocol_headers = shared.protocol_headers.load_full();
-            if protocol_headers.has_session() && shared.over.get().is_none() {
-                let goodbye = remote.ask(
-                    Method::DELETE,
-                    &remote.url,
-                    || Ok(protocol_headers.plain()),
-                    OutgoingBody::empty(),
-                );
+            if protocol_headers.session().is_some() && shared.over.get().is_none() {
+                let headers = || Ok(protocol_headers.base.clone());
+                let goodbye = remote.ask(Method::DELETE, &remote.url, headers, OutgoingBody::default());
                 let _ = tokio::time::timeout(GOODBYE_TIME, goodbye).await;
             }
         })
     }
 }
 
-impl Drop for StreamableHttp {
+impl Drop for HttpTransport {
     fn drop(&mut self) {
         self.shared.closed.cancel();
         self.shared.remote.store(None);
@@ -172,7 +167,11 @@ impl HttpShared {
         })
     }
 
+    /// The server, as long as requests can be sent to it.
     pub(crate) fn remote(&self) -> Result<Arc<HttpEndpoint>, HubError> {
+        if let Some(over) = self.over.get() {
+            return Err(over.clone());
+        }
         self.remote.load_full().ok_or_else(|| {
             let error = HubError::new(ErrorKind::Closed, "the connection to the server is closed");
             error.with_outcome(Outcome::NotSent)
@@ -186,15 +185,30 @@ impl HttpShared {
         message: OutgoingBody,
     ) -> Result<HttpResponse, HubError> {
         let protocol_headers = self.protocol_headers.load_full();
-        remote.ask(Method::POST, &self.endpoint, || Ok(protocol_headers.plain()), message).await
+        remote.ask(Method::POST, &self.endpoint, || Ok(protocol_headers.base.clone()), message).await
+    }
+
+    /// Posts a message, and waits for a 2xx and for the end of its body, so that the connection can be used again.
+    pub(crate) async fn deliver(
+        &self,
+        remote: &HttpEndpoint,
+        message: OutgoingBody,
+        id: Option<u64>,
+    ) -> Result<(), Refusal> {
+        let response = self.post(remote, message).await.map_err(Refusal::unsent)?;
+        if response.status.is_success() {
+            body::beginning(response).await;
+            return Ok(());
+        }
+        Err(read_refusal(remote, response, id).await)
     }
 
     pub(crate) async fn send(&self, message: String) -> Result<(), HubError> {
         let remote = self.remote()?;
-        let post = self.post(&remote, OutgoingBody::of_message(message));
+        let delivered = self.deliver(&remote, OutgoingBody::of_message(message), None);
         tokio::select! {
             () = self.closed.cancelled() => Err(closed(&remote)),
-            sent = tokio::time::timeout(SEND_TIME, accepted(&remote, post, None)) => {
+            sent = tokio::time::timeout(SEND_TIME, delivered) => {
                 sent.map_or_else(|_| Err(unaccepted(&remote)), |sent| sent.map_err(|refusal| refusal.error))
             }
         }
@@ -202,7 +216,7 @@ impl HttpShared {
 
     /// The way back for a request of the server, which the modern era does not have.
     pub(super) fn answerer(self: &Arc<Self>) -> Option<Answerer> {
-        if self.protocol_headers.load().era() == Some(Era::Modern) {
+        if self.protocol_headers.load().era == Some(Era::Modern) {
             return None;
         }
         let shared = self.clone();
@@ -228,37 +242,6 @@ impl HttpShared {
         }
         false
     }
-
-    pub(crate) fn on_negotiated(&self, era: Era, version: &'static str) {
-        self.protocol_headers
-            .rcu(|protocol_headers| ProtocolHeaders::clone(protocol_headers).on_negotiated(era, version));
-    }
-
-    pub(crate) fn retired(&self) -> Option<HubError> {
-        self.over.get().cloned().or_else(|| self.remote().err())
-    }
-
-    /// Ends everything. The endpoint, if this was the first to do so.
-    pub(crate) fn close(&self) -> Option<Arc<HttpEndpoint>> {
-        self.closed.cancel();
-        let remote = self.remote.swap(None)?;
-        self.inbox.end(&closed(&remote));
-        Some(remote)
-    }
-}
-
-/// Waits for a 2xx, and for the end of its body, so that the connection can be used again.
-pub(crate) async fn accepted(
-    remote: &HttpEndpoint,
-    post: impl Future<Output = Result<HttpResponse, HubError>>,
-    id: Option<u64>,
-) -> Result<(), Refusal> {
-    let response = post.await.map_err(Refusal::unsent)?;
-    if response.status().is_success() {
-        body::beginning(response).await;
-        return Ok(());
-    }
-    Err(read_refusal(remote, response, id).await)
 }
 
 fn unaccepted(remote: &HttpEndpoint) -> HubError {

@@ -10,7 +10,8 @@ use toolhub_text::message;
 use toolhub_types::error::{ErrorKind, HubError, Outcome};
 use toolhub_types::telemetry::TRACE_PARENT;
 
-const HANDSHAKE: &str = "initialize";
+/// The method that opens a session.
+pub(super) const HANDSHAKE: &str = "initialize";
 
 static PROTOCOL_VERSION: HeaderName = HeaderName::from_static("mcp-protocol-version");
 static SESSION_ID: HeaderName = HeaderName::from_static("mcp-session-id");
@@ -22,8 +23,9 @@ const PARAM: &str = "mcp-param-";
 
 #[derive(Clone)]
 pub(crate) struct ProtocolHeaders {
-    era: Option<Era>,
-    base: HeaderMap,
+    pub era: Option<Era>,
+    /// The headers of what is neither a request nor a stream.
+    pub base: HeaderMap,
 }
 
 impl ProtocolHeaders {
@@ -51,30 +53,13 @@ impl ProtocolHeaders {
         self
     }
 
-    pub(crate) fn has_session(&self) -> bool {
-        self.base.contains_key(&SESSION_ID)
-    }
-
-    pub(crate) fn session(&self) -> Option<&str> {
-        self.base.get(&SESSION_ID).and_then(|id| id.to_str().ok())
-    }
-
-    pub(crate) fn era(&self) -> Option<Era> {
-        self.era
+    pub(crate) fn session(&self) -> Option<&HeaderValue> {
+        self.base.get(&SESSION_ID)
     }
 
     /// Whether a request is one of the modern era.
     pub(crate) fn is_modern(&self, method: &str) -> bool {
         self.era.map_or(method != HANDSHAKE, |era| era == Era::Modern)
-    }
-
-    pub(crate) fn opens_session(&self, method: &str) -> bool {
-        method == HANDSHAKE
-    }
-
-    /// The headers of what is neither a request nor a stream.
-    pub(crate) fn plain(&self) -> HeaderMap {
-        self.base.clone()
     }
 
     /// The headers of a stream that is listened to, from after the event with this id.

@@ -214,7 +214,7 @@ mod tests {
 
     async fn post(client: &HttpClient, url: &Url, breaks: u64) -> bool {
         let body = OutgoingBody::of_message("body".to_owned());
-        let body = body.unless_interrupted(client.connections(), Some(breaks));
+        let body = body.unless_interrupted(&client.open, Some(breaks));
         client.send(Method::POST, url, HeaderMap::new(), body).await.is_ok()
     }
 
@@ -227,7 +227,7 @@ mod tests {
         assert!(post(&client, &url, 0).await);
         assert!(first.join().unwrap().1.ends_with("body"));
         // That stream is closed by now. No task of ours has run since, so nobody has read its end.
-        assert_eq!(client.connections().breaks(), 1);
+        assert_eq!(client.open.breaks(), 1);
         let second = answer(&listener);
         assert!(!post(&client, &url, 0).await);
         // It ends also where nothing was connected.

@@ -32,7 +32,7 @@ pub use output::ProcessOutput;
 #[cfg(target_os = "linux")]
 pub use sentinel::forget as forget_sentinel;
 
-use super::{OutgoingRequest, SendStage, Transport, TransportPlace, too_large};
+use super::{OutgoingRequest, SendStage, Transport, too_large};
 use crate::mcp::config::{Command, ServerOptions};
 use crate::mcp::inbox::{Answerer, Inbox};
 use crate::mcp::wire::IdScan;
@@ -48,6 +48,7 @@ use tokio::time::timeout;
 use tokio_util::sync::CancellationToken;
 use toolhub_types::aside::heavy;
 use toolhub_types::error::{ErrorKind, HubError};
+use toolhub_types::telemetry::{SpanAttribute, SpanAttributes};
 use toolhub_types::tool::BoxFuture;
 
 /// How many messages may wait to be written.
@@ -197,8 +198,8 @@ impl Transport for Stdio {
         self.input.has_unread()
     }
 
-    fn place(&self) -> TransportPlace {
-        TransportPlace { network: Some("pipe"), ..TransportPlace::default() }
+    fn place(&self) -> SpanAttributes {
+        vec![(SpanAttribute::Network, "pipe".into())]
     }
 
     fn close(&self) -> BoxFuture<'_, ()> {
