@@ -301,6 +301,7 @@ impl Connection {
         let mut guard = CancelGuard { transport, request: &request, reason };
         let reply = self.transport.request(&request).await;
         guard.transport = None;
+        drop(guard);
         let is_heard = watched.is_some_and(Watched::end);
         if let Some(span) = span {
             end_span(span, method, &reply);
@@ -360,7 +361,7 @@ pub fn send_in_passing<T: Send + 'static>(work: impl Future<Output = T> + Send +
 /// The characters of a reason that servers get.
 const LONGEST_REASON: usize = 500;
 
-/// Tells the server when a request is given up.
+/// Withdraws a request that is over before it left, and tells the server when one is given up.
 struct CancelGuard<'a> {
     /// `None`: it was answered, or cannot be cancelled.
     transport: Option<&'a Arc<dyn Transport>>,
@@ -370,6 +371,7 @@ struct CancelGuard<'a> {
 
 impl Drop for CancelGuard<'_> {
     fn drop(&mut self) {
+        self.request.stage.withdraw();
         let is_open = |transport: &&Arc<dyn Transport>| {
             self.request.stage.may_have_left()
                 && !transport.cancels_by_drop()

@@ -86,15 +86,6 @@ impl Outgoing {
     }
 }
 
-/// Withdraws an abandoned message.
-struct OnItsWay(Arc<SendStage>);
-
-impl Drop for OnItsWay {
-    fn drop(&mut self) {
-        self.0.withdraw();
-    }
-}
-
 impl Stdio {
     /// Starts the server's process. It lives until [`Transport::close`], or until this is dropped.
     pub fn open(
@@ -153,7 +144,6 @@ impl Stdio {
 
     async fn exchange(&self, request: &OutgoingRequest) -> Result<Box<RawValue>, HubError> {
         let expected = self.inbox.await_answer(request.id)?;
-        let _on_its_way = OnItsWay(request.stage.clone());
         if !self.write_at_once(request) {
             let outgoing = Outgoing::new(request.body.clone(), request.stage.clone(), &self.input);
             // When the writer is gone, the supervisor is about to say why.
