@@ -31,7 +31,7 @@ const INHERITED: &[&str] =
 /// A running server. Dropped without [`Process::end`], it is killed.
 pub struct Process {
     pub child: Child,
-    id: Option<u32>,
+    pub id: Option<u32>,
     watch: Option<ExitWatch>,
     mark: ProcessMark,
     /// Given up before the process is reaped: afterwards the id of its group may belong to another.
@@ -71,10 +71,6 @@ impl Process {
             }),
             Err(error) => Err(not_started(program, &error)),
         }
-    }
-
-    pub fn id(&self) -> Option<u32> {
-        self.id
     }
 
     /// Waits for the end of the process. Where the system allows it, the process is not reaped yet, so that its group can
@@ -181,17 +177,20 @@ const LAST_OUTPUT: Duration = Duration::from_secs(5);
 /// A process that closes a stream is often about to exit, and then its exit is the better story.
 const BEFORE_EXIT: Duration = Duration::from_millis(700);
 
-/// What the transport and its supervisor share.
+/// What the transport, its tasks and its supervisor share.
 pub struct StdioShared {
     pub server: Arc<str>,
+    pub inbox: Arc<Inbox>,
+    pub output: Arc<ProcessOutput>,
+    pub input: StdinWriter,
+    pub closing: CancellationToken,
+    /// Set by the writer when the input is broken.
+    pub input_broken: CancellationToken,
+    /// Why there is no process any more.
     pub retired: OnceLock<HubError>,
 }
 
 impl StdioShared {
-    pub fn new(server: Arc<str>) -> Self {
-        StdioShared { server, retired: OnceLock::new() }
-    }
-
     pub fn gone(&self) -> HubError {
         let gone = || {
             HubError::new(ErrorKind::Closed, message!("Server '{}' is not running any more.", self.server))
@@ -200,54 +199,44 @@ impl StdioShared {
     }
 }
 
-/// The tasks that read what the process writes.
-pub struct Streams {
-    pub reader: JoinHandle<()>,
-    pub listener: JoinHandle<()>,
-}
-
 pub struct ProcessSupervisor {
     pub process: Process,
     pub shared: Arc<StdioShared>,
-    pub inbox: Arc<Inbox>,
-    pub output: Arc<ProcessOutput>,
-    pub input: Arc<StdinWriter>,
-    pub closing: CancellationToken,
+    /// The tasks that read what the process writes.
+    pub reader: JoinHandle<()>,
+    pub listener: JoinHandle<()>,
     /// Set here once the process has exited: what it has written is all that is read.
     pub exited: CancellationToken,
-    /// Set by the writer when the input is broken.
-    pub input_broken: CancellationToken,
 }
 
 impl ProcessSupervisor {
     /// Waits for the end, and fails all requests with its reason.
-    pub async fn watch(&mut self, streams: &mut Streams) {
-        let server = self.shared.server.clone();
+    pub async fn watch(&mut self) {
+        let shared = self.shared.clone();
         let mut is_read = false;
-        let input_closed = || message!("Server '{}' closed its input", server);
-        let closing = self.closing.clone();
+        let input_closed = || message!("Server '{}' closed its input", shared.server);
         let story = tokio::select! {
             biased;
-            () = closing.cancelled() => message!("Server '{}' was closed", server),
+            () = shared.closing.cancelled() => message!("Server '{}' was closed", shared.server),
             status = self.process.exited() => self.exit_of(status),
-            _ = &mut streams.reader => {
+            _ = &mut self.reader => {
                 is_read = true;
-                self.exit_or(message!("Server '{}' closed its output", server)).await
+                self.exit_or(message!("Server '{}' closed its output", shared.server)).await
             }
-            () = self.input_broken.cancelled() => self.exit_or(input_closed()).await,
-            () = self.input.closed() => self.exit_or(input_closed()).await,
+            () = shared.input_broken.cancelled() => self.exit_or(input_closed()).await,
+            () = shared.input.closed() => self.exit_or(input_closed()).await,
         };
         if self.exited.is_cancelled() {
             if !is_read {
-                let _ = timeout(LAST_OUTPUT, &mut streams.reader).await;
+                let _ = timeout(LAST_OUTPUT, &mut self.reader).await;
             }
             // The reason is often the last thing that the process wrote.
-            let _ = timeout(LAST_OUTPUT, &mut streams.listener).await;
+            let _ = timeout(LAST_OUTPUT, &mut self.listener).await;
         }
-        streams.reader.abort();
+        self.reader.abort();
         let error = self.error(story);
-        let _ = self.shared.retired.set(error.clone().with_outcome(Outcome::NotSent));
-        self.inbox.end(&error);
+        let _ = shared.retired.set(error.clone().with_outcome(Outcome::NotSent));
+        shared.inbox.end(&error);
     }
 
     fn exit_of(&self, status: io::Result<ExitStatus>) -> Message {
@@ -262,15 +251,13 @@ impl ProcessSupervisor {
     }
 
     fn error(&self, story: Message) -> HubError {
+        let StdioShared { server, output, closing, .. } = &*self.shared;
         // The end of the reader may have ended the process.
-        let (story, words) = match self.output.is_flood() {
-            true => {
-                let server = &self.shared.server;
-                (message!("Server '{}' was stopped because of its output", server), self.output.doubt())
-            }
-            false => (story, self.output.reason().map(Message::from).or_else(|| self.output.doubt())),
+        let (story, words) = match output.is_flood() {
+            true => (message!("Server '{}' was stopped because of its output", server), output.doubt()),
+            false => (story, output.reason().map(Message::from).or_else(|| output.doubt())),
         };
-        let words = words.filter(|_| !self.closing.is_cancelled());
+        let words = words.filter(|_| !closing.is_cancelled());
         let text = words.map_or(story.clone(), |words| message!("{}: {}", story, words));
         HubError::new(ErrorKind::Closed, text)
     }
@@ -295,7 +282,7 @@ mod tests {
     #[tokio::test]
     async fn a_process_is_reaped_only_after_its_group_was_ended() {
         let mut process = shell("exit 7");
-        let id = process.id().unwrap();
+        let id = process.id.unwrap();
         assert_eq!(process.exited().await.unwrap().code(), Some(7));
         assert_eq!(state(id), Some('Z'), "its id is still its own, and so is the id of its group");
         let descendants = process.descendants().await;

@@ -1,12 +1,11 @@
 //! The process group of a server: made at the start, and ended as a whole.
 
-#[cfg(target_os = "linux")]
-use std::os::fd::{FromRawFd, OwnedFd, RawFd};
-#[cfg(target_os = "linux")]
+use std::io;
+use std::os::fd::OwnedFd;
 use std::os::unix::process::ExitStatusExt;
+use std::process::ExitStatus;
 use std::sync::OnceLock;
-use std::{io, process::ExitStatus};
-#[cfg(target_os = "linux")]
+use std::time::Duration;
 use tokio::io::{Interest, unix::AsyncFd};
 use tokio::process::Command;
 
@@ -19,25 +18,20 @@ use tokio::process::Command;
 /// # Safety
 /// `enter` is called in the new process before it executes the program, and may only make plain system calls.
 pub unsafe fn detach(command: &mut Command, is_watched: bool, enter: impl Fn() + Send + Sync + 'static) {
-    #[cfg(target_os = "linux")]
     let parent = std::process::id();
-    #[cfg(not(target_os = "linux"))]
-    let _ = is_watched;
     // SAFETY: between fork and exec only plain system calls are made, nothing is allocated or locked; the caller promises
     // it of `enter`.
     unsafe {
         command.pre_exec(move || {
             libc::setsid();
             enter();
-            #[cfg(target_os = "linux")]
-            {
-                if !is_watched {
-                    libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL);
-                }
-                // We died in between, and what ends our servers may have looked for them already.
-                if libc::getppid().unsigned_abs() != parent {
-                    libc::_exit(1);
-                }
+            if !is_watched {
+                #[cfg(target_os = "linux")]
+                libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL);
+            }
+            // We died in between, and what ends our servers may have looked for them already.
+            if libc::getppid().unsigned_abs() != parent {
+                libc::_exit(1);
             }
             Ok(())
         });
@@ -47,48 +41,40 @@ pub unsafe fn detach(command: &mut Command, is_watched: bool, enter: impl Fn() +
 /// A process as it was seen: its id and its start time, which together are never reused.
 pub type SeenProcess = (i32, u64);
 
+/// All processes, with their parents. Only Linux shows them.
+fn processes() -> impl Iterator<Item = (SeenProcess, i32)> {
+    let entries = std::fs::read_dir("/proc").into_iter().flatten().flatten();
+    entries.filter_map(|entry| {
+        let pid = entry.file_name().to_str()?.parse().ok()?;
+        stat(pid).map(|(parent, started)| ((pid, started), parent))
+    })
+}
+
 /// All processes below this one.
-#[cfg(target_os = "linux")]
 pub fn descendants(root: u32) -> Vec<SeenProcess> {
-    let all: Vec<(i32, i32, u64)> = std::fs::read_dir("/proc")
-        .into_iter()
-        .flatten()
-        .flatten()
-        .filter_map(|entry| entry.file_name().to_str()?.parse().ok())
-        .filter_map(|pid: i32| stat(pid).map(|(parent, started)| (pid, parent, started)))
-        .collect();
-    let mut found: Vec<SeenProcess> = Vec::new();
-    let mut parents = vec![root as i32];
+    let all: Vec<_> = processes().collect();
+    let (mut found, mut parents) = (Vec::new(), vec![root as i32]);
     while let Some(parent) = parents.pop() {
-        for (pid, _, started) in all.iter().filter(|(_, of, _)| *of == parent) {
-            found.push((*pid, *started));
-            parents.push(*pid);
+        for (seen, _) in all.iter().filter(|(_, of)| *of == parent) {
+            found.push(*seen);
+            parents.push(seen.0);
         }
     }
     found
 }
 
-#[cfg(not(target_os = "linux"))]
-pub fn descendants(_root: u32) -> Vec<SeenProcess> {
-    Vec::new()
-}
-
-pub fn kill(descendants: &[SeenProcess]) {
-    for (pid, started) in descendants {
-        #[cfg(target_os = "linux")]
-        if stat(*pid).is_none_or(|(_, now)| now != *started) {
-            continue;
+pub fn kill(seen: &[SeenProcess]) {
+    for (pid, started) in seen {
+        if stat(*pid).is_some_and(|(_, now)| now == *started) {
+            // SAFETY: a plain system call on a process that is still the one we saw.
+            unsafe { libc::kill(*pid, libc::SIGKILL) };
         }
-        let _ = started;
-        // SAFETY: a plain system call on a process that is still the one we saw.
-        unsafe { libc::kill(*pid, libc::SIGKILL) };
     }
 }
 
 /// The variable that marks a server and all that it starts.
 const MARK: &str = "TOOLHUB_SERVER_MARK";
 /// How often the processes are looked through: one that is being ended may have started another.
-#[cfg(target_os = "linux")]
 const ROUNDS: usize = 20;
 
 /// A text in the environment of a server, which everything that it starts inherits: also a daemon that has left its session and
@@ -111,7 +97,6 @@ impl ProcessMark {
     }
 
     /// Ends every process that carries the mark. Reads all of /proc.
-    #[cfg(target_os = "linux")]
     pub fn kill(&self) {
         for _ in 0..ROUNDS {
             let marked = self.marked();
@@ -119,64 +104,31 @@ impl ProcessMark {
                 return;
             }
             kill(&marked);
-            std::thread::sleep(std::time::Duration::from_millis(5));
+            std::thread::sleep(Duration::from_millis(5));
         }
     }
 
-    /// Only Linux shows the environment of a process.
-    #[cfg(not(target_os = "linux"))]
-    pub fn kill(&self) {}
-
-    #[cfg(target_os = "linux")]
     fn marked(&self) -> Vec<SeenProcess> {
-        let own = i32::try_from(std::process::id()).ok();
-        let pids = std::fs::read_dir("/proc").into_iter().flatten().flatten();
-        pids.filter_map(|entry| entry.file_name().to_str()?.parse().ok())
-            .filter(|pid: &i32| Some(*pid) != own)
-            // The start time is read first: it proves below that the environment was that of the same process.
-            .filter_map(|pid| stat(pid).map(|(_, started)| (pid, started)))
-            .filter(|(pid, _)| {
-                let environment = std::fs::read(format!("/proc/{pid}/environ")).unwrap_or_default();
-                memchr::memmem::find(&environment, self.0.as_bytes()).is_some()
-            })
-            .collect()
+        let own = std::process::id().cast_signed();
+        // The start time was read before: it proves that the environment was that of the same process.
+        let is_marked = |(pid, _): &SeenProcess| {
+            let environment = std::fs::read(format!("/proc/{pid}/environ")).unwrap_or_default();
+            *pid != own && memchr::memmem::find(&environment, self.0.as_bytes()).is_some()
+        };
+        processes().map(|(seen, _)| seen).filter(is_marked).collect()
     }
 }
 
-/// What the marks of all servers of this process begin with. A forked copy of it has another one.
-fn host_mark() -> String {
+/// The bytes that the marks of all servers of this process begin with.
+pub const HOST_MARK: usize = 26;
+
+/// A forked copy of this process has another one.
+pub fn host_mark() -> String {
     static RANDOM: OnceLock<u64> = OnceLock::new();
-    format!("{}.{:016x}-", std::process::id(), RANDOM.get_or_init(|| fastrand::u64(..)))
-}
-
-/// The same for the sentinel, which has no heap.
-#[cfg(target_os = "linux")]
-#[derive(Clone, Copy)]
-pub struct HostMark {
-    text: [u8; HostMark::LONGEST],
-    length: usize,
-}
-
-#[cfg(target_os = "linux")]
-impl HostMark {
-    const LONGEST: usize = 64;
-
-    pub fn new() -> Self {
-        let mut mark = HostMark { text: [0; HostMark::LONGEST], length: 0 };
-        for (place, byte) in mark.text.iter_mut().zip(host_mark().bytes()) {
-            *place = byte;
-            mark.length += 1;
-        }
-        mark
-    }
-
-    pub fn as_bytes(&self) -> &[u8] {
-        self.text.get(..self.length).unwrap_or_default()
-    }
+    format!("{:08x}.{:016x}-", std::process::id(), RANDOM.get_or_init(|| fastrand::u64(..)))
 }
 
 /// (parent, start time) of a process.
-#[cfg(target_os = "linux")]
 fn stat(pid: i32) -> Option<(i32, u64)> {
     let text = std::fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
     // The name in parentheses may hold anything; what follows the last one is numbers.
@@ -186,25 +138,33 @@ fn stat(pid: i32) -> Option<(i32, u64)> {
     Some((parent, started))
 }
 
+/// Shows the end of a process. `None` on kernels before 5.3, and on other systems.
+#[cfg(target_os = "linux")]
+pub fn pidfd(pid: u32) -> Option<OwnedFd> {
+    // SAFETY: a plain system call; the descriptor is new, and nothing else owns it.
+    unsafe {
+        let fd = i32::try_from(libc::syscall(libc::SYS_pidfd_open, pid, 0)).ok()?;
+        (fd >= 0).then(|| std::os::fd::FromRawFd::from_raw_fd(fd))
+    }
+}
+
+#[cfg(not(target_os = "linux"))]
+fn pidfd(_pid: u32) -> Option<OwnedFd> {
+    None
+}
+
 /// Sees the end of a process without reaping it. As long as it is not reaped, its id and the id of its group cannot
 /// belong to any other process.
-#[cfg(target_os = "linux")]
 pub struct ExitWatch {
     pidfd: AsyncFd<OwnedFd>,
     pid: libc::id_t,
 }
 
-#[cfg(target_os = "linux")]
 impl ExitWatch {
-    /// `None` on kernels without `pidfd_open` (before 5.3).
+    /// For a child of ours that is not reaped, so that the id is its own.
     pub fn new(pid: u32) -> Option<Self> {
-        // SAFETY: a plain system call; the process is our child and not reaped, so the id is its own.
-        let fd = unsafe { libc::syscall(libc::SYS_pidfd_open, pid, 0) };
-        let fd = RawFd::try_from(fd).ok().filter(|fd| *fd >= 0)?;
-        // SAFETY: the descriptor is new, and nothing else owns it.
-        let fd = unsafe { OwnedFd::from_raw_fd(fd) };
         // SAFETY: the descriptor is open, and belongs to the `AsyncFd` until that is dropped.
-        let pidfd = unsafe { AsyncFd::register_with_interest(fd, Interest::READABLE) }.ok()?;
+        let pidfd = unsafe { AsyncFd::register_with_interest(pidfd(pid)?, Interest::READABLE) }.ok()?;
         Some(ExitWatch { pidfd, pid })
     }
 
@@ -238,20 +198,5 @@ impl ExitWatch {
             _ => status,
         };
         Ok(Some(ExitStatus::from_raw(raw)))
-    }
-}
-
-/// Other systems have nothing that shows the end without reaping.
-#[cfg(not(target_os = "linux"))]
-pub enum ExitWatch {}
-
-#[cfg(not(target_os = "linux"))]
-impl ExitWatch {
-    pub fn new(_pid: u32) -> Option<Self> {
-        None
-    }
-
-    pub async fn exited(&self) -> io::Result<ExitStatus> {
-        match *self {}
     }
 }

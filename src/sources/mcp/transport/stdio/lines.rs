@@ -23,7 +23,7 @@ impl Lines {
 
     /// Calls `take` for each line that `bytes` completes, and for one that gets too long.
     pub fn feed(&mut self, mut bytes: &[u8], mut take: impl FnMut(Line<'_>)) {
-        while let Some(end) = memchr(bytes) {
+        while let Some(end) = memchr::memchr(b'\n', bytes) {
             let (line, rest) = (&bytes[..end], &bytes[end + 1..]);
             bytes = rest;
             if std::mem::take(&mut self.skipping) {
@@ -72,10 +72,6 @@ impl Lines {
         // Release the memory of a huge message.
         self.rest.shrink_to(64 * 1024);
     }
-}
-
-fn memchr(bytes: &[u8]) -> Option<usize> {
-    memchr::memchr(b'\n', bytes)
 }
 
 fn trimmed(line: &[u8]) -> &[u8] {

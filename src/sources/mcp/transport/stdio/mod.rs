@@ -10,9 +10,9 @@ mod lines;
 mod output;
 #[cfg(target_os = "linux")]
 mod sentinel;
+/// Other systems have no sentinel.
 #[cfg(not(target_os = "linux"))]
 mod sentinel {
-    /// Other systems have no sentinel.
     pub enum WatchedGroup {}
 
     impl WatchedGroup {
@@ -20,14 +20,12 @@ mod sentinel {
             None
         }
 
-        pub fn enter(&self) {
-            match *self {}
-        }
+        pub fn enter(&self) {}
     }
 }
 mod pipes;
 
-use child::{Process, ProcessSupervisor, StdioShared, Streams};
+use child::{Process, ProcessSupervisor, StdioShared};
 pub use output::ProcessOutput;
 #[cfg(target_os = "linux")]
 pub use sentinel::forget as forget_sentinel;
@@ -40,7 +38,7 @@ use lines::{Line, Lines};
 
 use pipes::{OutputPipe, Queued, StdinWriter};
 use serde_json::value::RawValue;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use tokio::sync::{mpsc, watch};
@@ -67,10 +65,7 @@ pub type OnStderrLine = Box<dyn Fn(&str) -> String + Send + Sync>;
 pub struct Stdio {
     shared: Arc<StdioShared>,
     queue: mpsc::Sender<Outgoing>,
-    input: Arc<StdinWriter>,
-    inbox: Arc<Inbox>,
     pid: Option<u32>,
-    closing: CancellationToken,
     over: watch::Receiver<bool>,
 }
 
@@ -96,56 +91,49 @@ impl Stdio {
         on_stderr_line: OnStderrLine,
         output: Arc<ProcessOutput>,
     ) -> Result<Arc<Self>, HubError> {
-        let limit = *max_message_bytes;
         let mut process = Process::start(program, inherit_env)?;
         let pipes = (process.child.stdin.take(), process.child.stdout.take(), process.child.stderr.take());
         let (Some(stdin), Some(stdout), Some(stderr)) = pipes else {
             return Err(no_pipes("the server's process was started without its pipes"));
         };
-        let (exited, input_broken) = (CancellationToken::new(), CancellationToken::new());
+        let exited = CancellationToken::new();
         let stdout = OutputPipe::new(stdout.into_owned_fd(), exited.clone()).map_err(no_pipes)?;
         let stderr = OutputPipe::new(stderr.into_owned_fd(), exited.clone()).map_err(no_pipes)?;
-        let input = Arc::new(StdinWriter::new(stdin).map_err(no_pipes)?);
-        let shared = Arc::new(StdioShared::new(server));
+        let shared = Arc::new(StdioShared {
+            server,
+            inbox,
+            output,
+            input: StdinWriter::new(stdin).map_err(no_pipes)?,
+            closing: CancellationToken::new(),
+            input_broken: CancellationToken::new(),
+            retired: OnceLock::new(),
+        });
         let (queue, queued) = mpsc::channel(QUEUE);
         let (ended, over) = watch::channel(false);
-        let closing = CancellationToken::new();
-        let pid = process.id();
-        let writer = tokio::spawn(write(input.clone(), queued, input_broken.clone()));
-        let answers = (queue.downgrade(), input.clone());
-        let mut streams = Streams {
-            reader: tokio::spawn(read(stdout, limit, inbox.clone(), answers, output.clone())),
-            listener: tokio::spawn(listen(stderr, output.clone(), on_stderr_line)),
-        };
-        let mut supervisor = ProcessSupervisor {
-            process,
-            shared: shared.clone(),
-            inbox: inbox.clone(),
-            output,
-            input: input.clone(),
-            closing: closing.clone(),
-            exited,
-            input_broken,
-        };
+        let pid = process.id;
+        let writer = tokio::spawn(write(shared.clone(), queued));
+        let reader = tokio::spawn(read(stdout, *max_message_bytes, shared.clone(), queue.downgrade()));
+        let listener = tokio::spawn(listen(stderr, shared.clone(), on_stderr_line));
+        let mut supervisor = ProcessSupervisor { process, shared: shared.clone(), reader, listener, exited };
         tokio::spawn(async move {
-            supervisor.watch(&mut streams).await;
+            supervisor.watch().await;
             let descendants = supervisor.process.descendants().await;
             // Closing the input is the sign for the server to end, so the writer goes first.
             writer.abort();
             let _ = writer.await;
-            supervisor.input.close().await;
+            supervisor.shared.input.close().await;
             supervisor.process.end(descendants).await;
             // A grandchild may hold the error stream open.
-            streams.listener.abort();
+            supervisor.listener.abort();
             let _ = ended.send(true);
         });
-        Ok(Arc::new(Stdio { shared, queue, input, inbox, pid, closing, over }))
+        Ok(Arc::new(Stdio { shared, queue, pid, over }))
     }
 
     async fn exchange(&self, request: &OutgoingRequest) -> Result<Box<RawValue>, HubError> {
-        let expected = self.inbox.await_answer(request.id)?;
+        let expected = self.shared.inbox.await_answer(request.id)?;
         if !self.write_at_once(request) {
-            let outgoing = Outgoing::new(request.body.clone(), request.stage.clone(), &self.input);
+            let outgoing = Outgoing::new(request.body.clone(), request.stage.clone(), &self.shared.input);
             // When the writer is gone, the supervisor is about to say why.
             let _ = self.queue.send(outgoing).await;
         }
@@ -154,13 +142,13 @@ impl Stdio {
 
     /// In a crowd messages are queued, so that many leave together.
     fn write_at_once(&self, request: &OutgoingRequest) -> bool {
-        self.inbox.waiting() < CROWD && self.input.write_at_once(&request.body, &request.stage)
+        self.shared.inbox.waiting() < CROWD && self.shared.input.write_at_once(&request.body, &request.stage)
     }
 }
 
 impl Drop for Stdio {
     fn drop(&mut self) {
-        self.closing.cancel();
+        self.shared.closing.cancel();
     }
 }
 
@@ -171,7 +159,7 @@ impl Transport for Stdio {
 
     fn send<'a>(&'a self, message: String) -> BoxFuture<'a, Result<(), HubError>> {
         Box::pin(async move {
-            let outgoing = Outgoing::new(message, Arc::default(), &self.input);
+            let outgoing = Outgoing::new(message, Arc::default(), &self.shared.input);
             self.queue.send(outgoing).await.map_err(|_| self.shared.gone())
         })
     }
@@ -185,7 +173,7 @@ impl Transport for Stdio {
     }
 
     fn has_unread(&self) -> bool {
-        self.input.has_unread()
+        self.shared.input.has_unread()
     }
 
     fn place(&self) -> SpanAttributes {
@@ -194,7 +182,7 @@ impl Transport for Stdio {
 
     fn close(&self) -> BoxFuture<'_, ()> {
         Box::pin(async move {
-            self.closing.cancel();
+            self.shared.closing.cancel();
             let mut over = self.over.clone();
             // The sender is only dropped when the runtime goes, and the process with it.
             let _ = over.wait_for(|over| *over).await;
@@ -203,7 +191,7 @@ impl Transport for Stdio {
 }
 
 /// Writes what is queued; messages that wait together leave together.
-async fn write(input: Arc<StdinWriter>, mut queued: mpsc::Receiver<Outgoing>, broken: CancellationToken) {
+async fn write(shared: Arc<StdioShared>, mut queued: mpsc::Receiver<Outgoing>) {
     let (mut batch, mut leaving) = (Vec::new(), Vec::new());
     while let Some(first) = queued.recv().await {
         let mut next = Some(first);
@@ -215,7 +203,7 @@ async fn write(input: Arc<StdinWriter>, mut queued: mpsc::Receiver<Outgoing>, br
             }
             next = if batch.len() < WRITE_AT_ONCE { queued.try_recv().ok() } else { None };
         }
-        if let Err(taken) = input.write(&batch).await {
+        if let Err(taken) = shared.input.write(&batch).await {
             let mut begin = 0;
             for outgoing in &leaving {
                 // Nothing of it was taken.
@@ -224,7 +212,7 @@ async fn write(input: Arc<StdinWriter>, mut queued: mpsc::Receiver<Outgoing>, br
                 }
                 begin += outgoing.text.len() + 1;
             }
-            broken.cancel();
+            shared.input_broken.cancel();
             return;
         }
         leaving.clear();
@@ -236,10 +224,10 @@ async fn write(input: Arc<StdinWriter>, mut queued: mpsc::Receiver<Outgoing>, br
 async fn read(
     mut stdout: OutputPipe,
     limit: usize,
-    inbox: Arc<Inbox>,
-    answers: WayBack,
-    output: Arc<ProcessOutput>,
+    shared: Arc<StdioShared>,
+    queue: mpsc::WeakSender<Outgoing>,
 ) {
+    let StdioShared { inbox, output, .. } = &*shared;
     let mut lines = Lines::new(limit);
     // Of a message that is too long. Its id may be the last member.
     let mut oversize = IdScan::default();
@@ -253,7 +241,7 @@ async fn read(
         lines.feed(&buffer[..read], |line| match line {
             Line::Whole(line) if line.trim_ascii().is_empty() => {}
             Line::Whole(line) => {
-                let received = inbox.receive(line, None, &|| answerer(&answers));
+                let received = inbox.receive(line, None, &|| answerer(&shared, &queue));
                 output.read(line, received.is_stray);
             }
             Line::TooLong(head) => {
@@ -272,24 +260,22 @@ async fn read(
     }
 }
 
-type WayBack = (mpsc::WeakSender<Outgoing>, Arc<StdinWriter>);
-
 /// The way back for a request of the server.
-fn answerer((queue, input): &WayBack) -> Option<Answerer> {
-    let (queue, input) = (queue.upgrade()?, input.clone());
+fn answerer(shared: &Arc<StdioShared>, queue: &mpsc::WeakSender<Outgoing>) -> Option<Answerer> {
+    let (shared, queue) = (shared.clone(), queue.upgrade()?);
     Some(Box::new(move |text| {
         Box::pin(async move {
-            let _ = queue.send(Outgoing::new(text, Arc::default(), &input)).await;
+            let _ = queue.send(Outgoing::new(text, Arc::default(), &shared.input)).await;
         })
     }))
 }
 
 /// Drains the error stream and remembers its last lines.
-async fn listen(mut stderr: OutputPipe, output: Arc<ProcessOutput>, on_stderr_line: OnStderrLine) {
+async fn listen(mut stderr: OutputPipe, shared: Arc<StdioShared>, on_stderr_line: OnStderrLine) {
     let mut lines = Lines::new(64 * 1024);
     let take = |line: Line<'_>| {
         if let Line::Whole(text) | Line::TooLong(text) = line {
-            output.read_error(&on_stderr_line(&String::from_utf8_lossy(text)));
+            shared.output.read_error(&on_stderr_line(&String::from_utf8_lossy(text)));
         }
     };
     let mut buffer = vec![0; 16 * 1024];

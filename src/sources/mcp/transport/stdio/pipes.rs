@@ -81,9 +81,7 @@ impl StdinWriter {
     }
 
     /// Whether the server has not read all that was written. False where the system does not tell.
-    #[cfg(target_os = "linux")]
     pub fn has_unread(&self) -> bool {
-        use std::os::fd::AsRawFd;
         // A write that holds the lock waits for the server to read.
         let Ok(pipe) = self.pipe.try_lock() else { return true };
         let Some(pipe) = pipe.as_ref() else { return false };
@@ -91,11 +89,6 @@ impl StdinWriter {
         // SAFETY: the descriptor is open, and the call writes one integer that outlives it.
         let asked = unsafe { libc::ioctl(pipe.as_raw_fd(), libc::FIONREAD, &raw mut unread) };
         asked == 0 && unread > 0
-    }
-
-    #[cfg(not(target_os = "linux"))]
-    pub fn has_unread(&self) -> bool {
-        false
     }
 
     /// Waits until the server closes its end; for ever where the system does not tell. Dropping the future releases the pipe.

@@ -12,7 +12,7 @@ mod files;
 mod groups;
 mod process;
 
-use super::group::HostMark;
+use super::group::{host_mark, pidfd};
 use groups::GroupTable;
 use parking_lot::Mutex;
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd, RawFd};
@@ -102,12 +102,13 @@ pub fn forget() {
 impl Sentinel {
     fn start(host: u32, groups: Arc<GroupTable>, servers: usize) -> Option<Self> {
         let (watched_end, lifeline) = pipe()?;
+        // Shows the end of the host also if a forked copy of it lives on with the lifeline.
         let host_fd = pidfd(host);
         let task = process::SentinelTask {
             host: host_fd.as_ref().map_or(-1, AsRawFd::as_raw_fd),
             lifeline: watched_end.as_raw_fd(),
             groups: groups.slots(),
-            mark: HostMark::new(),
+            mark: host_mark().into_bytes().try_into().ok()?,
         };
         let pid = fork(task)?;
         Some(Sentinel { host, pid, groups, servers, _lifeline: lifeline })
@@ -161,14 +162,5 @@ fn pipe() -> Option<(OwnedFd, OwnedFd)> {
             return None;
         }
         Some((OwnedFd::from_raw_fd(ends[0]), OwnedFd::from_raw_fd(ends[1])))
-    }
-}
-
-/// Shows the end of a process, also if a forked copy of it lives on with the lifeline. `None` on kernels before 5.3.
-fn pidfd(pid: u32) -> Option<OwnedFd> {
-    // SAFETY: a plain system call; the descriptor is new, and nothing else owns it.
-    unsafe {
-        let fd = RawFd::try_from(libc::syscall(libc::SYS_pidfd_open, pid, 0)).ok()?;
-        (fd >= 0).then(|| OwnedFd::from_raw_fd(fd))
     }
 }

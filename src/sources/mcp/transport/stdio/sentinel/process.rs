@@ -6,7 +6,7 @@
 
 use super::files::{NumberedEntries, each_line, environment, numbers};
 use super::groups::GroupSlots;
-use crate::mcp::transport::stdio::group::HostMark;
+use crate::mcp::transport::stdio::group::HOST_MARK;
 
 /// What `ps` shows; at most 15 characters.
 const NAME: &[u8] = b"toolhub-guard";
@@ -23,7 +23,7 @@ pub struct SentinelTask {
     pub host: i32,
     pub lifeline: i32,
     pub groups: GroupSlots,
-    pub mark: HostMark,
+    pub mark: [u8; HOST_MARK],
 }
 
 /// Waits for the host to die, ends what its servers left, and exits.
@@ -42,7 +42,7 @@ pub unsafe fn run(task: &SentinelTask) -> ! {
         wait(fds);
         end_groups(task.groups);
         for _ in 0..ROUNDS {
-            if !end_marked(task.mark.as_bytes()) {
+            if !end_marked(&task.mark) {
                 break;
             }
             libc::nanosleep(&raw const BETWEEN_ROUNDS, std::ptr::null_mut());
