@@ -9,23 +9,34 @@
 //! there before it runs, so there is no moment in which it is unknown.
 
 mod files;
-mod groups;
 mod process;
 
 use super::group::{host_mark, pidfd};
-use groups::GroupTable;
 use parking_lot::Mutex;
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd, RawFd};
-use std::sync::Arc;
+use std::ptr::null_mut;
+use std::sync::atomic::{AtomicI32, Ordering};
 
-static CURRENT: Mutex<Option<Sentinel>> = Mutex::new(None);
+/// Servers at one time whose groups are known. The mark finds the children of any more.
+const SLOTS: usize = 16 * 1024;
+const FREE: i32 = 0;
+const RESERVED: i32 = -1;
+
+/// The process groups of the servers, in memory that the host shares with the sentinel. It stays mapped.
+type GroupSlots = &'static [AtomicI32];
+
+static CURRENT: Mutex<Option<Watch>> = Mutex::new(None);
+
+/// What watches over the servers of one process.
+struct Watch {
+    /// That process. A forked copy of it must not use this.
+    host: u32,
+    groups: GroupSlots,
+    sentinel: Option<Sentinel>,
+}
 
 struct Sentinel {
-    /// The process that started it. A forked copy of that process must not use it.
-    host: u32,
     pid: libc::pid_t,
-    groups: Arc<GroupTable>,
-    servers: usize,
     /// The sentinel holds the other end: this one closes when the host dies or executes another program.
     _lifeline: OwnedFd,
 }
@@ -33,8 +44,7 @@ struct Sentinel {
 /// The place for the group of one server. Dropped when the group has ended.
 pub struct WatchedGroup {
     host: u32,
-    groups: Arc<GroupTable>,
-    slot: usize,
+    slot: &'static AtomicI32,
 }
 
 impl WatchedGroup {
@@ -43,30 +53,24 @@ impl WatchedGroup {
     pub fn new() -> Option<Self> {
         let host = std::process::id();
         let mut current = CURRENT.lock();
-        if let Some(parents) = current.take_if(|sentinel| sentinel.host != host) {
+        if let Some(parents) = current.take_if(|watch| watch.host != host) {
             std::mem::forget(parents);
         }
-        let dead = current.take_if(|sentinel| sentinel.has_died());
-        let sentinel = match &mut *current {
-            Some(sentinel) => sentinel,
-            none => {
-                // It takes over the servers of one that was killed.
-                let (groups, servers) = match dead {
-                    Some(dead) => (dead.groups.clone(), dead.servers),
-                    None => (Arc::new(GroupTable::new()?), 0),
-                };
-                none.insert(Sentinel::start(host, groups, servers)?)
-            }
+        let watch = match &mut *current {
+            Some(watch) => watch,
+            none => none.insert(Watch { host, groups: shared_slots()?, sentinel: None }),
         };
-        let slot = sentinel.groups.reserve()?;
-        sentinel.servers += 1;
-        Some(WatchedGroup { host, groups: sentinel.groups.clone(), slot })
+        // Another one takes over the servers of one that was killed.
+        if watch.sentinel.as_ref().is_none_or(Sentinel::has_died) {
+            watch.sentinel = Some(Sentinel::start(host, watch.groups)?);
+        }
+        Some(WatchedGroup { host, slot: reserve(watch.groups)? })
     }
 
     /// Enters the calling process as the leader of the group. Only for the new process of the server.
     pub fn enter(&self) {
         // SAFETY: a plain system call.
-        self.groups.set(self.slot, unsafe { libc::getpid() });
+        self.slot.store(unsafe { libc::getpid() }, Ordering::Release);
     }
 }
 
@@ -75,17 +79,31 @@ impl Drop for WatchedGroup {
         if self.host != std::process::id() {
             return;
         }
-        self.groups.free(self.slot);
+        self.slot.store(FREE, Ordering::Release);
+        // A place is reserved under this lock.
         let mut current = CURRENT.lock();
-        // Not if none could be started in the place of one that had died.
-        let Some(sentinel) = current.as_mut().filter(|now| Arc::ptr_eq(&now.groups, &self.groups)) else {
-            return;
-        };
-        sentinel.servers -= 1;
-        if sentinel.servers == 0 {
-            *current = None;
+        let is_free = |slot: &AtomicI32| slot.load(Ordering::Acquire) == FREE;
+        if let Some(watch) = current.as_mut().filter(|watch| watch.groups.iter().all(is_free)) {
+            watch.sentinel = None;
         }
     }
+}
+
+fn shared_slots() -> Option<GroupSlots> {
+    let (access, kind) = (libc::PROT_READ | libc::PROT_WRITE, libc::MAP_SHARED | libc::MAP_ANONYMOUS);
+    // SAFETY: new memory of this size, at an address that the kernel chooses, aligned to a page. It begins as zeros, and is
+    // never unmapped.
+    unsafe {
+        let start = libc::mmap(null_mut(), SLOTS * size_of::<AtomicI32>(), access, kind, -1, 0);
+        (start != libc::MAP_FAILED).then(|| std::slice::from_raw_parts(start.cast(), SLOTS))
+    }
+}
+
+fn reserve(groups: GroupSlots) -> Option<&'static AtomicI32> {
+    let is_reserved = |slot: &&AtomicI32| {
+        slot.compare_exchange(FREE, RESERVED, Ordering::AcqRel, Ordering::Relaxed).is_ok()
+    };
+    groups.iter().find(is_reserved)
 }
 
 /// In the child of a fork: the sentinel is the parent's.
@@ -100,23 +118,22 @@ pub fn forget() {
 }
 
 impl Sentinel {
-    fn start(host: u32, groups: Arc<GroupTable>, servers: usize) -> Option<Self> {
+    fn start(host: u32, groups: GroupSlots) -> Option<Self> {
         let (watched_end, lifeline) = pipe()?;
         // Shows the end of the host also if a forked copy of it lives on with the lifeline.
         let host_fd = pidfd(host);
         let task = process::SentinelTask {
             host: host_fd.as_ref().map_or(-1, AsRawFd::as_raw_fd),
             lifeline: watched_end.as_raw_fd(),
-            groups: groups.slots(),
+            groups,
             mark: host_mark().into_bytes().try_into().ok()?,
         };
-        let pid = fork(task)?;
-        Some(Sentinel { host, pid, groups, servers, _lifeline: lifeline })
+        Some(Sentinel { pid: fork(task)?, _lifeline: lifeline })
     }
 
     fn has_died(&self) -> bool {
         // SAFETY: a plain system call on a child of ours that only this type reaps.
-        unsafe { libc::waitpid(self.pid, std::ptr::null_mut(), libc::WNOHANG | libc::__WALL) != 0 }
+        unsafe { libc::waitpid(self.pid, null_mut(), libc::WNOHANG | libc::__WALL) != 0 }
     }
 }
 
@@ -128,7 +145,7 @@ impl Drop for Sentinel {
         // SAFETY: plain system calls on a child of ours that is not reaped, so the id is its own.
         unsafe {
             libc::kill(self.pid, libc::SIGKILL);
-            libc::waitpid(self.pid, std::ptr::null_mut(), libc::__WALL);
+            libc::waitpid(self.pid, null_mut(), libc::__WALL);
         }
     }
 }
@@ -149,7 +166,7 @@ fn fork(task: process::SentinelTask) -> Option<libc::pid_t> {
         if pid == 0 {
             process::run(&task);
         }
-        libc::pthread_sigmask(libc::SIG_SETMASK, &raw const before, std::ptr::null_mut());
+        libc::pthread_sigmask(libc::SIG_SETMASK, &raw const before, null_mut());
         libc::pid_t::try_from(pid).ok().filter(|pid| *pid > 0)
     }
 }
@@ -162,5 +179,21 @@ fn pipe() -> Option<(OwnedFd, OwnedFd)> {
             return None;
         }
         Some((OwnedFd::from_raw_fd(ends[0]), OwnedFd::from_raw_fd(ends[1])))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_slot_is_given_once_until_it_is_free() {
+        let groups = shared_slots().unwrap();
+        let (first, second) = (reserve(groups).unwrap(), reserve(groups).unwrap());
+        assert!(!std::ptr::eq(first, second));
+        second.store(FREE, Ordering::Release);
+        assert!(std::ptr::eq(reserve(groups).unwrap(), second));
+        let rest = std::iter::from_fn(|| reserve(groups)).count();
+        assert_eq!(rest, SLOTS - 2, "and then there is none");
     }
 }

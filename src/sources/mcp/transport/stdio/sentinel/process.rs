@@ -5,8 +5,9 @@
 //! memory of the host is given back first.
 
 use super::files::{NumberedEntries, each_line, environment, numbers};
-use super::groups::GroupSlots;
+use super::GroupSlots;
 use crate::mcp::transport::stdio::group::HOST_MARK;
+use std::sync::atomic::Ordering;
 
 /// What `ps` shows; at most 15 characters.
 const NAME: &[u8] = b"toolhub-guard";
@@ -142,8 +143,7 @@ fn hexadecimal(text: &[u8]) -> Option<u64> {
 }
 
 unsafe fn end_groups(groups: GroupSlots) {
-    // SAFETY: the memory is shared and stays mapped in this process.
-    for group in unsafe { groups.groups() } {
+    for group in groups.iter().map(|slot| slot.load(Ordering::Acquire)).filter(|group| *group > 1) {
         // SAFETY: a plain system call. The host had not reaped the leader of the group when it died.
         unsafe { libc::killpg(group, libc::SIGKILL) };
     }
