@@ -3,7 +3,7 @@
 use crate::GatewayOptions;
 use crate::identity::{Caller, Identity};
 use crate::kept::KeptCalls;
-use crate::operate::{DrainPermit, DrainReport, MetricsGauges, Operation};
+use crate::operate::{DrainPermit, MetricsGauges, Operation};
 use crate::rpc::{ClientMessage, RpcRequest};
 use crate::session::{Sessions, no_random};
 use http::StatusCode;
@@ -73,12 +73,11 @@ impl Gateway {
     }
 
     /// Stops without breaking calls, within `grace`: new requests are refused, and running ones end. Those that have not ended
-    /// when the last part begins are cancelled; a tool that ignores that is not waited for, its client gets an error. Returns how
-    /// many were cancelled.
-    pub async fn drain(&self, grace: Duration) -> DrainReport {
+    /// when the last part begins are cancelled; a tool that ignores that is not waited for, its client gets an error.
+    pub async fn drain(&self, grace: Duration) {
         let rest = last_part(grace);
         let Operation { drain, calls, closing, cancel_running, abandon, .. } = &self.operation;
-        let report = drain.wait(grace - rest).await;
+        drain.wait(grace - rest).await;
         // Calls that wait for an answer end too: requests that bring one are refused.
         cancel_running.cancel();
         tokio::join!(calls.idle(rest / 2), drain.idle(rest / 2));
@@ -88,7 +87,6 @@ impl Gateway {
         closing.cancel();
         self.settle();
         self.log_written().await;
-        report
     }
 
     /// A place for a request; `None` while draining. Calls and tasks that run may end then, so requests about tasks and those

@@ -8,7 +8,7 @@ mod limits;
 mod metrics;
 
 pub use audit::{AuditEvent, AuditLog, AuditRecord, BEGUN, OK};
-pub use drain::{Drain, DrainPermit, DrainReport};
+pub use drain::{Drain, DrainPermit};
 pub use held_bytes::{HeldBytes, HeldMessage, HeldTotal, NoRoom, SMALL};
 pub use limits::{
     Admission, AdmissionPermit, ConnectionPermit, GatewayLimits, PermitKind, SHORT_PAUSE, TooMany,
