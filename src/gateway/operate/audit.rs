@@ -73,15 +73,18 @@ impl AuditLog {
 
     /// A request was refused before a method has read it. A client that tries again and again gets one line a second, with the number of tries.
     pub fn refused(&self, status: u16, principal: &str) {
-        if let Some(counted) = self.refusals.count(status, principal, Instant::now()) {
-            self.write(&counted.record());
-        }
+        self.write_refusals(self.refusals.count(status, principal, Instant::now()));
     }
 
     /// Writes the refusals that were counted and not written yet.
     pub fn settle(&self) {
-        for counted in self.refusals.take() {
-            self.write(&counted.record());
+        self.write_refusals(self.refusals.take());
+    }
+
+    fn write_refusals(&self, due: impl IntoIterator<Item = DueRefusals>) {
+        for ((status, principal), count) in due {
+            let event = AuditEvent::Refusal { status, count };
+            self.write(&AuditRecord::new(SystemTime::now(), &principal, event, reason(status)));
         }
     }
 }
@@ -94,29 +97,24 @@ const MOST_KEYS: usize = 1_000;
 /// The status of the answer, and the id of the principal.
 type RefusalKey = (u16, Arc<str>);
 
+/// Refusals that are due for a line, and how many they are.
+type DueRefusals = (RefusalKey, u64);
+
+#[derive(Default)]
 struct RefusalCount {
-    written_at: Instant,
+    written_at: Option<Instant>,
     /// Since the last line.
     count: u64,
 }
 
-#[derive(Default)]
-pub struct RefusalCounts(Mutex<HashMap<RefusalKey, RefusalCount>>);
-
-/// Refusals that are due for a line.
-#[derive(Debug, PartialEq, Eq)]
-pub struct CountedRefusals {
-    status: u16,
-    principal: Arc<str>,
-    count: u64,
-}
-
-impl CountedRefusals {
-    pub fn record(&self) -> AuditRecord<'_> {
-        let event = AuditEvent::Refusal { status: self.status, count: self.count };
-        AuditRecord::new(SystemTime::now(), &self.principal, event, reason(self.status))
+impl RefusalCount {
+    fn was_written_just_before(&self, now: Instant) -> bool {
+        self.written_at.is_some_and(|at| now.saturating_duration_since(at) < BETWEEN_LINES)
     }
 }
+
+#[derive(Default)]
+pub struct RefusalCounts(Mutex<HashMap<RefusalKey, RefusalCount>>);
 
 /// The kind of error that stands for a status.
 fn reason(status: u16) -> &'static str {
@@ -134,34 +132,29 @@ fn reason(status: u16) -> &'static str {
 
 impl RefusalCounts {
     /// Counts one; returns what is due for a line now.
-    pub fn count(&self, status: u16, principal: &str, now: Instant) -> Option<CountedRefusals> {
+    pub fn count(&self, status: u16, principal: &str, now: Instant) -> Option<DueRefusals> {
         let mut counts = self.0.lock();
         let mut key = (status, Arc::from(principal));
         if !counts.contains_key(&key) && counts.len() >= MOST_KEYS {
             // Those without tries to report are forgotten first.
-            counts.retain(|_, one| one.count > 0 || now - one.written_at < BETWEEN_LINES);
+            counts.retain(|_, one| one.count > 0 || one.was_written_just_before(now));
             if counts.len() >= MOST_KEYS {
                 key.1 = Arc::from("");
             }
         }
-        let Some(one) = counts.get_mut(&key) else {
-            counts.insert(key.clone(), RefusalCount { written_at: now, count: 0 });
-            return Some(CountedRefusals { status, principal: key.1, count: 1 });
-        };
+        let one = counts.entry(key.clone()).or_default();
         one.count += 1;
-        if now.saturating_duration_since(one.written_at) < BETWEEN_LINES {
+        if one.was_written_just_before(now) {
             return None;
         }
-        one.written_at = now;
-        Some(CountedRefusals { status, principal: key.1, count: std::mem::take(&mut one.count) })
+        one.written_at = Some(now);
+        Some((key, std::mem::take(&mut one.count)))
     }
 
     /// Takes all that was counted and not written yet.
-    pub fn take(&self) -> Vec<CountedRefusals> {
+    pub fn take(&self) -> Vec<DueRefusals> {
         let counts = std::mem::take(&mut *self.0.lock());
-        let left = counts.into_iter().filter(|(_, one)| one.count > 0);
-        left.map(|((status, principal), one)| CountedRefusals { status, principal, count: one.count })
-            .collect()
+        counts.into_iter().map(|(key, one)| (key, one.count)).filter(|(_, count)| *count > 0).collect()
     }
 }
 
@@ -357,7 +350,7 @@ mod refusals_tests {
     fn tries_in_a_second_share_a_line() {
         let (counts, begun) = (RefusalCounts::default(), Instant::now());
         let after = |ms: u64| begun + Duration::from_millis(ms);
-        let counted = |count| CountedRefusals { status: 401, principal: Arc::from(""), count };
+        let counted = |count| ((401, Arc::from("")), count);
         assert_eq!(counts.count(401, "", begun), Some(counted(1)));
         for ms in 1..500 {
             assert_eq!(counts.count(401, "", after(ms)), None);
@@ -376,11 +369,11 @@ mod refusals_tests {
         for round in 0..2 {
             for number in 0..MOST_KEYS + 50 {
                 let counted = counts.count(429, &format!("jwt:{number}"), now);
-                all += counted.map_or(0, |counted| counted.count);
+                all += counted.map_or(0, |(_, count)| count);
                 assert!(counts.0.lock().len() <= MOST_KEYS + 1, "round {round}");
             }
         }
-        all += counts.take().iter().map(|counted| counted.count).sum::<u64>();
+        all += counts.take().iter().map(|(_, count)| count).sum::<u64>();
         assert_eq!(all, 2 * (MOST_KEYS as u64 + 50));
     }
 }
