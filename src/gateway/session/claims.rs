@@ -101,8 +101,6 @@ pub struct OpenSession {
     pub(super) mark: SessionMark,
     /// Until when its key is accepted, in seconds since 1970; `None` while the key is in use.
     pub(super) accepted_until: Option<u64>,
-    /// The keys with which it was verified.
-    pub(super) generation: u64,
 }
 
 /// Two halves: when the newer one is full, it becomes the older one, which is forgotten.
@@ -112,8 +110,8 @@ pub(super) struct VerifiedSessions(pub(super) Mutex<(Half, Half)>);
 type Half = HashMap<Arc<str>, Arc<OpenSession>, RandomState>;
 
 impl VerifiedSessions {
-    /// A session that was verified with these keys, one of which still accepts it.
-    pub(super) fn get(&self, id: &str, generation: u64, now: u64) -> Option<Arc<OpenSession>> {
+    /// A session that was verified, if its key still accepts it.
+    pub(super) fn get(&self, id: &str, now: u64) -> Option<Arc<OpenSession>> {
         let mut halves = self.0.lock();
         let (newer, older) = &mut *halves;
         let found = match newer.get(id) {
@@ -124,12 +122,15 @@ impl VerifiedSessions {
                 found
             }
         };
-        let is_accepted = found.accepted_until.is_none_or(|until| until > now);
-        (found.generation == generation && is_accepted).then_some(found)
+        Some(found).filter(|found| found.accepted_until.is_none_or(|until| until > now))
     }
 
     pub(super) fn keep(&self, session: Arc<OpenSession>) {
         keep(&mut self.0.lock(), session);
+    }
+
+    pub(super) fn clear(&self) {
+        *self.0.lock() = Default::default();
     }
 }
 

@@ -40,7 +40,6 @@ use parking_lot::RwLock;
 use ring::hmac;
 use ring::rand::{SecureRandom, SystemRandom};
 use sealing::SealingKey;
-use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 use toolhub_protocol::LogLevel;
 use toolhub_text::message;
@@ -92,8 +91,8 @@ impl SigningKey {
 /// The keys of a gateway: the first one signs, all are accepted.
 pub struct SessionKeys {
     keys: RwLock<Vec<SigningKey>>,
-    /// Counts the rotations.
-    generation: AtomicU64,
+    /// Sessions that these keys have verified lately.
+    verified: VerifiedSessions,
 }
 
 impl SessionKeys {
@@ -112,7 +111,7 @@ impl SessionKeys {
     }
 
     fn of(keys: Vec<SigningKey>) -> Self {
-        SessionKeys { keys: RwLock::new(keys), generation: AtomicU64::new(0) }
+        SessionKeys { keys: RwLock::new(keys), verified: VerifiedSessions::default() }
     }
 
     /// Signs with a key of this secret from now on. What the older keys have signed is accepted for `grace` more.
@@ -125,7 +124,7 @@ impl SessionKeys {
         }
         keys.retain(|old| old.accepted_until.is_none_or(|until| until > now));
         keys.insert(0, key);
-        self.generation.fetch_add(1, Ordering::Release);
+        self.verified.clear();
         Ok(())
     }
 
@@ -151,7 +150,10 @@ impl SessionKeys {
     }
 
     /// The session of an id that one of the keys has signed.
-    fn open(&self, id: &str, now: u64) -> Result<OpenSession, SessionRefusal> {
+    fn open(&self, id: &str, now: u64) -> Result<Arc<OpenSession>, SessionRefusal> {
+        if let Some(session) = self.verified.get(id, now) {
+            return Ok(session);
+        }
         let payload = BASE64_URL_SAFE_NO_PAD.decode(id).map_err(|_| SessionRefusal::Forged)?;
         let (payload, tag) = payload.split_last_chunk::<TAG_LENGTH>().ok_or(SessionRefusal::Forged)?;
         let keys = self.keys.read();
@@ -159,13 +161,14 @@ impl SessionKeys {
         // `verify` compares in constant time.
         let key = accepted.find(|key| hmac::verify(&key.session, payload, tag).is_ok());
         let accepted_until = key.ok_or(SessionRefusal::Forged)?.accepted_until;
-        // Rotating holds the lock, so this is the generation of these keys.
-        let generation = self.generation.load(Ordering::Acquire);
-        drop(keys);
         let claims: SessionClaims = serde_json::from_slice(payload).map_err(|_| SessionRefusal::Forged)?;
         let mut mark = SessionMark::default();
         mark.copy_from_slice(&tag[..16]);
-        Ok(OpenSession { id: Arc::from(id), claims, mark, accepted_until, generation })
+        let session = Arc::new(OpenSession { id: Arc::from(id), claims, mark, accepted_until });
+        // The keys are still locked: a rotation forgets it too.
+        self.verified.keep(session.clone());
+        drop(keys);
+        Ok(session)
     }
 }
 
@@ -207,13 +210,11 @@ pub struct SessionIds {
     lifetime: Duration,
     /// Those that `DELETE` ended before they expired, by the second in which they do.
     ended: Mutex<PrincipalTable<(u64, SessionMark), ()>>,
-    verified: VerifiedSessions,
 }
 
 impl SessionIds {
     pub fn new(keys: Arc<SessionKeys>, lifetime: Duration) -> Self {
-        let ended = Mutex::new(PrincipalTable::new(MOST_ENDED));
-        SessionIds { keys, lifetime, ended, verified: VerifiedSessions::default() }
+        SessionIds { keys, lifetime, ended: Mutex::new(PrincipalTable::new(MOST_ENDED)) }
     }
 
     pub fn keys(&self) -> &Arc<SessionKeys> {
@@ -260,7 +261,7 @@ impl SessionIds {
             return Err(SessionRefusal::Forged);
         }
         let now = seconds(now);
-        let session = self.verified(id, now)?;
+        let session = self.keys.open(id, now)?;
         let claims = &session.claims;
         if claims.expires <= now {
             return Err(SessionRefusal::Expired);
@@ -271,17 +272,6 @@ impl SessionIds {
         if self.ended.lock().get(principal, &(claims.expires, session.mark)).is_some() {
             return Err(SessionRefusal::Ended);
         }
-        Ok(session)
-    }
-
-    /// What an id carries, if its signature is ours.
-    fn verified(&self, id: &str, now: u64) -> Result<Arc<OpenSession>, SessionRefusal> {
-        let generation = self.keys.generation.load(Ordering::Acquire);
-        if let Some(session) = self.verified.get(id, generation, now) {
-            return Ok(session);
-        }
-        let session = Arc::new(self.keys.open(id, now)?);
-        self.verified.keep(session.clone());
         Ok(session)
     }
 }

@@ -98,7 +98,7 @@ fn few_of_many_sessions_are_remembered() {
         assert!(sessions.open(id, "ann", "ops", at(1)).is_ok());
         assert!(sessions.open(&ids[0], "ann", "ops", at(1)).is_ok());
     }
-    let verified = sessions.verified.0.lock();
+    let verified = sessions.keys().verified.0.lock();
     assert!(verified.0.len() + verified.1.len() <= 1_000);
     drop(verified);
     let forged = format!("{}x", ids[0]);
