@@ -31,26 +31,22 @@ struct KeptEntry {
 /// The calls of a gateway that clients come back to.
 #[derive(Clone)]
 pub struct KeptCalls {
-    table: Arc<KeptTable>,
+    calls: Arc<Mutex<PrincipalTable<Arc<str>, KeptEntry>>>,
+    task_changes: broadcast::Sender<Arc<KeptCall>>,
+    stop: CancellationToken,
     /// Questions to legacy clients.
     pub questions: OpenQuestions,
     /// Tells this replica from others, also from an earlier process in its place.
     pub replica: Arc<str>,
 }
 
-struct KeptTable {
-    calls: Mutex<PrincipalTable<Arc<str>, KeptEntry>>,
-    task_changes: broadcast::Sender<Arc<KeptCall>>,
-    stop: CancellationToken,
-}
-
 impl KeptCalls {
     /// When `stop` fires, nothing is kept any more. `None` when the OS gives no random bytes.
     pub fn new(stop: CancellationToken) -> Option<Self> {
-        let (calls, task_changes) =
-            (Mutex::new(PrincipalTable::new(MOST_CALLS)), broadcast::Sender::new(MOST_UNHEARD));
-        let table = Arc::new(KeptTable { calls, task_changes, stop });
-        Some(KeptCalls { table, questions: OpenQuestions::default(), replica: random_id()?.into() })
+        let calls = Arc::new(Mutex::new(PrincipalTable::new(MOST_CALLS)));
+        let task_changes = broadcast::Sender::new(MOST_UNHEARD);
+        let (questions, replica) = (OpenQuestions::default(), random_id()?.into());
+        Some(KeptCalls { calls, task_changes, stop, questions, replica })
     }
 
     /// Keeps a call until the message comes that brings its answers. `None` when `most` of its principal, or too many of all, are
@@ -75,16 +71,13 @@ impl KeptCalls {
         let principal = call.owner.principal.id.clone();
         // An id that can be guessed would let others ask for the call.
         let id: Arc<str> = random_id()?.into();
-        let mut calls = self.table.calls.lock();
+        let mut calls = self.calls.lock();
         let pushed_out =
             calls.make_room(&principal, most.min(MOST_OF_PRINCIPAL), |entry| entry.call.is_over())?;
         let left = CancellationToken::new();
         call.keep_as(Some(id.clone()), task);
-        calls.insert(
-            &principal,
-            id.clone(),
-            KeptEntry { call: call.clone(), _left: left.clone().drop_guard() },
-        );
+        let entry = KeptEntry { call: call.clone(), _left: left.clone().drop_guard() };
+        calls.insert(&principal, id.clone(), entry);
         drop(calls);
         drop(pushed_out);
         // It may have ended before it was kept.
@@ -94,7 +87,7 @@ impl KeptCalls {
             tokio::select! {
                 () = left.cancelled() => return,
                 () = tokio::time::sleep(time) => {}
-                () = kept.table.stop.cancelled() => {}
+                () = kept.stop.cancelled() => {}
             }
             if let Some(call) = kept.remove(&principal, &name) {
                 call.abandon();
@@ -104,7 +97,7 @@ impl KeptCalls {
     }
 
     fn remove(&self, principal: &str, id: &str) -> Option<Arc<KeptCall>> {
-        let removed = self.table.calls.lock().remove(principal, id);
+        let removed = self.calls.lock().remove(principal, id);
         removed.map(|entry| entry.call)
     }
 
@@ -117,7 +110,7 @@ impl KeptCalls {
 
     /// A task of this caller.
     pub fn task(&self, caller: &Caller, id: &str) -> Option<Arc<KeptCall>> {
-        let calls = self.table.calls.lock();
+        let calls = self.calls.lock();
         let call = calls.get(&caller.principal.id, id).map(|entry| entry.call.clone());
         // Callers without credentials are one principal; the ids cannot be guessed.
         call.filter(|call| call.owner.view.name == caller.view.name && call.is_task())
@@ -130,13 +123,13 @@ impl KeptCalls {
             let is_same = !caller.principal.is_anonymous() || is_session(&call.owner);
             is_same && call.owner.view.name == caller.view.name && call.is_task()
         };
-        let calls = self.table.calls.lock();
+        let calls = self.calls.lock();
         calls.of(&caller.principal.id).map(|entry| &entry.call).filter(is_own).cloned().collect()
     }
 
     /// Hears of each task whose state has changed.
     pub fn task_changes(&self) -> broadcast::Sender<Arc<KeptCall>> {
-        self.table.task_changes.clone()
+        self.task_changes.clone()
     }
 
     /// A call has ended, and may be kept. The results that ended first go until the rest is small enough; its own stays.
@@ -144,9 +137,8 @@ impl KeptCalls {
         if !call.is_over() {
             return;
         }
-        let (principal, id) = (&*call.owner.principal.id, call.id());
-        let Some(id) = id else { return };
-        let mut calls = self.table.calls.lock();
+        let (principal, Some(id)) = (&*call.owner.principal.id, call.id()) else { return };
+        let mut calls = self.calls.lock();
         calls.renew(principal, &id);
         let stays = |entry: &KeptEntry| Arc::ptr_eq(&entry.call, call);
         let dropped = [(Some(principal), MOST_BYTES_OF_PRINCIPAL), (None, MOST_BYTES)]

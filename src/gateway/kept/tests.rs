@@ -150,7 +150,7 @@ async fn calls_end_when_nobody_comes_back_and_nothing_is_left_of_them() {
         gateway.kept.task(&ann, &runs).is_none() && matches!(task.step(), CallStep::Ended(CallEnd::Gone))
     );
     tokio::task::yield_now().await;
-    assert_eq!((gateway.kept.table.calls.lock().values().count(), tasks()), (0, before));
+    assert_eq!((gateway.kept.calls.lock().values().count(), tasks()), (0, before));
 }
 
 #[tokio::test]
