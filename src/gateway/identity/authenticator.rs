@@ -2,7 +2,7 @@
 //!
 //! Credentials are read from the header `Authorization: Bearer` only. A token in the URL is never read: URLs end up in logs.
 
-use super::jwt::{JwtOptions, JwtRefusal, JwtVerifier, expiry};
+use super::jwt::{JwtOptions, JwtVerifier, expiry};
 use crate::session::random;
 use base64::prelude::*;
 use http::HeaderMap;
@@ -73,8 +73,8 @@ pub struct AuthenticationOptions {
 pub enum AuthenticationRefusal {
     /// 401, without credentials.
     Missing,
-    /// 401, with ones that do not hold.
-    Invalid(String),
+    /// 401, with ones that do not hold. The description goes to the client, so it says nothing that helps to forge some.
+    Invalid(&'static str),
     /// 403: the token lacks these scopes.
     Scopes(String),
     /// 503: the credentials cannot be checked now.
@@ -239,7 +239,7 @@ impl Authenticator {
         let token = match bearer(headers) {
             // The function may know other schemes.
             Err(OTHER_SCHEME) if self.function.is_some() => None,
-            token => token.map_err(|why| AuthenticationRefusal::Invalid(why.to_owned()))?,
+            token => token.map_err(AuthenticationRefusal::Invalid)?,
         };
         if let Some(token) = token
             && let Some(principal) = self.known(token)
@@ -247,15 +247,13 @@ impl Authenticator {
             return Ok(principal);
         }
         let mut refusal = match token {
-            Some(_) => AuthenticationRefusal::Invalid("it is not known".to_owned()),
+            Some(_) => AuthenticationRefusal::Invalid("it is not known"),
             None => AuthenticationRefusal::Missing,
         };
         if let (Some(jwt), Some(token)) = (&self.jwt, token) {
             match jwt.verify(token, now).await {
                 Ok(principal) => return Ok(principal),
-                Err(JwtRefusal::Invalid(why)) => refusal = AuthenticationRefusal::Invalid(why.to_owned()),
-                Err(JwtRefusal::Scopes(scopes)) => refusal = AuthenticationRefusal::Scopes(scopes),
-                Err(JwtRefusal::NoKeys(_)) => refusal = AuthenticationRefusal::Unavailable,
+                Err(why) => refusal = why,
             }
         }
         let Some(function) = &self.function else { return Err(refusal) };
@@ -282,7 +280,7 @@ impl Authenticator {
             (Some(known), _) => is_same(&known),
             (None, Some(jwt)) => match jwt.verify(token, now).await {
                 Ok(verified) => is_same(&verified),
-                Err(refusal) => matches!(refusal, JwtRefusal::NoKeys(_)),
+                Err(refusal) => refusal == AuthenticationRefusal::Unavailable,
             },
             (None, None) => false,
         }

@@ -218,6 +218,7 @@ impl JwksSource {
     }
 }
 
+#[derive(Default)]
 struct CachedKeys {
     keys: Option<Arc<KeySet>>,
     read_at: Option<Instant>,
@@ -233,19 +234,9 @@ pub(super) struct Jwks {
     reading: Arc<tokio::sync::Mutex<()>>,
 }
 
-/// What the cached keys are good for.
-enum CacheUse {
-    Fresh(Arc<KeySet>),
-    /// They should be read again, but have the key that is wanted.
-    Stale(Arc<KeySet>),
-    /// They must be read first.
-    Missing,
-}
-
 impl Jwks {
     pub(super) fn new(source: JwksSource) -> Self {
-        let cached = CachedKeys { keys: None, read_at: None, last_miss_at: None };
-        Jwks { source, cached: Mutex::new(cached), reading: Arc::default() }
+        Jwks { source, cached: Mutex::default(), reading: Arc::default() }
     }
 
     /// The keys; `is_unknown` asks whether they lack what a token needs, in which case they are read again first.
@@ -253,18 +244,16 @@ impl Jwks {
         self: &Arc<Self>,
         is_unknown: impl Fn(&KeySet) -> bool,
     ) -> Result<Arc<KeySet>, HubError> {
-        match self.usable(&is_unknown) {
-            CacheUse::Fresh(keys) => return Ok(keys),
-            CacheUse::Stale(keys) => {
+        if let Some((keys, is_stale)) = self.usable(&is_unknown) {
+            if is_stale {
                 self.refresh();
-                return Ok(keys);
             }
-            CacheUse::Missing => {}
+            return Ok(keys);
         }
         let _reading = self.reading.lock().await;
         match self.usable(&is_unknown) {
-            CacheUse::Fresh(keys) | CacheUse::Stale(keys) => Ok(keys),
-            CacheUse::Missing => self.read(is_unknown).await,
+            Some((keys, _)) => Ok(keys),
+            None => self.read(is_unknown).await,
         }
     }
 
@@ -297,19 +286,18 @@ impl Jwks {
         }
     }
 
-    fn usable(&self, is_unknown: &impl Fn(&KeySet) -> bool) -> CacheUse {
+    /// The cached keys, and whether they should be read again; `None` if they must be read first.
+    fn usable(&self, is_unknown: &impl Fn(&KeySet) -> bool) -> Option<(Arc<KeySet>, bool)> {
         let cached = self.cached.lock();
-        let Some(keys) = cached.keys.clone() else { return CacheUse::Missing };
+        let keys = cached.keys.clone()?;
         let within = |moment: Option<Instant>, limit| moment.is_some_and(|moment| moment.elapsed() < limit);
         let is_unknown = is_unknown(&keys);
         let is_fresh = within(cached.read_at, FRESH) && !is_unknown;
         if is_fresh || within(cached.last_miss_at, REFRESH_PAUSE) {
-            return CacheUse::Fresh(keys);
+            return Some((keys, false));
         }
-        match is_unknown || !within(cached.read_at.max(cached.last_miss_at), FORGOTTEN) {
-            true => CacheUse::Missing,
-            false => CacheUse::Stale(keys),
-        }
+        let is_usable = !is_unknown && within(cached.read_at.max(cached.last_miss_at), FORGOTTEN);
+        is_usable.then_some((keys, true))
     }
 }
 

@@ -4,6 +4,7 @@
 //! gateway as its audience, a subject, and a time in which it holds. Everything else is refused; `alg: none` and HMAC are not
 //! even read.
 
+use super::authenticator::AuthenticationRefusal;
 use super::invalid;
 use super::jwks::{Jwks, JwksSource, JwtAlgorithm};
 use base64::prelude::*;
@@ -47,20 +48,7 @@ pub struct JwtOptions {
     pub view_claim: Option<String>,
 }
 
-/// Why a token is refused. The description goes to the client, so it says nothing that helps to forge one.
-#[derive(Clone, Debug, PartialEq)]
-pub(super) enum JwtRefusal {
-    Invalid(&'static str),
-    /// It holds, but lacks these scopes.
-    Scopes(String),
-    /// The keys of the issuer cannot be read: not the fault of the client.
-    NoKeys(HubError),
-}
-
-struct JwtHeader {
-    algorithm: JwtAlgorithm,
-    key_id: Option<String>,
-}
+const MALFORMED: AuthenticationRefusal = AuthenticationRefusal::Invalid("the token is malformed");
 
 /// The principal of a token, and the second until which it is remembered.
 type VerifiedToken = (Arc<Principal>, u64);
@@ -86,7 +74,11 @@ impl JwtVerifier {
         Ok(JwtVerifier { options, keys, remembered: Mutex::default() })
     }
 
-    pub(super) async fn verify(&self, token: &str, now: SystemTime) -> Result<Arc<Principal>, JwtRefusal> {
+    pub(super) async fn verify(
+        &self,
+        token: &str,
+        now: SystemTime,
+    ) -> Result<Arc<Principal>, AuthenticationRefusal> {
         let seconds = now.duration_since(UNIX_EPOCH).unwrap_or(Duration::ZERO);
         let mark = mark(token);
         if let Some((principal, until)) = self.remembered.lock().get(&mark)
@@ -113,48 +105,47 @@ impl JwtVerifier {
     }
 
     /// The claims of a token whose signature holds.
-    async fn signed_claims(&self, token: &str) -> Result<Map<String, Value>, JwtRefusal> {
-        const MALFORMED: JwtRefusal = JwtRefusal::Invalid("the token is malformed");
+    async fn signed_claims(&self, token: &str) -> Result<Map<String, Value>, AuthenticationRefusal> {
         if token.len() > LONGEST_TOKEN {
             return Err(MALFORMED);
         }
         let (signed, signature) = token.rsplit_once('.').ok_or(MALFORMED)?;
         let (header, payload) = signed.split_once('.').ok_or(MALFORMED)?;
         let decode = |part: &str| BASE64_URL_SAFE_NO_PAD.decode(part).map_err(|_| MALFORMED);
-        let header = self.header(&decode(header)?)?;
+        let (algorithm, id) = self.header(&decode(header)?)?;
         let (payload, signature) = (decode(payload)?, decode(signature)?);
-        let id = header.key_id.as_deref();
-        let keys = self.keys.keys(|keys| keys.fitting(id, header.algorithm).is_none()).await;
-        let keys = keys.map_err(JwtRefusal::NoKeys)?;
+        let keys = self.keys.keys(|keys| keys.fitting(id.as_deref(), algorithm).is_none()).await;
+        // Not the fault of the client.
+        let keys = keys.map_err(|_| AuthenticationRefusal::Unavailable)?;
         // A forged signature and an unknown key answer alike.
-        let key = keys.fitting(id, header.algorithm);
-        if !key.is_some_and(|key| key.verifies(header.algorithm, signed.as_bytes(), &signature)) {
-            return Err(JwtRefusal::Invalid("the signature does not hold"));
+        let key = keys.fitting(id.as_deref(), algorithm);
+        if !key.is_some_and(|key| key.verifies(algorithm, signed.as_bytes(), &signature)) {
+            return Err(AuthenticationRefusal::Invalid("the signature does not hold"));
         }
         serde_json::from_slice(&payload).map_err(|_| MALFORMED)
     }
 
-    fn header(&self, text: &[u8]) -> Result<JwtHeader, JwtRefusal> {
-        const REFUSED: JwtRefusal = JwtRefusal::Invalid("the token is not signed with an accepted algorithm");
-        let header: Map<String, Value> =
-            serde_json::from_slice(text).map_err(|_| JwtRefusal::Invalid("the token is malformed"))?;
+    /// The algorithm, and the id of the key if the token has one.
+    fn header(&self, text: &[u8]) -> Result<(JwtAlgorithm, Option<String>), AuthenticationRefusal> {
+        const REFUSED: AuthenticationRefusal =
+            AuthenticationRefusal::Invalid("the token is not signed with an accepted algorithm");
+        let header: Map<String, Value> = serde_json::from_slice(text).map_err(|_| MALFORMED)?;
         // Extensions that must be understood, and are not.
         if header.contains_key("crit") {
             return Err(REFUSED);
         }
         let algorithm = header.get("alg").and_then(Value::as_str).and_then(JwtAlgorithm::parse);
         let algorithm = algorithm.filter(|one| self.options.algorithms.contains(one)).ok_or(REFUSED)?;
-        let key_id = match header.get("kid") {
-            None => None,
-            Some(Value::String(id)) => Some(id.clone()),
-            Some(_) => return Err(JwtRefusal::Invalid("the token is malformed")),
-        };
-        Ok(JwtHeader { algorithm, key_id })
+        match header.get("kid") {
+            None => Ok((algorithm, None)),
+            Some(Value::String(id)) => Ok((algorithm, Some(id.clone()))),
+            Some(_) => Err(MALFORMED),
+        }
     }
 
     /// Whether the claims hold here and now; returns the time at which they end.
-    fn check(&self, claims: &Map<String, Value>, now: f64) -> Result<f64, JwtRefusal> {
-        let refused = |why| Err(JwtRefusal::Invalid(why));
+    fn check(&self, claims: &Map<String, Value>, now: f64) -> Result<f64, AuthenticationRefusal> {
+        let refused = |why| Err(AuthenticationRefusal::Invalid(why));
         if claims.get("iss").and_then(Value::as_str) != Some(&self.options.issuer) {
             return refused("the token is of another issuer");
         }
@@ -185,7 +176,7 @@ impl JwtVerifier {
         Ok(expires)
     }
 
-    fn check_scopes(&self, claims: &Map<String, Value>) -> Result<(), JwtRefusal> {
+    fn check_scopes(&self, claims: &Map<String, Value>) -> Result<(), AuthenticationRefusal> {
         let texts = |name: &str| -> Vec<String> {
             match claims.get(name) {
                 Some(Value::String(text)) => text.split_whitespace().map(str::to_owned).collect(),
@@ -196,22 +187,22 @@ impl JwtVerifier {
         let (scope, scp) = (texts("scope"), texts("scp"));
         let missing = |wanted: &&String| !scope.contains(wanted) && !scp.contains(wanted);
         if self.options.scopes.iter().any(|wanted| missing(&wanted)) {
-            return Err(JwtRefusal::Scopes(self.options.scopes.join(" ")));
+            return Err(AuthenticationRefusal::Scopes(self.options.scopes.join(" ")));
         }
         Ok(())
     }
 
-    fn principal(&self, token: &str, claims: Map<String, Value>) -> Result<Principal, JwtRefusal> {
+    fn principal(&self, token: &str, claims: Map<String, Value>) -> Result<Principal, AuthenticationRefusal> {
         let subject = claims.get(&self.options.principal_claim).and_then(Value::as_str);
         let subject = subject.filter(|subject| !subject.is_empty());
-        let subject = subject.ok_or(JwtRefusal::Invalid("the token names no subject"))?;
+        let subject = subject.ok_or(AuthenticationRefusal::Invalid("the token names no subject"))?;
         let (id, name) = (format!("{ID_PREFIX}{subject}").into(), subject.into());
         let view = match &self.options.view_claim {
             None => None,
             // A token without the claim must not see more than one with it.
             Some(claim) => match claims.get(claim).and_then(Value::as_str) {
                 Some(view) => Some(view.into()),
-                None => return Err(JwtRefusal::Invalid("the token names no view")),
+                None => return Err(AuthenticationRefusal::Invalid("the token names no view")),
             },
         };
         let (rights, subject_token) = (rights(&claims), Some(Secret::new(token)));

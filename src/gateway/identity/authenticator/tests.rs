@@ -83,7 +83,7 @@ fn a_challenge_is_one_well_formed_header() {
     );
     let open = Authenticator::open().unwrap();
     assert_eq!(open.challenge(&AuthenticationRefusal::Missing, None).unwrap(), "Bearer");
-    let hostile = AuthenticationRefusal::Invalid("a\"b\\c\r\nX-Evil: 1 ü".to_owned());
+    let hostile = AuthenticationRefusal::Invalid("a\"b\\c\r\nX-Evil: 1 ü");
     assert_eq!(
         open.challenge(&hostile, None).unwrap(),
         "Bearer error=\"invalid_token\", error_description=\"abcX-Evil: 1 \""

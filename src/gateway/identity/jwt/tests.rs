@@ -20,7 +20,7 @@ fn options(fixture: &Value) -> JwtOptions {
     }
 }
 
-fn verify(options: JwtOptions, token: &str, seconds: u64) -> Result<Arc<Principal>, JwtRefusal> {
+fn verify(options: JwtOptions, token: &str, seconds: u64) -> Result<Arc<Principal>, AuthenticationRefusal> {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
     let verifier = JwtVerifier::new(options).unwrap();
     runtime.block_on(verifier.verify(token, UNIX_EPOCH + Duration::from_secs(seconds)))
@@ -51,7 +51,7 @@ fn forged_tokens_are_refused() {
     let fixture = fixture();
     for (how, token) in fixture["forged"].as_object().unwrap() {
         let refused = verify(options(&fixture), token.as_str().unwrap(), NOW);
-        assert!(matches!(refused, Err(JwtRefusal::Invalid(_))), "{how}: {refused:?}");
+        assert!(matches!(refused, Err(AuthenticationRefusal::Invalid(_))), "{how}: {refused:?}");
     }
 }
 
@@ -75,7 +75,7 @@ fn tokens_with_wrong_claims_are_refused_with_the_reason() {
         ("sub_number", "names no subject"),
     ] {
         match verify(options(&fixture), fixture["wrong"][how].as_str().unwrap(), NOW) {
-            Err(JwtRefusal::Invalid(text)) => assert!(text.contains(why), "{how}: {text}"),
+            Err(AuthenticationRefusal::Invalid(text)) => assert!(text.contains(why), "{how}: {text}"),
             other => panic!("{how}: {other:?}"),
         }
     }
@@ -140,12 +140,12 @@ fn scopes_and_the_claim_of_a_view_are_required_when_they_are_configured() {
     assert!(verify(scoped(), fixture["valid"]["RS256"].as_str().unwrap(), NOW).is_ok());
     assert!(verify(scoped(), &token("scp"), NOW).is_ok());
     let refused = verify(scoped(), &token("without_scopes"), NOW);
-    assert_eq!(refused, Err(JwtRefusal::Scopes("tools:call tools:list".to_owned())));
+    assert_eq!(refused, Err(AuthenticationRefusal::Scopes("tools:call tools:list".to_owned())));
     let viewed = || JwtOptions { view_claim: Some("view".into()), ..options(&fixture) };
     let principal = verify(viewed(), &token("view"), NOW).unwrap();
     assert_eq!(principal.view.as_deref(), Some("ops"));
     let refused = verify(viewed(), fixture["valid"]["RS256"].as_str().unwrap(), NOW);
-    assert_eq!(refused, Err(JwtRefusal::Invalid("the token names no view")));
+    assert_eq!(refused, Err(AuthenticationRefusal::Invalid("the token names no view")));
 }
 
 #[test]
@@ -172,7 +172,7 @@ fn keys_that_cannot_be_read_are_no_fault_of_the_token() {
         JwksSource::Url("http://issuer.example/keys".into()),
     ] {
         let refused = verify(JwtOptions { keys, ..options(&fixture) }, token, NOW);
-        assert!(matches!(refused, Err(JwtRefusal::NoKeys(_))), "{refused:?}");
+        assert!(matches!(refused, Err(AuthenticationRefusal::Unavailable)), "{refused:?}");
     }
 }
 
