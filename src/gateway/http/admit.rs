@@ -131,7 +131,7 @@ impl Admitted {
 }
 
 /// Admits a request, or answers it without its body.
-pub async fn admit(gateway: &Gateway, parts: &Parts) -> Result<Admitted, HttpReply> {
+async fn admit(gateway: &Gateway, parts: &Parts) -> Result<Admitted, HttpReply> {
     let mut known = None;
     let admitted = admission(gateway, parts, &mut known).await;
     if let Err(reply) = &admitted
@@ -269,7 +269,9 @@ const PATIENCE: Duration = Duration::from_secs(10);
 const BYTES_A_SECOND: u64 = 8 * 1024;
 
 /// A body that arrives.
-pub struct ArrivingBody {
+struct ArrivingBody {
+    /// Most bodies have one part, which is not copied.
+    only: Bytes,
     parts: BytesMut,
     held: HeldBytes,
     most_held: usize,
@@ -279,9 +281,10 @@ pub struct ArrivingBody {
 }
 
 impl ArrivingBody {
-    pub fn new(gateway: &Gateway, principal: &Principal) -> Self {
+    fn new(gateway: &Gateway, principal: &Principal) -> Self {
         let limits = gateway.operation.admission.limits();
         ArrivingBody {
+            only: Bytes::new(),
             parts: BytesMut::new(),
             held: gateway.operation.admission.held.of(&principal.id),
             most_held: limits.max_buffered,
@@ -292,24 +295,49 @@ impl ArrivingBody {
     }
 
     /// When the next part has to be here: a body that is slower than it may be gets 408.
-    pub fn deadline(&self) -> Instant {
+    fn deadline(&self) -> Instant {
         let earned = Duration::from_secs(self.parts.len() as u64) / BYTES_A_SECOND as u32;
         self.begun + (PATIENCE + earned).min(self.timeout)
     }
 
-    pub fn too_slow() -> HttpReply {
+    fn too_slow() -> HttpReply {
         HttpReply::empty(StatusCode::REQUEST_TIMEOUT)
     }
 
-    pub fn take(&mut self, part: &[u8]) -> Result<(), HttpReply> {
+    fn take(&mut self, part: &[u8]) -> Result<(), HttpReply> {
         self.hold(part.len())?;
         self.parts.extend_from_slice(part);
         Ok(())
     }
 
     /// What has arrived, and its place among what is held, which it needs until it was answered.
-    pub fn finish(self) -> (Bytes, HeldBytes) {
-        (self.parts.freeze(), self.held)
+    fn finish(self) -> (Bytes, HeldBytes) {
+        let whole = if self.only.is_empty() { self.parts.freeze() } else { self.only };
+        (whole, self.held)
+    }
+
+    async fn read(&mut self, mut body: Incoming) -> Result<(), HttpReply> {
+        // One allocation; what does not arrive is not touched.
+        let declared = body.size_hint().exact().filter(|length| *length > SMALL as u64);
+        if let Some(length) = declared.and_then(|length| usize::try_from(length).ok()) {
+            self.parts.reserve(length.min(self.max_body));
+        }
+        loop {
+            let frame = tokio::time::timeout_at(self.deadline(), body.frame()).await;
+            match frame.map_err(|_| ArrivingBody::too_slow())? {
+                None => return Ok(()),
+                Some(Err(_)) => return Err(HttpReply::empty(StatusCode::BAD_REQUEST)),
+                Some(Ok(frame)) => {
+                    let Ok(part) = frame.into_data() else { continue };
+                    if self.parts.is_empty() && body.is_end_stream() {
+                        self.hold(part.len())?;
+                        self.only = part;
+                        return Ok(());
+                    }
+                    self.take(&part)?;
+                }
+            }
+        }
     }
 
     fn hold(&mut self, more: usize) -> Result<(), HttpReply> {
@@ -322,36 +350,6 @@ impl ArrivingBody {
         }
         let uncounted = if before <= SMALL { before } else { 0 };
         self.held.grow(uncounted + more, self.most_held).map_err(HttpReply::from)
-    }
-}
-
-/// Reads the body of a request that was admitted.
-pub async fn read_body(
-    gateway: &Gateway,
-    principal: &Principal,
-    mut body: Incoming,
-) -> Result<(Bytes, HeldBytes), HttpReply> {
-    let mut arriving = ArrivingBody::new(gateway, principal);
-    // One allocation; what does not arrive is not touched.
-    let declared = body.size_hint().exact().filter(|length| *length > SMALL as u64);
-    if let Some(length) = declared.and_then(|length| usize::try_from(length).ok()) {
-        arriving.parts.reserve(length.min(arriving.max_body));
-    }
-    loop {
-        let frame = tokio::time::timeout_at(arriving.deadline(), body.frame()).await;
-        match frame.map_err(|_| ArrivingBody::too_slow())? {
-            None => return Ok(arriving.finish()),
-            Some(Err(_)) => return Err(HttpReply::empty(StatusCode::BAD_REQUEST)),
-            Some(Ok(frame)) => {
-                let Ok(part) = frame.into_data() else { continue };
-                // Most bodies have one part, which need not be copied.
-                if arriving.parts.is_empty() && body.is_end_stream() {
-                    arriving.hold(part.len())?;
-                    return Ok((part, arriving.held));
-                }
-                arriving.take(&part)?;
-            }
-        }
     }
 }
 
@@ -376,6 +374,14 @@ impl ArrivingRequest {
 
     pub fn take(&mut self, part: &[u8]) -> Result<(), HttpReply> {
         self.body.take(part).map_err(|refusal| self.refused(refusal))
+    }
+
+    /// Takes the whole body.
+    pub async fn read(mut self, body: Incoming) -> Result<Self, HttpReply> {
+        match self.body.read(body).await {
+            Ok(()) => Ok(self),
+            Err(refusal) => Err(self.refused(refusal)),
+        }
     }
 
     /// How long the next part may take.

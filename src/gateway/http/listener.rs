@@ -1,13 +1,10 @@
 //! The HTTP endpoint on sockets.
 
 use crate::Gateway;
-use crate::http::{
-    ClientSocket, HttpReply, ReplyBody, StreamExecutor, TimedBody, admit, origin, read_body, refuse, serve,
-};
+use crate::http::{ArrivingRequest, ClientSocket, HttpReply, ReplyBody, StreamExecutor, TimedBody};
 use crate::operate::{ConnectionPermit, Drain};
 use bytes::Bytes;
 use futures_util::StreamExt;
-use http::request::Parts;
 use http::{HeaderValue, Request, Response, StatusCode, Version, header};
 use http_body_util::combinators::UnsyncBoxBody;
 use http_body_util::{BodyExt, Full, StreamBody};
@@ -205,12 +202,11 @@ async fn reply(
     request: Request<Incoming>,
     place: &ConnectionPermit,
 ) -> Response<UnsyncBoxBody<Bytes, Infallible>> {
-    let (parts, body) = request.into_parts();
+    let version = request.version();
     // A proxy may have read other ends of a chunked body than we have, above all if there is a Content-Length, too. What
     // follows on the connection must not be taken for a request.
-    let is_chunked = parts.headers.contains_key(header::TRANSFER_ENCODING);
-    let reply = answered(gateway, &parts, body, place).await.unwrap_or_else(|refusal| refusal);
-    let reply = origin::readable(gateway, &parts, reply);
+    let is_chunked = request.headers().contains_key(header::TRANSFER_ENCODING);
+    let reply = answered(gateway, request, place).await.unwrap_or_else(|refusal| refusal);
     if reply.status.is_client_error() || reply.status.is_server_error() {
         // A refusal has a line too.
         gateway.log_written().await;
@@ -221,7 +217,7 @@ async fn reply(
             BodyExt::boxed_unsync(StreamBody::new(events.map(|bytes| Ok(Frame::data(bytes)))))
         }
     };
-    let mut response = Response::new(match parts.version {
+    let mut response = Response::new(match version {
         Version::HTTP_2 => TimedBody::new(body).boxed_unsync(),
         _ => body,
     });
@@ -236,18 +232,15 @@ async fn reply(
 /// The body is read after the request was admitted: strangers cannot make the gateway read.
 async fn answered(
     gateway: &Arc<Gateway>,
-    parts: &Parts,
-    body: Incoming,
+    request: Request<Incoming>,
     place: &ConnectionPermit,
 ) -> Result<HttpReply, HttpReply> {
+    let (parts, body) = request.into_parts();
     let looked = place.look();
-    let admitted = admit(gateway, parts).await?;
+    let arriving = ArrivingRequest::admit(gateway.clone(), parts).await?;
     looked.is_caller();
     drop(looked);
-    let principal = &admitted.origin.principal;
-    let body = read_body(gateway, principal, body).await;
-    let body = body.map_err(|refusal| refuse(gateway, principal, refusal))?;
-    Ok(serve(gateway, admitted, parts, body).await)
+    Ok(arriving.read(body).await?.answer().await)
 }
 
 #[cfg(test)]

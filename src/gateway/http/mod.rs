@@ -13,7 +13,7 @@ mod resource_metadata;
 mod serve;
 mod stream_timeout;
 
-pub use admit::{Admitted, ArrivingRequest, RequestPermit, admit, read_body};
+pub use admit::{Admitted, ArrivingRequest, RequestPermit};
 pub use client_socket::ClientSocket;
 pub use identify::{RequestOrigin, SESSION_HEADER, bad_request, is_modern_header, version_header};
 pub use inspect::InspectRoute;
