@@ -62,7 +62,22 @@ async fn begin(
     let wants = (lists, tasks.clone());
     let changes = ClientChanges::new(gateway, (view, principal), wants, subscribed.clone());
     let resources = subscribe(exchange, wanted, &subscribed).await;
-    let honoured = honoured(lists, resources, &tasks);
+    let lists = [
+        ("toolsListChanged", lists.tools),
+        ("resourcesListChanged", lists.resources),
+        ("promptsListChanged", lists.prompts),
+    ];
+    let mut honoured: Map<String, Value> = lists
+        .into_iter()
+        .filter(|(_, is_honoured)| *is_honoured)
+        .map(|(name, _)| (name.to_owned(), json!(true)))
+        .collect();
+    if !resources.is_empty() {
+        honoured.insert("resourceSubscriptions".to_owned(), Value::Array(resources));
+    }
+    if let WantedTasks::These(ids) = &tasks {
+        honoured.insert(TASK_IDS.to_owned(), ids.iter().map(|id| json!(&**id)).collect());
+    }
     let confirmed = json!({"notifications": honoured, "_meta": meta_of(id)});
     Ok((changes, notification_message("notifications/subscriptions/acknowledged", &confirmed)))
 }
@@ -103,24 +118,6 @@ async fn subscribe(
         {
             honoured.push(json!(uri));
         }
-    }
-    honoured
-}
-
-/// What will be reported.
-fn honoured(lists: WantedLists, resources: Vec<Value>, tasks: &WantedTasks) -> Map<String, Value> {
-    let lists = [
-        ("toolsListChanged", lists.tools),
-        ("resourcesListChanged", lists.resources),
-        ("promptsListChanged", lists.prompts),
-    ];
-    let wanted = lists.into_iter().filter(|(_, is_wanted)| *is_wanted);
-    let mut honoured: Map<String, Value> = wanted.map(|(name, _)| (name.to_owned(), json!(true))).collect();
-    if !resources.is_empty() {
-        honoured.insert("resourceSubscriptions".to_owned(), Value::Array(resources));
-    }
-    if let WantedTasks::These(ids) = tasks {
-        honoured.insert(TASK_IDS.to_owned(), ids.iter().map(|id| json!(&**id)).collect());
     }
     honoured
 }

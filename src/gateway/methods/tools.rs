@@ -150,14 +150,22 @@ impl Serialize for ToolDefinition<'_> {
         if !spec.description.is_empty() {
             map.serialize_entry("description", &*spec.description)?;
         }
-        map.serialize_entry("inputSchema", &InputSchema(&spec.parameters))?;
+        map.serialize_entry("inputSchema", &*input_schema(&spec.parameters))?;
         let annotations = self.tool.annotations();
         if !annotations.is_empty() {
             map.serialize_entry("annotations", &*annotations)?;
         }
         let mut extras = self.tool.definition_extras();
-        let execution = extras.remove(EXECUTION);
-        if let Some(execution) = with_task_support(execution, self.as_task) {
+        // What its server says of tasks is between the server and the hub.
+        let mut execution = match extras.remove(EXECUTION) {
+            Some(Value::Object(execution)) => execution,
+            _ => Map::new(),
+        };
+        execution.remove(TASK_SUPPORT);
+        if self.as_task {
+            execution.insert(TASK_SUPPORT.to_owned(), json!("optional"));
+        }
+        if !execution.is_empty() {
             map.serialize_entry(EXECUTION, &execution)?;
         }
         for (key, value) in &extras {
@@ -167,39 +175,16 @@ impl Serialize for ToolDefinition<'_> {
     }
 }
 
-/// How the tool runs. What its server says of tasks is between the server and the hub.
-fn with_task_support(execution: Option<Value>, as_task: bool) -> Option<Map<String, Value>> {
-    let mut execution = match execution {
-        Some(Value::Object(execution)) => execution,
-        _ => Map::new(),
-    };
-    execution.remove(TASK_SUPPORT);
-    if as_task {
-        execution.insert(TASK_SUPPORT.to_owned(), json!("optional"));
-    }
-    Some(execution).filter(|execution| !execution.is_empty())
-}
-
 /// A schema of arguments. The protocol requires `type: "object"` at its root.
-struct InputSchema<'a>(&'a Value);
-
-impl Serialize for InputSchema<'_> {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        match self.0 {
-            Value::Object(schema) if schema.get("type").and_then(Value::as_str) == Some("object") => {
-                schema.serialize(serializer)
-            }
-            Value::Object(schema) => {
-                let mut typed = Map::new();
-                typed.insert("type".to_owned(), json!("object"));
-                typed.extend(
-                    schema.iter().filter(|(key, _)| *key != "type").map(|(k, v)| (k.clone(), v.clone())),
-                );
-                typed.serialize(serializer)
-            }
-            _ => json!({"type": "object"}).serialize(serializer),
-        }
+fn input_schema(given: &Value) -> Cow<'_, Value> {
+    if given["type"] == "object" {
+        return Cow::Borrowed(given);
     }
+    let mut schema = json!({"type": "object"});
+    if let (Value::Object(members), Some(given)) = (&mut schema, given.as_object()) {
+        members.extend(given.iter().filter(|(key, _)| *key != "type").map(|(k, v)| (k.clone(), v.clone())));
+    }
+    Cow::Owned(schema)
 }
 
 /// Calls a tool. A request that names none is written down as a call of no tool.
