@@ -3,7 +3,7 @@
 use crate::GatewayOptions;
 use crate::identity::{Caller, Identity};
 use crate::kept::KeptCalls;
-use crate::operate::{DrainPermit, MetricsGauges, Operation};
+use crate::operate::{DrainPermit, MetricsRow, Operation};
 use crate::rpc::{ClientMessage, RpcRequest};
 use crate::session::{Sessions, no_random};
 use http::StatusCode;
@@ -174,16 +174,18 @@ impl Gateway {
     }
 
     /// What is running now.
-    pub fn gauges(&self) -> MetricsGauges {
-        let (requests, streams) = self.operation.admission.running();
-        MetricsGauges {
-            connections: self.operation.admission.connections.count(),
-            requests,
-            streams,
-            tools: self.hub.registry.load().len(),
-            is_draining: self.operation.drain.is_draining(),
-            lost_lines: self.options.audit.as_ref().map_or(0, |audit| audit.writer.lost() as usize),
-        }
+    pub fn gauges(&self) -> [MetricsRow; 6] {
+        let Operation { admission, drain, .. } = &self.operation;
+        let (requests, streams) = admission.running();
+        let lost = self.options.audit.as_ref().map_or(0, |audit| audit.writer.lost() as usize);
+        [
+            ("audit_lost_total", "counter", "Lines of the audit log that could not be written.", lost),
+            ("connections", "gauge", "Open connections.", admission.connections.count()),
+            ("requests", "gauge", "Requests that are running.", requests),
+            ("streams", "gauge", "Standing streams.", streams),
+            ("tools", "gauge", "Tools of the hub.", self.hub.registry.load().len()),
+            ("draining", "gauge", "1 while new requests are refused.", usize::from(drain.is_draining())),
+        ]
     }
 
     /// `serverInfo`.

@@ -59,17 +59,8 @@ impl DurationHistogram {
     }
 }
 
-/// What is counted elsewhere, at the moment of a request for the metrics.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct MetricsGauges {
-    pub connections: usize,
-    pub requests: usize,
-    pub streams: usize,
-    pub tools: usize,
-    pub is_draining: bool,
-    /// Lines of the audit log that could not be written.
-    pub lost_lines: usize,
-}
+/// What is counted elsewhere, at the moment of a request for the metrics: name, type, meaning and value.
+pub type MetricsRow = (&'static str, &'static str, &'static str, usize);
 
 type OperationSeries = BTreeMap<OperationLabels, DurationHistogram>;
 
@@ -130,7 +121,7 @@ impl Metrics {
     }
 
     /// All metrics as text.
-    pub fn text(&self, gauges: &MetricsGauges) -> String {
+    pub fn text(&self, others: &[MetricsRow]) -> String {
         const SESSIONS: &str = "mcp_server_session_duration_seconds";
         let mut text = String::new();
         let tables = self.0.lock();
@@ -142,19 +133,7 @@ impl Metrics {
         for (status, count) in &tables.refusals {
             let _ = writeln!(text, "{REFUSALS}{{http_response_status_code=\"{status}\"}} {count}");
         }
-        for (name, kind, help, value) in [
-            (
-                "audit_lost_total",
-                "counter",
-                "Lines of the audit log that could not be written.",
-                gauges.lost_lines,
-            ),
-            ("connections", "gauge", "Open connections.", gauges.connections),
-            ("requests", "gauge", "Requests that are running.", gauges.requests),
-            ("streams", "gauge", "Standing streams.", gauges.streams),
-            ("tools", "gauge", "Tools of the hub.", gauges.tools),
-            ("draining", "gauge", "1 while new requests are refused.", usize::from(gauges.is_draining)),
-        ] {
+        for (name, kind, help, value) in others {
             let name = format!("toolhub_gateway_{name}");
             head(&mut text, &name, kind, help);
             let _ = writeln!(text, "{name} {value}");
@@ -217,7 +196,7 @@ mod tests {
         let (metrics, ann, bob) = (Metrics::default(), Arc::from("token:ann"), Arc::from("token:bob"));
         metrics.operation(call("pay", ""), &ann, Duration::ZERO);
         metrics.operation(call("read", ""), &bob, Duration::ZERO);
-        let (own, all) = (metrics.text_of("token:ann"), metrics.text(&MetricsGauges::default()));
+        let (own, all) = (metrics.text_of("token:ann"), metrics.text(&[]));
         assert!(own.contains("\"pay\"") && !own.contains("\"read\"") && !own.contains("toolhub_gateway"));
         assert!(all.contains("\"pay\"") && all.contains("\"read\"") && !all.contains("token:"));
         assert!(!metrics.text_of("token:eve").contains("_bucket"));
@@ -244,7 +223,7 @@ mod tests {
         metrics.operation(call("add", ""), &anyone(), Duration::from_millis(300));
         metrics.operation(call("add", "timeout"), &anyone(), Duration::from_secs(30));
         metrics.refused(429);
-        let text = metrics.text(&MetricsGauges { connections: 3, ..Default::default() });
+        let text = metrics.text(&[("connections", "gauge", "Open connections.", 3)]);
         let labels =
             "mcp_method_name=\"tools/call\",gen_ai_tool_name=\"add\",gen_ai_operation_name=\"execute_tool\"";
         let rest = "mcp_protocol_version=\"2025-11-25\"";
@@ -269,7 +248,7 @@ mod tests {
             metrics.operation(call(&format!("tool{number}"), ""), &anyone(), Duration::ZERO);
         }
         assert_eq!(metrics.0.lock().operations.len(), MOST_SERIES + 1);
-        assert!(metrics.text(&MetricsGauges::default()).contains("gen_ai_tool_name=\"_other\""));
+        assert!(metrics.text(&[]).contains("gen_ai_tool_name=\"_other\""));
     }
 
     proptest! {
@@ -277,7 +256,7 @@ mod tests {
         fn any_name_of_a_tool_is_one_label(tool in "(?s).{0,40}") {
             let metrics = Metrics::default();
             metrics.operation(call(&tool, ""), &anyone(), Duration::ZERO);
-            let text = metrics.text(&MetricsGauges::default());
+            let text = metrics.text(&[]);
             let lines = text.split('\n').filter(|line| line.starts_with("mcp_server_operation_duration_seconds_bucket"));
             prop_assert_eq!(lines.count(), BUCKETS.len() + 1);
         }

@@ -13,7 +13,7 @@ pub use held_bytes::{HeldBytes, HeldMessage, HeldTotal, NoRoom, SMALL};
 pub use limits::{
     Admission, AdmissionPermit, ConnectionPermit, GatewayLimits, PermitKind, SHORT_PAUSE, TooMany,
 };
-pub use metrics::{Metrics, MetricsGauges, OperationLabels};
+pub use metrics::{Metrics, MetricsRow, OperationLabels};
 
 use crate::GatewayOptions;
 use crate::inspector::LiveTimeline;

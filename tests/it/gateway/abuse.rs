@@ -186,14 +186,14 @@ async fn idle_strangers_make_room_and_are_forgotten() {
     }
     assert_eq!(ask(address, "GET /healthz", &[], "").await.status, 200);
     let closed = async {
-        while world.gateway.gauges().connections > 20 {
+        while world.gateway.operation.admission.connections.count() > 20 {
             tokio::time::sleep(Duration::from_millis(5)).await;
         }
     };
     tokio::time::timeout(PATIENCE, closed).await.unwrap();
     drop(held);
     let served = async {
-        while world.gateway.gauges().connections > 0 {
+        while world.gateway.operation.admission.connections.count() > 0 {
             tokio::time::sleep(Duration::from_millis(5)).await;
         }
     };

@@ -31,9 +31,11 @@ async fn act_within_a_second(world: &mut World) -> &'static str {
 async fn nothing_left(world: &World) {
     let gone = async {
         loop {
-            let gauges = world.gateway.gauges();
-            let calls = world.gateway.operation.calls.running() + world.gateway.operation.drain.running();
-            if (gauges.requests, gauges.streams, gauges.connections, calls) == (0, 0, 0, 0) {
+            let operation = &world.gateway.operation;
+            let calls = operation.calls.running() + operation.drain.running();
+            if (operation.admission.running(), operation.admission.connections.count(), calls)
+                == ((0, 0), 0, 0)
+            {
                 return;
             }
             tokio::time::sleep(Duration::from_millis(5)).await;
