@@ -16,7 +16,6 @@ use tokio_util::sync::CancellationToken;
 use toolhub_protocol::Era;
 use toolhub_types::aside::heavy;
 use toolhub_types::error::{ErrorKind, HubError, clip};
-use toolhub_types::principal::Principal;
 use toolhub_types::tool::CancelReason;
 
 /// One request on its way to its answer.
@@ -89,27 +88,6 @@ pub struct AnsweredRequest {
     pub no_room: Option<NoRoom>,
 }
 
-impl AnsweredRequest {
-    /// The answer to a request that has run. If there is no room for it, an error takes its place.
-    fn new(
-        gateway: &Gateway,
-        principal: &Principal,
-        id: &RpcId,
-        message: String,
-        error: Option<i64>,
-    ) -> Self {
-        match gateway.operation.admission.hold(&principal.id, message.len()) {
-            Ok(held) => AnsweredRequest { message: HeldMessage::new(message, held), error, no_room: None },
-            Err(no_room) => {
-                drop(message);
-                let refusal = no_room_for_answer(no_room);
-                let message = HeldMessage::from(error_message(Some(id), &refusal));
-                AnsweredRequest { message, error: Some(refusal.code), no_room: Some(no_room) }
-            }
-        }
-    }
-}
-
 fn no_room_for_answer(no_room: NoRoom) -> RpcError {
     let advice = if no_room == NoRoom::OfCaller { "; read the other answers first" } else { "" };
     let what = no_room.what();
@@ -141,15 +119,17 @@ pub async fn answer(request: RpcRequest, exchange: &Arc<Exchange>) -> AnsweredRe
     if gateway.options.audit.is_some() {
         Box::pin(gateway.log_written()).await;
     }
-    let principal = &exchange.caller.principal;
-    match dispatched {
-        Ok(result) => {
-            let message = heavy(result.len(), || result_message(&id, &result));
-            AnsweredRequest::new(gateway, principal, &id, message, None)
-        }
-        Err(error) => {
-            let message = error_message(Some(&id), &error);
-            AnsweredRequest::new(gateway, principal, &id, message, Some(error.code))
+    let message = match dispatched {
+        Ok(result) => heavy(result.len(), || result_message(&id, &result)),
+        Err(error) => error_message(Some(&id), &error),
+    };
+    match gateway.operation.admission.hold(&exchange.caller.principal.id, message.len()) {
+        Ok(held) => AnsweredRequest { message: HeldMessage::new(message, held), error: code, no_room: None },
+        Err(no_room) => {
+            drop(message);
+            let refusal = no_room_for_answer(no_room);
+            let message = HeldMessage::from(error_message(Some(&id), &refusal));
+            AnsweredRequest { message, error: Some(refusal.code), no_room: Some(no_room) }
         }
     }
 }
