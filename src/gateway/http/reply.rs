@@ -17,6 +17,7 @@ use std::panic::AssertUnwindSafe;
 use std::pin::Pin;
 use std::task::{Context, Poll};
 use std::time::Duration;
+use tokio::runtime::Handle;
 use tokio::sync::{mpsc, oneshot};
 use tokio_util::sync::DropGuard;
 use toolhub_types::aside::heavy;
@@ -180,10 +181,11 @@ impl RunningAnswer {
     }
 
     /// Goes on in a task of its own, which gives the answer.
-    pub fn detach(mut self) -> oneshot::Receiver<AnsweredRequest> {
+    pub fn detach(&mut self) -> oneshot::Receiver<AnsweredRequest> {
         let (done, answered) = oneshot::channel();
-        if let Some(request) = self.0.take() {
-            tokio::spawn(async move {
+        // Without a runtime nothing can go on, and the tools have ended with it.
+        if let (Some(request), Ok(runtime)) = (self.0.take(), Handle::try_current()) {
+            runtime.spawn(async move {
                 if let Some(answer) = request.await {
                     // The client may have gone.
                     let _ = done.send(answer);
@@ -207,10 +209,8 @@ impl Future for RunningAnswer {
 
 impl Drop for RunningAnswer {
     fn drop(&mut self) {
-        let Some(request) = self.0.take() else { return };
-        // Without a runtime nothing can go on, and the tools have ended with it.
-        if let Ok(runtime) = tokio::runtime::Handle::try_current() {
-            runtime.spawn(request);
+        if self.0.is_some() {
+            drop(self.detach());
         }
     }
 }
