@@ -133,7 +133,10 @@ impl AuditWriter {
     pub async fn write(&self, text: Vec<u8>) -> Written {
         let (written, is_written) = oneshot::channel();
         self.push(WaitingLine { text, written: Some(written) });
-        is_written.await.unwrap_or_else(|_| Err(too_slow()))
+        is_written.await.unwrap_or_else(|_| {
+            let text = message!("The audit log is too slow: {} lines wait to be written.", MOST_WAITING);
+            Err(HubError::new(ErrorKind::Limit, text))
+        })
     }
 
     /// Returns when the lines that were queued before are written, or at once while they take long.
@@ -209,13 +212,6 @@ impl WriterState {
             self.done.send_modify(|done| *done += count);
         }
     }
-}
-
-fn too_slow() -> HubError {
-    HubError::new(
-        ErrorKind::Limit,
-        message!("The audit log is too slow: {} lines wait to be written.", MOST_WAITING),
-    )
 }
 
 #[cfg(test)]

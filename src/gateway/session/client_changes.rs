@@ -14,7 +14,7 @@ use tokio::sync::watch;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 use toolhub_engine::hub::Hub;
-use toolhub_engine::served::{SubscribedResource, Upstreams, View};
+use toolhub_engine::served::{SubscribedResource, View};
 use toolhub_protocol::Era;
 use toolhub_types::model::{ChangedOffer, OfferChange, OfferKind};
 use toolhub_types::principal::Principal;
@@ -95,7 +95,8 @@ impl ClientChanges {
         subscribed: ClientSubscriptions,
     ) -> Self {
         let upstreams = &*gateway.upstreams;
-        let tools = ListChanges::new(&gateway.hub, upstreams, view);
+        let changes = upstreams.changes();
+        let tools = ListChanges { changes, seen: fingerprint(&gateway.hub, view), settled_at: None };
         let tasks = match tasks {
             WantedTasks::None => None,
             tasks => Some((tasks, gateway.kept.task_changes().subscribe())),
@@ -177,7 +178,7 @@ fn list_changed(kind: OfferKind) -> ChangeNotice {
 const SETTLING: Duration = Duration::from_millis(50);
 
 /// Waits for changes of what a view shows. Changes of other tools are not reported, because the caller must not know them.
-pub struct ListChanges {
+struct ListChanges {
     changes: watch::Receiver<u64>,
     seen: u64,
     /// When the group of changes that has begun is over.
@@ -185,14 +186,8 @@ pub struct ListChanges {
 }
 
 impl ListChanges {
-    /// From now on.
-    pub fn new(hub: &Hub, upstreams: &dyn Upstreams, view: &View) -> Self {
-        let changes = upstreams.changes();
-        ListChanges { changes, seen: fingerprint(hub, view), settled_at: None }
-    }
-
     /// Returns after the next change; false when there will be none. Dropping the future loses no change.
-    pub async fn next(&mut self, hub: &Hub, view: &View) -> bool {
+    async fn next(&mut self, hub: &Hub, view: &View) -> bool {
         loop {
             let settled_at = match self.settled_at {
                 Some(at) => at,
