@@ -15,7 +15,7 @@ use crate::http::{
 };
 use crate::identity::{AuthenticationRefusal, Authenticator};
 use crate::operate::{AdmissionPermit, DrainPermit, HeldBytes, PermitKind, SMALL, TooMany};
-use crate::rpc::{RpcError, RpcRequest};
+use crate::rpc::RpcRequest;
 use bytes::{Bytes, BytesMut};
 use http::request::Parts;
 use http::{HeaderValue, Method, StatusCode, header};
@@ -253,8 +253,7 @@ fn unauthenticated(
     parts: &Parts,
     refusal: &AuthenticationRefusal,
 ) -> HttpReply {
-    let status = StatusCode::from_u16(refusal.status()).unwrap_or(StatusCode::UNAUTHORIZED);
-    let reply = HttpReply::refused(status, &RpcError::invalid_request(refusal.message()));
+    let reply = HttpReply::invalid(refusal.status(), refusal.message());
     let metadata = resource_metadata::address(authenticator, &gateway.options.path, parts);
     let challenge = authenticator.challenge(refusal, metadata.as_deref());
     match challenge.and_then(|challenge| HeaderValue::try_from(challenge).ok()) {

@@ -5,8 +5,8 @@
 use super::jwt::{JwtOptions, JwtVerifier, expiry};
 use crate::session::random;
 use base64::prelude::*;
-use http::HeaderMap;
 use http::header::AUTHORIZATION;
+use http::{HeaderMap, StatusCode};
 use ring::hmac;
 use serde_json::{Map, Value, json};
 use std::collections::BTreeMap;
@@ -82,11 +82,11 @@ pub enum AuthenticationRefusal {
 }
 
 impl AuthenticationRefusal {
-    pub fn status(&self) -> u16 {
+    pub fn status(&self) -> StatusCode {
         match self {
-            AuthenticationRefusal::Missing | AuthenticationRefusal::Invalid(_) => 401,
-            AuthenticationRefusal::Scopes(_) => 403,
-            AuthenticationRefusal::Unavailable => 503,
+            AuthenticationRefusal::Missing | AuthenticationRefusal::Invalid(_) => StatusCode::UNAUTHORIZED,
+            AuthenticationRefusal::Scopes(_) => StatusCode::FORBIDDEN,
+            AuthenticationRefusal::Unavailable => StatusCode::SERVICE_UNAVAILABLE,
         }
     }
 
@@ -154,14 +154,10 @@ impl Authenticator {
         let tokens = options.tokens.iter().map(known).collect::<Result<_, _>>()?;
         // Who calls with it could not be told.
         for (at, one) in options.tokens.iter().enumerate() {
-            let same = |other: &&StaticToken| other.token.expose() == one.token.expose();
-            if let Some(other) = options.tokens[..at].iter().find(same) {
+            if let Some(other) = options.tokens[..at].iter().find(|other| other.token == one.token) {
                 let (first, second) = (clip(&other.name), clip(&one.name));
-                return invalid(message!(
-                    "'{}' and '{}' have the same token; give each its own.",
-                    first,
-                    second
-                ));
+                let text = message!("'{}' and '{}' have the same token; give each its own.", first, second);
+                return invalid(text);
             }
         }
         check_metrics_token(&options)?;
