@@ -1,16 +1,13 @@
 //! L0, what client and server of MCP share: the two eras of the protocol and their versions, the envelope of a message,
 //! codes of errors and keys of `_meta`, what a client can be asked, arguments that are repeated in headers.
 
-pub mod net;
-pub mod sse;
-
 mod capability;
-mod log_level;
+pub mod net;
 pub mod param_headers;
 mod rpc_envelope;
+pub mod sse;
 
 pub use capability::{can_answer, needed_capability};
-pub use log_level::LogLevel;
 pub use rpc_envelope::RpcEnvelope;
 
 /// The version we prefer.
@@ -72,5 +69,24 @@ impl Era {
 
     pub fn parse(name: &str) -> Option<Era> {
         [Era::Modern, Era::Legacy].into_iter().find(|era| era.name() == name)
+    }
+}
+
+/// The levels of syslog, the least important one first.
+const LEVELS: [&str; 8] = ["debug", "info", "notice", "warning", "error", "critical", "alert", "emergency"];
+
+/// The place of a level among all.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct LogLevel(usize);
+
+impl LogLevel {
+    pub const INFO: LogLevel = LogLevel(1);
+
+    pub fn name(self) -> &'static str {
+        LEVELS[self.0]
+    }
+
+    pub fn parse(name: &str) -> Option<LogLevel> {
+        LEVELS.iter().position(|level| *level == name).map(LogLevel)
     }
 }
