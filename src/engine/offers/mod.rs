@@ -8,9 +8,8 @@
 //!
 //! Changes are announced by [`OfferSignals`], which the servers of the hub share.
 
-use definition::{is_same, noun};
+use definition::{completing, is_same, noun, refused};
 use parking_lot::RwLock;
-use query::{completing, refused};
 use serde_json::{Map, Value};
 use std::sync::Arc;
 use std::time::Duration;
@@ -25,11 +24,9 @@ use toolhub_types::tool::{CallContext, CallContextExtras, Tool};
 
 mod answers;
 mod definition;
-mod query;
 mod template;
 
-pub use definition::{NativeOffer, Suggestions};
-pub use query::{OfferQuery, PartialArgument, check_required};
+pub use definition::{NativeOffer, OfferQuery, PartialArgument, Suggestions, check_required};
 pub use template::UriTemplate;
 
 const MOST_OFFERS: usize = 10_000;
