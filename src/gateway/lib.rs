@@ -16,8 +16,8 @@
 //!
 //! | module | holds |
 //! |---|---|
-//! | [`state`], [`options`] | what all requests share, and what the operator decides |
-//! | [`exchange`], [`batch`] | one request on its way to its answer, or several at once |
+//! | [`state`] | what all requests share, and what the operator decides |
+//! | [`exchange`] | one request on its way to its answer, or several at once |
 //! | [`identity`] | credentials, signed tokens, callers and their capabilities, the inspector's key |
 //! | [`session`] | signed session ids, so that any replica serves any request; log levels, subscriptions, streams |
 //! | [`kept`] | tasks, waiting calls, questions to clients |
@@ -31,7 +31,6 @@
 pub mod inspector;
 pub mod rpc;
 
-mod batch;
 mod era;
 mod exchange;
 mod http;
@@ -39,7 +38,6 @@ mod identity;
 mod kept;
 mod methods;
 mod operate;
-mod options;
 mod session;
 mod state;
 mod stdio;
@@ -52,9 +50,8 @@ pub use identity::{
 };
 pub use methods::search_mode;
 pub use operate::{AuditLog, GatewayLimits};
-pub use options::GatewayOptions;
 pub use session::SessionKeys;
-pub use state::{Gateway, connections_end};
+pub use state::{Gateway, GatewayOptions, connections_end};
 pub use stdio::{serve_process_stdio, serve_stdio};
 pub use toolhub_engine::served::{
     EffectsAllowed, SearchMode, SubscribedResource, Upstreams, View, Views, core_names,

@@ -5,16 +5,14 @@ mod client_socket;
 mod identify;
 mod inspect;
 mod listener;
-mod modern_headers;
 mod origin;
 mod post;
 mod reply;
 mod resource_metadata;
 mod serve;
-mod stream_timeout;
 
 pub use admit::{Admitted, ArrivingRequest, RequestPermit};
-pub use client_socket::ClientSocket;
+pub use client_socket::{ClientSocket, StreamExecutor, TimedBody};
 pub use identify::{RequestOrigin, SESSION_HEADER, bad_request, is_modern_header, version_header};
 pub use inspect::InspectRoute;
 pub use listener::serve_http;
@@ -25,4 +23,3 @@ pub use reply::{
     not_acceptable, once,
 };
 pub use serve::{ConnectedClient, refuse, serve};
-pub use stream_timeout::{StreamExecutor, TimedBody};

@@ -1,8 +1,8 @@
 //! A message of a client on HTTP, and its answer: JSON, or events if something has to be sent before it.
 
 use crate::Gateway;
-use crate::batch::BatchAnswers;
 use crate::era;
+use crate::exchange::BatchAnswers;
 use crate::exchange::{AnsweredRequest, Exchange, answer};
 use crate::http::{
     Accepted, Admitted, AnswerStream, HttpReply, RequestPermit, RunningAnswer, SESSION_HEADER, bad_request,

@@ -6,10 +6,8 @@
 
 mod call;
 mod questions;
-mod request_state;
 mod table;
 
 pub use call::{CallEnd, CallStep, FinishedCall, KeptCall, TaskQuestion, TaskSignal};
-pub use questions::{by_request, caller_key, random_id};
-pub use request_state::{RequestState, RequestSubject};
+pub use questions::{RequestState, RequestSubject, by_request, caller_key, random_id};
 pub use table::KeptCalls;

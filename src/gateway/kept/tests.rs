@@ -3,9 +3,9 @@ mod no_upstreams;
 
 use super::super::call::FinishedCall;
 use super::*;
+use crate::GatewayOptions;
 use crate::exchange::Exchange;
 use crate::kept::{CallEnd, CallStep};
-use crate::options::GatewayOptions;
 use crate::rpc::{Outlet, RequestTrace};
 use crate::state::Gateway;
 use futures_util::FutureExt;

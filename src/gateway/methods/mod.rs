@@ -13,7 +13,6 @@ use toolhub_types::error::clip;
 use toolhub_types::model::OfferKind;
 use toolhub_types::tool::CallLog;
 
-mod audit;
 mod elicitation;
 mod execute;
 mod listen;

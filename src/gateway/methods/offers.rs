@@ -1,7 +1,7 @@
 //! Resources and prompts of the servers behind the gateway, and completion: passed through as the servers give them.
 
-use super::audit::AuditedRequest;
 use super::elicitation::answer_or_ask;
+use super::execute::AuditedRequest;
 use super::pages::{Page, listed, page};
 use super::results::{cancelled, upstream_refusal};
 use super::tools::written;

@@ -1,7 +1,7 @@
 //! `tools/list` and `tools/describe`.
 
-use super::audit::AuditedRequest;
 use super::elicitation::answer_or_ask;
+use super::execute::AuditedRequest;
 use super::execute::{SHORT_PATIENCE, execute, find};
 use super::pages::{Page, page};
 use super::results::{answer, blocks};

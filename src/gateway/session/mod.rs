@@ -11,18 +11,16 @@
 //!
 //! `DELETE` ends a session on the replica that receives it, which remembers the id until it expires.
 
-mod by_principal;
 mod claims;
 mod client_changes;
-mod in_flight;
 mod sealing;
+mod tables;
 
-pub use by_principal::PrincipalTable;
 pub use claims::{OpenSession, SessionClaims};
 pub use client_changes::{
     ClientChanges, ClientSubscriptions, MOST_RESOURCES, SessionStream, WantedLists, WantedTasks,
 };
-pub use in_flight::{GuardedTable, RunningRequest, TableEntry};
+pub use tables::{GuardedTable, PrincipalTable, RunningRequest, TableEntry};
 
 /// The sessions whose log level, and whose subscriptions, are kept at once.
 const MOST_SESSIONS: usize = 10_000;
@@ -35,12 +33,12 @@ use crate::identity::invalid;
 use base64::prelude::*;
 use claims::{SessionMark, VerifiedSessions};
 use client_changes::SessionStreams;
-use in_flight::RequestsInFlight;
 use parking_lot::RwLock;
 use ring::hmac;
 use ring::rand::{SecureRandom, SystemRandom};
 use sealing::SealingKey;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
+use tables::RequestsInFlight;
 use toolhub_protocol::LogLevel;
 use toolhub_text::message;
 use toolhub_types::error::{ErrorKind, HubError};

@@ -1,8 +1,8 @@
 //! The stdio endpoint: one message a line, one client. Its client also serves other transports on which a client has one stream.
 
 use crate::Gateway;
-use crate::batch::BatchAnswers;
 use crate::era::{self, ClientInfo};
+use crate::exchange::BatchAnswers;
 use crate::exchange::{Exchange, answer, refusal_status, stopping};
 use crate::http::RequestOrigin;
 use crate::identity::Caller;
