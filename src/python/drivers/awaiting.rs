@@ -2,6 +2,7 @@
 
 use crate::prelude::*;
 use crate::runtime::kept::ForkSafeOnce;
+use crate::runtime::loop_bridge::Message;
 use crate::runtime::{self, cpython_switch, user_code};
 use pyo3::exceptions::PyStopIteration;
 use pyo3::{PyClass, ffi};
@@ -29,18 +30,12 @@ pub fn send(awaitable: &Bound<'_, PyAny>) -> PyResult<Step> {
 
 /// Throws into an awaitable's iterator. A plain iterator without `throw` cannot catch: it just ends.
 pub fn throw(awaitable: &Bound<'_, PyAny>, error: PyErr) -> PyResult<Step> {
-    let value = error.into_value(awaitable.py()).into_bound(awaitable.py());
-    throw_value(awaitable, value)
-}
-
-/// [`throw`] for an exception that is at hand as the object it is.
-pub fn throw_value(awaitable: &Bound<'_, PyAny>, error: Bound<'_, PyBaseException>) -> PyResult<Step> {
     let py = awaitable.py();
     let name = intern!(py, "throw");
     if !is_coroutine(awaitable) && awaitable.getattr_opt(name)?.is_none() {
-        return Err(PyErr::from_value(error.into_any()));
+        return Err(error);
     }
-    match user_code::call_method(awaitable, name, [error.as_any()]) {
+    match user_code::call_method(awaitable, name, [error.into_value(py).bind(py)]) {
         Ok(value) => Ok(Step::Yield(value.unbind())),
         Err(end) if end.is_instance_of::<PyStopIteration>(py) => {
             Ok(Step::Return(end.value(py).getattr(intern!(py, "value"))?.unbind()))
@@ -127,35 +122,36 @@ pub fn has_pending_cancel(task: &Bound<'_, PyAny>) -> PyResult<bool> {
 }
 
 /// The exception that the arguments of a `throw` method mean, in both of its forms.
-fn thrown<'py>(typ: &Bound<'py, PyAny>, value: Option<&Bound<'py, PyAny>>) -> Bound<'py, PyBaseException> {
-    let py = typ.py();
+fn thrown(typ: &Bound<'_, PyAny>, value: Option<&Bound<'_, PyAny>>) -> PyErr {
     let value = value.filter(|value| !value.is_none());
-    if let Ok(exception) = value.unwrap_or(typ).cast::<PyBaseException>() {
-        return exception.clone();
+    let given = value.unwrap_or(typ);
+    if given.is_instance_of::<PyBaseException>() {
+        return PyErr::from_value(given.clone());
     }
-    let made = value.map_or_else(|| typ.call0(), |value| typ.call1((value,)));
-    // Python reports values that are not exceptions.
-    let made =
-        made.and_then(|made| made.cast_into().map_err(|error| PyTypeError::new_err(error.to_string())));
-    made.unwrap_or_else(|error| error.into_value(py).into_bound(py))
+    // A value that is not an exception gives a TypeError.
+    value
+        .map_or_else(|| typ.call0(), |value| typ.call1((value,)))
+        .map_or_else(|error| error, PyErr::from_value)
 }
 
-/// An object of ours that `await` or an asyncio.Task drives. Made with [`new_awaitable`].
+/// An object of ours that `await` or an asyncio.Task drives. Made with [`new_awaitable`]. It lives on one event loop, which
+/// calls all of this on its thread.
 pub trait Awaited: PyClass<BaseType = Awaitable> {
     fn step(slf: &Bound<'_, Self>) -> PyResult<Step>;
 
-    /// Stops waiting. Only for an object without a coroutine inside, which then needs no `throw` and no `close`.
-    fn leave(_: &Bound<'_, Self>) {}
-
-    fn throw(slf: &Bound<'_, Self>, error: Bound<'_, PyBaseException>) -> PyResult<Step> {
-        Self::leave(slf);
-        Err(PyErr::from_value(error.into_any()))
+    /// Without a coroutine inside nothing can catch: it stops waiting.
+    fn throw(slf: &Bound<'_, Self>, error: PyErr) -> PyResult<Step> {
+        Self::close(slf)?;
+        Err(error)
     }
 
-    fn close(slf: &Bound<'_, Self>) -> PyResult<()> {
-        Self::leave(slf);
-        Ok(())
-    }
+    fn close(slf: &Bound<'_, Self>) -> PyResult<()>;
+
+    /// A message has come; `slot` is the number that was given when it was announced.
+    fn receive(_slf: &Bound<'_, Self>, _slot: usize, _message: Message) {}
+
+    /// A deadline has passed.
+    fn expire(_slf: &Bound<'_, Self>) {}
 }
 
 /// The base class of everything that is [`Awaited`]: the coroutine protocol, written once.
@@ -167,8 +163,10 @@ pub struct Awaitable {
 /// The methods of one class, by the object that is an instance of it.
 struct Methods {
     step: fn(&Bound<'_, PyAny>) -> PyResult<Step>,
-    throw: fn(&Bound<'_, PyAny>, Bound<'_, PyBaseException>) -> PyResult<Step>,
+    throw: fn(&Bound<'_, PyAny>, PyErr) -> PyResult<Step>,
     close: fn(&Bound<'_, PyAny>) -> PyResult<()>,
+    receive: fn(&Bound<'_, PyAny>, usize, Message),
+    expire: fn(&Bound<'_, PyAny>),
 }
 
 pub fn new_awaitable<T: Awaited>(py: Python<'_>, value: T) -> PyResult<Bound<'_, T>> {
@@ -178,10 +176,22 @@ pub fn new_awaitable<T: Awaited>(py: Python<'_>, value: T) -> PyResult<Bound<'_,
                 step: |slf| T::step(slf.cast()?),
                 throw: |slf, error| T::throw(slf.cast()?, error),
                 close: |slf| T::close(slf.cast()?),
+                receive: |slf, slot, message| _ = slf.cast().map(|slf| T::receive(slf, slot, message)),
+                expire: |slf| _ = slf.cast().map(T::expire),
             }
         },
     };
     Bound::new(py, PyClassInitializer::from(base).add_subclass(value))
+}
+
+impl Awaitable {
+    pub fn deliver(slf: &Bound<'_, Self>, slot: usize, message: Message) {
+        (slf.get().methods.receive)(slf, slot, message);
+    }
+
+    pub fn expire(slf: &Bound<'_, Self>) {
+        (slf.get().methods.expire)(slf);
+    }
 }
 
 #[pymethods]

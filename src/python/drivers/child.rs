@@ -4,11 +4,11 @@
 //! task, so that asyncio never reports it as never retrieved.
 
 use crate::drivers::awaiting::{
-    Awaitable, Awaited, Step, cancellations, close, current_task, is_cancelled_error, send, throw_value,
+    Awaitable, Awaited, Step, cancellations, close, current_task, is_cancelled_error, send, throw,
 };
 use crate::drivers::execution::Execution;
 use crate::prelude::*;
-use crate::runtime::loop_bridge::{self, Addressee, DeadlineKey, LoopBridge, Message};
+use crate::runtime::loop_bridge::{self, DeadlineKey, LoopBridge};
 use crate::runtime::pool::Leftover;
 use pyo3::exceptions::PyKeyboardInterrupt;
 
@@ -70,7 +70,7 @@ impl Child {
             return Ok(());
         }
         let (task, port) = (current_task(py)?, loop_bridge::current(py)?);
-        let key = LoopBridge::add_deadline(&port, Instant::now() + LAST_GRACE, slf.clone().unbind())?;
+        let key = LoopBridge::add_deadline(&port, Instant::now() + LAST_GRACE, slf)?;
         slf.get().state.lock().last_grace = Some((task.unbind(), key));
         Ok(())
     }
@@ -168,13 +168,13 @@ impl Awaited for Child {
         this.report(py, send(this.awaitable.bind(py)))
     }
 
-    fn throw(slf: &Bound<'_, Self>, error: Bound<'_, PyBaseException>) -> PyResult<Step> {
+    fn throw(slf: &Bound<'_, Self>, error: PyErr) -> PyResult<Step> {
         let (py, this) = (slf.py(), slf.get());
         drop(this.take_pending());
         if this.state.lock().is_closed {
-            return this.report(py, Err(PyErr::from_value(error.into_any())));
+            return this.report(py, Err(error));
         }
-        let stepped = throw_value(this.awaitable.bind(py), error);
+        let stepped = throw(this.awaitable.bind(py), error);
         if this.is_detached() && matches!(stepped, Ok(Step::Yield(_))) {
             Self::limit_its_time(slf)?;
         }
@@ -185,10 +185,6 @@ impl Awaited for Child {
         drop(slf.get().take_pending());
         close(slf.get().awaitable.bind(slf.py()))
     }
-}
-
-impl Addressee for Child {
-    fn receive(_slf: &Bound<'_, Self>, _slot: usize, _message: Message) {}
 
     /// The last grace is over: closes the coroutine, then ends the task.
     fn expire(slf: &Bound<'_, Self>) {

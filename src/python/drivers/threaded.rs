@@ -7,7 +7,7 @@ use super::served_call::ServedCall;
 use crate::drivers::awaiting::{Awaitable, Awaited, Step, new_awaitable};
 use crate::prelude::*;
 use crate::runtime::call_scope;
-use crate::runtime::loop_bridge::{self, Addressee, LoopBridge, Message};
+use crate::runtime::loop_bridge::{self, LoopBridge, Message};
 use crate::runtime::pool::{self, FunctionCall, NotQueued, PoolKind, Reply};
 use toolhub::workers::PoolRefusal;
 
@@ -42,7 +42,7 @@ impl ThreadCall {
     ) -> PyResult<Bound<'py, Self>> {
         let made = new_awaitable(py, ThreadCall { served, state: Mutex::default() })?;
         let bridge = loop_bridge::current(py)?;
-        let key = bridge.get().expect_mail(made.clone().unbind(), 0);
+        let key = bridge.get().expect_mail(&made, 0);
         match pool::submit(py, kind, call, (bridge.get().mailbox.clone(), key)) {
             Ok(reply) => {
                 let running = RunningFunction { bridge: bridge.unbind(), reply, key };
@@ -77,7 +77,32 @@ impl ThreadCall {
     }
 }
 
-impl Addressee for ThreadCall {
+impl Awaited for ThreadCall {
+    fn step(slf: &Bound<'_, Self>) -> PyResult<Step> {
+        let (py, this) = (slf.py(), slf.get());
+        if let Some(ended) = this.state.lock().ended.take() {
+            return ended.map(Step::Return);
+        }
+        let waiter = loop_bridge::current(py)?.get().create_waiter(py)?.unbind();
+        this.state.lock().waiter = Some(waiter.clone_ref(py));
+        Ok(Step::Yield(waiter))
+    }
+
+    /// The caller leaves; the function goes on alone.
+    fn close(slf: &Bound<'_, Self>) -> PyResult<()> {
+        let this = slf.get();
+        let ThreadCallState { running, waiter, ended } = std::mem::take(&mut *this.state.lock());
+        if let Some(RunningFunction { bridge, reply, key }) = running {
+            drop(bridge.get().forget_mail(key));
+            reply.abandon(
+                slf.py(),
+                this.served.as_ref().map(|served| served.get().leftover()).unwrap_or_default(),
+            );
+        }
+        drop((waiter, ended));
+        Ok(())
+    }
+
     fn receive(slf: &Bound<'_, Self>, _slot: usize, message: Message) {
         let ended = match message {
             Message::Returned(ended) => ended,
@@ -91,32 +116,6 @@ impl Addressee for ThreadCall {
             state.waiter.take()
         };
         loop_bridge::wake_waiting(waiter, slf.as_any());
-    }
-}
-
-impl Awaited for ThreadCall {
-    fn step(slf: &Bound<'_, Self>) -> PyResult<Step> {
-        let (py, this) = (slf.py(), slf.get());
-        if let Some(ended) = this.state.lock().ended.take() {
-            return ended.map(Step::Return);
-        }
-        let waiter = loop_bridge::current(py)?.get().create_waiter(py)?.unbind();
-        this.state.lock().waiter = Some(waiter.clone_ref(py));
-        Ok(Step::Yield(waiter))
-    }
-
-    /// The caller leaves; the function goes on alone.
-    fn leave(slf: &Bound<'_, Self>) {
-        let this = slf.get();
-        let ThreadCallState { running, waiter, ended } = std::mem::take(&mut *this.state.lock());
-        if let Some(RunningFunction { bridge, reply, key }) = running {
-            drop(bridge.get().forget_mail(key));
-            reply.abandon(
-                slf.py(),
-                this.served.as_ref().map(|served| served.get().leftover()).unwrap_or_default(),
-            );
-        }
-        drop((waiter, ended));
     }
 }
 

@@ -5,7 +5,7 @@
 //! the caller of a tool is cancelled as well when that caller has gone ([`super::giving_up`]).
 
 use crate::drivers::awaiting::{
-    Awaitable, Awaited, Step, cancelled_error, close, is_cancelled_error, new_awaitable, send, throw_value,
+    Awaitable, Awaited, Step, cancelled_error, close, is_cancelled_error, new_awaitable, send, throw,
 };
 use crate::prelude::*;
 use crate::runtime::call_scope::CallScope;
@@ -125,9 +125,9 @@ impl Awaited for BlockingRoot {
         slf.get().pass_on(py, stepped)
     }
 
-    fn throw(slf: &Bound<'_, Self>, error: Bound<'_, PyBaseException>) -> PyResult<Step> {
+    fn throw(slf: &Bound<'_, Self>, error: PyErr) -> PyResult<Step> {
         let (py, this) = (slf.py(), slf.get());
-        this.pass_on(py, throw_value(this.coroutine.bind(py), error))
+        this.pass_on(py, throw(this.coroutine.bind(py), error))
     }
 
     fn close(slf: &Bound<'_, Self>) -> PyResult<()> {

@@ -12,7 +12,7 @@
 
 use crate::drivers::awaiting::{Awaitable, Awaited, Step, new_awaitable};
 use crate::prelude::*;
-use crate::runtime::loop_bridge::{self, Addressee, LoopBridge, LoopMailbox, Mail, Message};
+use crate::runtime::loop_bridge::{self, LoopBridge, LoopMailbox, Mail, Message};
 use crate::runtime::{Lease, process};
 use futures_util::Stream;
 use futures_util::stream::{BoxStream, StreamExt, once};
@@ -146,7 +146,7 @@ impl BridgeFuture {
                 drop(slot);
                 return finished(py, outcome);
             }
-            let key = bridge.get().expect_mail(slf.clone().unbind(), 0);
+            let key = bridge.get().expect_mail(slf, 0);
             *slot = OutcomeSlot::Awaited { mailbox: bridge.get().mailbox.clone(), key };
             key
         };
@@ -225,16 +225,6 @@ fn reused() -> PyErr {
     PyRuntimeError::new_err("cannot reuse an awaitable of toolhub that was awaited already")
 }
 
-impl Addressee for BridgeFuture {
-    fn receive(slf: &Bound<'_, Self>, _slot: usize, _message: Message) {
-        let waiter = match &mut *slf.get().stage.lock() {
-            FutureStage::Running(running) => running.waiter.take(),
-            FutureStage::New(_) | FutureStage::Done => None,
-        };
-        loop_bridge::wake_waiting(waiter, slf.as_any());
-    }
-}
-
 impl Awaited for BridgeFuture {
     fn step(slf: &Bound<'_, Self>) -> PyResult<Step> {
         let this = slf.get();
@@ -255,13 +245,21 @@ impl Awaited for BridgeFuture {
         }
     }
 
-    fn throw(slf: &Bound<'_, Self>, error: Bound<'_, PyBaseException>) -> PyResult<Step> {
-        slf.get().throw_in(slf.py(), PyErr::from_value(error.into_any()))
+    fn throw(slf: &Bound<'_, Self>, error: PyErr) -> PyResult<Step> {
+        slf.get().throw_in(slf.py(), error)
     }
 
     fn close(slf: &Bound<'_, Self>) -> PyResult<()> {
         drop(slf.get().leave(slf.py()));
         Ok(())
+    }
+
+    fn receive(slf: &Bound<'_, Self>, _slot: usize, _message: Message) {
+        let waiter = match &mut *slf.get().stage.lock() {
+            FutureStage::Running(running) => running.waiter.take(),
+            FutureStage::New(_) | FutureStage::Done => None,
+        };
+        loop_bridge::wake_waiting(waiter, slf.as_any());
     }
 }
 

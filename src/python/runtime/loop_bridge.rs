@@ -1,13 +1,14 @@
 //! The bridge to one event loop: its mailbox, the objects that other threads send messages to, the deadlines.
 
+use crate::drivers::awaiting::{Awaitable, Awaited};
 use crate::prelude::*;
 use crate::runtime::kept::ForkSafeOnce;
 use crate::runtime::waiting::Wakeup;
 use crate::runtime::{cpython_switch, process};
 use crate::values::value;
 use pyo3::exceptions::PyOSError;
+use pyo3::ffi;
 use pyo3::types::{PySet, PyWeakrefMethods, PyWeakrefReference};
-use pyo3::{PyClass, ffi};
 use std::cell::RefCell;
 use std::collections::{BTreeMap, HashMap};
 use toolhub::execute::Answer;
@@ -31,9 +32,19 @@ pub type LoopMailbox = Mailbox<Mail, Wakeup>;
 /// A deadline's place in the order of all.
 pub type DeadlineKey = (Instant, u64);
 
+/// Whom a message is for, and a number that it was given with the announcement.
+type Recipient = (Py<Awaitable>, usize);
+
+/// Recipients by key. A key is used once, so a stale one finds nothing.
+#[derive(Default)]
+struct Recipients {
+    entries: HashMap<u64, Recipient>,
+    last_key: u64,
+}
+
 #[derive(Default)]
 struct Deadlines {
-    by_time: BTreeMap<DeadlineKey, Recipient>,
+    by_time: BTreeMap<DeadlineKey, Py<Awaitable>>,
     count: u64,
     /// When the loop's one timer fires.
     armed: Option<Instant>,
@@ -150,8 +161,12 @@ impl LoopBridge {
     }
 
     /// A key under which other threads can send messages to `addressee`.
-    pub fn expect_mail<T: Addressee>(&self, addressee: Py<T>, slot: usize) -> u64 {
-        self.recipients.lock().insert(Recipient::new(addressee, slot))
+    pub fn expect_mail<T: Awaited>(&self, addressee: &Bound<'_, T>, slot: usize) -> u64 {
+        let mut recipients = self.recipients.lock();
+        recipients.last_key += 1;
+        let key = recipients.last_key;
+        recipients.entries.insert(key, (addressee.as_super().clone().unbind(), slot));
+        key
     }
 
     /// Removes a recipient; messages that arrive later under its key are dropped.
@@ -163,26 +178,26 @@ impl LoopBridge {
         let recipient = if message.is_last() {
             self.forget_mail(key)
         } else {
-            self.recipients.lock().entries.get(&key).map(|recipient| recipient.clone_ref(py))
+            self.recipients.lock().entries.get(&key).map(|(object, slot)| (object.clone_ref(py), *slot))
         };
         match (recipient, message) {
-            (Some(recipient), message) => recipient.deliver(py, message),
+            (Some((object, slot)), message) => Awaitable::deliver(object.bind(py), slot, message),
             (None, Message::Returned(Ok(value))) => value::discard(value.bind(py)),
             (None, _) => {}
         }
     }
 
     /// Registers a deadline. The loop has one timer, for the earliest of all.
-    pub fn add_deadline<T: Addressee>(
+    pub fn add_deadline<T: Awaited>(
         slf: &Bound<'_, Self>,
         at: Instant,
-        addressee: Py<T>,
+        addressee: &Bound<'_, T>,
     ) -> PyResult<DeadlineKey> {
         let (key, in_time) = {
             let mut deadlines = slf.get().deadlines.lock();
             deadlines.count += 1;
             let key = (at, deadlines.count);
-            deadlines.by_time.insert(key, Recipient::new(addressee, 0));
+            deadlines.by_time.insert(key, addressee.as_super().clone().unbind());
             (key, deadlines.armed.is_some_and(|armed| armed <= at))
         };
         if !in_time {
@@ -197,9 +212,9 @@ impl LoopBridge {
     }
 
     /// The objects of one type that have a deadline on this loop. May be called on any thread.
-    pub fn suspended<'py, T: Addressee>(&self, py: Python<'py>) -> Vec<Bound<'py, T>> {
+    pub fn suspended<'py, T: Awaited>(&self, py: Python<'py>) -> Vec<Bound<'py, T>> {
         let deadlines = self.deadlines.lock();
-        deadlines.by_time.values().filter_map(|sleeper| sleeper.as_addressee(py)).collect()
+        deadlines.by_time.values().filter_map(|sleeper| sleeper.bind(py).cast().ok().cloned()).collect()
     }
 
     fn arm(slf: &Bound<'_, Self>) -> PyResult<()> {
@@ -252,7 +267,7 @@ impl LoopBridge {
                 }
             };
             match due {
-                Some((_, sleeper)) => sleeper.expire(py),
+                Some((_, sleeper)) => Awaitable::expire(sleeper.bind(py)),
                 None => break,
             }
         }
@@ -276,12 +291,10 @@ impl LoopBridge {
         visit.call(&self.detached_tasks)?;
         // A locked table is in use right now, so it is not garbage.
         if let Some(recipients) = self.recipients.try_lock() {
-            recipients.entries.values().try_for_each(|recipient| recipient.traverse(&visit))?;
+            recipients.entries.values().try_for_each(|(object, _)| visit.call(object))?;
         }
         if let Some(deadlines) = self.deadlines.try_lock() {
-            for sleeper in deadlines.by_time.values() {
-                sleeper.traverse(&visit)?;
-            }
+            deadlines.by_time.values().try_for_each(|sleeper| visit.call(sleeper))?;
         }
         Ok(())
     }
@@ -295,11 +308,11 @@ impl LoopBridge {
 }
 
 thread_local! {
-    /// The bridges of the loops that ran in this thread; weak, because the loops own them.
-    static BRIDGES: RefCell<Vec<Py<PyWeakrefReference>>> = const { RefCell::new(Vec::new()) };
+    /// The bridge that this thread used last.
+    static LAST: RefCell<Option<Py<PyWeakrefReference>>> = const { RefCell::new(None) };
 }
 
-/// The bridges of all threads. No Python code runs under the lock.
+/// The bridges of all threads; weak, because the loops own them. No Python code runs under the lock.
 static ALL: Mutex<Vec<Py<PyWeakrefReference>>> = Mutex::new(Vec::new());
 
 /// The bridges of all loops that are alive, of every thread.
@@ -332,14 +345,16 @@ pub fn wake_waiting(waiter: Option<Py<PyAny>>, of: &Bound<'_, PyAny>) {
 #[pyfunction(name = "current_bridge")]
 pub fn current(py: Python<'_>) -> PyResult<Bound<'_, LoopBridge>> {
     let event_loop = running_loop(py)?;
-    let known = BRIDGES.with_borrow(|bridges| {
-        let mut alive = bridges.iter().filter_map(|bridge| upgrade(bridge.bind(py)));
-        alive.find(|bridge| bridge.get().event_loop.is(&event_loop))
-    });
-    match known {
-        Some(bridge) => Ok(bridge),
-        None => find_or_open(py, event_loop),
+    let is_its = |bridge: &Bound<'_, LoopBridge>| bridge.get().event_loop.is(&event_loop);
+    let last = LAST.with_borrow(|last| upgrade(last.as_ref()?.bind(py)));
+    if let Some(bridge) = last.filter(is_its) {
+        return Ok(bridge);
     }
+    // A loop may have run in another thread before.
+    let known = all(py).into_iter().find(is_its);
+    let bridge = known.map_or_else(|| open(py, &event_loop), Ok)?;
+    LAST.set(Some(PyWeakrefReference::new(&bridge)?.unbind()));
+    Ok(bridge)
 }
 
 fn task_keywords(py: Python<'_>) -> PyResult<&Bound<'_, PyTuple>> {
@@ -361,20 +376,8 @@ fn upgrade<'py>(bridge: &Bound<'py, PyWeakrefReference>) -> Option<Bound<'py, Lo
     bridge.upgrade_as_exact().ok().flatten()
 }
 
-/// The bridge of a loop that is new in this thread: a loop may have run in another one before.
 #[cold]
-fn find_or_open<'py>(py: Python<'py>, event_loop: Bound<'py, PyAny>) -> PyResult<Bound<'py, LoopBridge>> {
-    let known = all(py).into_iter().find(|bridge| bridge.get().event_loop.is(&event_loop));
-    let bridge = known.map_or_else(|| open(py, event_loop), Ok)?;
-    let reference = PyWeakrefReference::new(&bridge)?.unbind();
-    BRIDGES.with_borrow_mut(|bridges| {
-        bridges.retain(|bridge| upgrade(bridge.bind(py)).is_some());
-        bridges.push(reference);
-    });
-    Ok(bridge)
-}
-
-fn open<'py>(py: Python<'py>, event_loop: Bound<'py, PyAny>) -> PyResult<Bound<'py, LoopBridge>> {
+fn open<'py>(py: Python<'py>, event_loop: &Bound<'py, PyAny>) -> PyResult<Bound<'py, LoopBridge>> {
     let wakeup = Wakeup::new().map_err(|error| {
         PyOSError::new_err(format!("toolhub could not open a mailbox for the event loop: {error}"))
     })?;
@@ -386,13 +389,13 @@ fn open<'py>(py: Python<'py>, event_loop: Bound<'py, PyAny>) -> PyResult<Bound<'
             deadlines: Mutex::default(),
             create_future: event_loop.getattr("create_future")?.unbind(),
             create_task: event_loop.getattr("create_task")?.unbind(),
-            makes_plain_tasks: makes_plain_tasks(&event_loop)?,
+            makes_plain_tasks: makes_plain_tasks(event_loop)?,
             call_at: event_loop.getattr("call_at")?.unbind(),
             detached_tasks: PySet::empty(py)?.unbind(),
             event_loop: event_loop.clone().unbind(),
         },
     )?;
-    bridge.get().mailbox.notifier().attach(&event_loop, bridge.as_any())?;
+    bridge.get().mailbox.notifier().attach(event_loop, bridge.as_any())?;
     let reference = PyWeakrefReference::new(&bridge)?.unbind();
     let known = ALL.lock().iter().map(|bridge| bridge.clone_ref(py)).collect::<Vec<_>>();
     let gone: Vec<_> = known.iter().filter(|bridge| upgrade(bridge.bind(py)).is_none()).collect();
@@ -410,7 +413,7 @@ pub fn forget_loops() {
     let known = process::take_after_fork(&ALL);
     // A loop that is collected closes itself, and takes its own descriptors out of the parent's epoll.
     Python::attach(|py| known.iter().filter_map(|one| upgrade(one.bind(py))).for_each(std::mem::forget));
-    drop((BRIDGES.take(), known));
+    drop((LAST.take(), known));
 }
 
 /// Lets asyncio drop a task of ours in silence. If a loop ends by an exception while calls are pending, nobody else knows of it,
@@ -445,78 +448,5 @@ impl Message {
     /// True when no more messages follow under the same key.
     pub fn is_last(&self) -> bool {
         !matches!(self, Message::Progress(_) | Message::Retried(_))
-    }
-}
-
-/// An object that lives on one event loop. Both methods are called on the loop's thread.
-pub trait Addressee: PyClass {
-    /// Handles a message; `slot` is the number that was given when the message was announced.
-    fn receive(slf: &Bound<'_, Self>, slot: usize, message: Message);
-
-    /// A deadline has passed. Only for those that register deadlines.
-    fn expire(_slf: &Bound<'_, Self>) {}
-}
-
-/// An addressee without its type: the loop's tables hold any of them without an allocation.
-pub struct Recipient {
-    object: Py<PyAny>,
-    slot: usize,
-    methods: &'static RecipientMethods,
-}
-
-struct RecipientMethods {
-    receive: fn(&Bound<'_, PyAny>, usize, Message),
-    expire: fn(&Bound<'_, PyAny>),
-}
-
-impl Recipient {
-    pub fn new<T: Addressee>(object: Py<T>, slot: usize) -> Self {
-        let methods = &const {
-            RecipientMethods {
-                receive: |object, slot, message| {
-                    if let Ok(object) = object.cast::<T>() {
-                        T::receive(object, slot, message);
-                    }
-                },
-                expire: |object| _ = object.cast::<T>().map(T::expire),
-            }
-        };
-        Recipient { object: object.into_any(), slot, methods }
-    }
-
-    pub fn clone_ref(&self, py: Python<'_>) -> Self {
-        Recipient { object: self.object.clone_ref(py), ..*self }
-    }
-
-    pub fn deliver(&self, py: Python<'_>, message: Message) {
-        (self.methods.receive)(self.object.bind(py), self.slot, message);
-    }
-
-    pub fn expire(&self, py: Python<'_>) {
-        (self.methods.expire)(self.object.bind(py));
-    }
-
-    /// The object, if it is of this type.
-    pub fn as_addressee<'py, T: Addressee>(&self, py: Python<'py>) -> Option<Bound<'py, T>> {
-        self.object.bind(py).cast().ok().cloned()
-    }
-
-    pub fn traverse(&self, visit: &PyVisit<'_>) -> Result<(), PyTraverseError> {
-        visit.call(&self.object)
-    }
-}
-
-/// Recipients by key. A key is used once, so a stale one finds nothing.
-#[derive(Default)]
-pub struct Recipients {
-    pub entries: HashMap<u64, Recipient>,
-    last_key: u64,
-}
-
-impl Recipients {
-    pub fn insert(&mut self, recipient: Recipient) -> u64 {
-        self.last_key += 1;
-        self.entries.insert(self.last_key, recipient);
-        self.last_key
     }
 }

@@ -98,8 +98,8 @@ impl Awaited for CallDriver {
         slf.get().advance(slf.py(), None)
     }
 
-    fn throw(slf: &Bound<'_, Self>, error: Bound<'_, PyBaseException>) -> PyResult<Step> {
-        slf.get().advance(slf.py(), Some(PyErr::from_value(error.into_any())))
+    fn throw(slf: &Bound<'_, Self>, error: PyErr) -> PyResult<Step> {
+        slf.get().advance(slf.py(), Some(error))
     }
 
     fn close(slf: &Bound<'_, Self>) -> PyResult<()> {

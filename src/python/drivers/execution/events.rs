@@ -6,7 +6,7 @@ use super::state::{Attempt, AttemptState, Phase, State, leftover};
 use crate::drivers::awaiting::{cancellations, is_coroutine};
 use crate::drivers::child::Child;
 use crate::prelude::*;
-use crate::runtime::loop_bridge::{Addressee, LoopBridge, Message, wake};
+use crate::runtime::loop_bridge::{LoopBridge, Message, wake};
 use crate::runtime::pool::Leftover;
 use crate::runtime::user_code;
 use crate::values::arguments::callable::{python_tool, raised};
@@ -19,8 +19,8 @@ use toolhub::kill_point::kill_point;
 use toolhub::model::{Meaning, NothingMeans, ReportedFailure};
 use toolhub::registry::Candidate;
 
-impl Addressee for Execution {
-    fn receive(slf: &Bound<'_, Self>, slot: usize, message: Message) {
+impl Execution {
+    pub(super) fn on_message(slf: &Bound<'_, Self>, slot: usize, message: Message) {
         let py = slf.py();
         let this = slf.get();
         match message {
@@ -65,7 +65,7 @@ impl Addressee for Execution {
         Self::after_event(slf);
     }
 
-    fn expire(slf: &Bound<'_, Self>) {
+    pub(super) fn on_deadline(slf: &Bound<'_, Self>) {
         let this = slf.get();
         let now = Instant::now();
         {
@@ -77,9 +77,7 @@ impl Addressee for Execution {
         }
         Self::stop_what_is_over(slf, now);
     }
-}
 
-impl Execution {
     /// The policy has ended attempts: stops them, in the caller's task as well.
     pub(super) fn stop_what_is_over(slf: &Bound<'_, Self>, now: Instant) {
         let done = Self::cancel_direct(slf, now).and_then(|()| Self::arm(slf));
@@ -197,7 +195,7 @@ impl Execution {
         if let Some(old) = set {
             port.get().remove_deadline(old);
         }
-        let key = LoopBridge::add_deadline(&port, at, slf.clone().unbind())?;
+        let key = LoopBridge::add_deadline(&port, at, slf)?;
         this.state.lock().timer = Some(key);
         Ok(())
     }

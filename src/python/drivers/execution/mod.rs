@@ -23,7 +23,7 @@ pub use watch::Watch;
 use super::awaiting::{Awaitable, Awaited, Step, close, is_cancelled_error};
 use crate::classes::hub::PyHub;
 use crate::prelude::*;
-use crate::runtime::loop_bridge::{self, LoopBridge};
+use crate::runtime::loop_bridge::{self, LoopBridge, Message};
 use crate::values::arguments::argument_checks::Checks;
 use crate::values::arguments::given::SlotArguments;
 use crate::values::results::result;
@@ -290,8 +290,8 @@ impl Awaited for Execution {
         }
     }
 
-    fn throw(slf: &Bound<'_, Self>, error: Bound<'_, PyBaseException>) -> PyResult<Step> {
-        Self::throw_in(slf, PyErr::from_value(error.into_any()))
+    fn throw(slf: &Bound<'_, Self>, error: PyErr) -> PyResult<Step> {
+        Self::throw_in(slf, error)
     }
 
     fn close(slf: &Bound<'_, Self>) -> PyResult<()> {
@@ -306,6 +306,14 @@ impl Awaited for Execution {
             Some(direct) => close(direct.awaitable.bind(slf.py())),
             None => Ok(()),
         }
+    }
+
+    fn receive(slf: &Bound<'_, Self>, slot: usize, message: Message) {
+        Self::on_message(slf, slot, message);
+    }
+
+    fn expire(slf: &Bound<'_, Self>) {
+        Self::on_deadline(slf);
     }
 }
 

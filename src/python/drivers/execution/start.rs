@@ -129,7 +129,7 @@ impl Execution {
 
     pub(super) fn address(slf: &Bound<'_, Self>, slot: usize) -> PyResult<Address> {
         let port = Self::port(slf)?;
-        let key = port.get().expect_mail(slf.clone().unbind(), slot);
+        let key = port.get().expect_mail(slf, slot);
         Ok((port.get().mailbox.clone(), key))
     }
 
