@@ -97,9 +97,9 @@ pub fn current_task_of<'py>(event_loop: &Bound<'py, PyAny>) -> PyResult<Bound<'p
     if cpython_switch::is_safe() {
         return current_task(py);
     }
-    let table = TABLE.get_or_try_init(py, || {
+    let table = TABLE.get_or_try_init(|| {
         let table = py.import("asyncio.tasks")?.getattr_opt("_current_tasks")?;
-        PyResult::Ok(table.and_then(|table| table.cast_into().ok()).map(Bound::unbind))
+        PyResult::Ok(Box::new(table.and_then(|table| table.cast_into().ok()).map(Bound::unbind)))
     })?;
     let running = table.as_ref().map(|table| table.bind(py).get_item(event_loop)).transpose()?.flatten();
     running.map_or_else(|| current_task(py), Ok)

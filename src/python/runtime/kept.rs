@@ -6,56 +6,13 @@
 //! without a GIL. Two threads may make the same value; the first one stored is kept.
 
 use crate::prelude::*;
+use once_cell::race::OnceBox;
 use pyo3::{PyClass, ffi};
 use std::ffi::CStr;
 use std::ptr::null_mut;
-use std::sync::atomic::{AtomicPtr, Ordering};
 
 /// A value that is stored once.
-pub struct ForkSafeOnce<T: Send + Sync + 'static>(AtomicPtr<T>);
-
-impl<T: Send + Sync + 'static> ForkSafeOnce<T> {
-    pub const fn new() -> Self {
-        ForkSafeOnce(AtomicPtr::new(null_mut()))
-    }
-
-    #[inline]
-    fn get(&self) -> Option<&T> {
-        // SAFETY: null, or a value that is neither changed nor dropped before this; it was complete before it was stored.
-        unsafe { self.0.load(Ordering::Acquire).as_ref() }
-    }
-
-    fn keep_first(&self, value: T) -> &T {
-        let made = Box::into_raw(Box::new(value));
-        match self.0.compare_exchange(null_mut(), made, Ordering::AcqRel, Ordering::Acquire) {
-            // SAFETY: just stored, and neither changed nor dropped before this.
-            Ok(_) => unsafe { &*made },
-            Err(first) => {
-                // SAFETY: ours alone, because it was not stored.
-                drop(unsafe { Box::from_raw(made) });
-                // SAFETY: as in `get`; only a complete value is stored, never null.
-                unsafe { &*first }
-            }
-        }
-    }
-
-    pub fn get_or_try_init(&self, _py: Python<'_>, make: impl FnOnce() -> PyResult<T>) -> PyResult<&T> {
-        match self.get() {
-            Some(value) => Ok(value),
-            None => make().map(|value| self.keep_first(value)),
-        }
-    }
-}
-
-impl<T: Send + Sync + 'static> Drop for ForkSafeOnce<T> {
-    fn drop(&mut self) {
-        let value = *self.0.get_mut();
-        if !value.is_null() {
-            // SAFETY: made by `Box::into_raw`, and nothing refers to it any more.
-            drop(unsafe { Box::from_raw(value) });
-        }
-    }
-}
+pub type ForkSafeOnce<T> = OnceBox<T>;
 
 /// The value behind [`intern!`].
 pub struct Interned {
@@ -70,8 +27,7 @@ impl Interned {
 
     #[inline]
     pub fn get<'py>(&self, py: Python<'py>) -> &Bound<'py, PyString> {
-        let make = || self.string.keep_first(PyString::intern(py, self.text).unbind());
-        self.string.get().unwrap_or_else(make).bind(py)
+        self.string.get_or_init(|| Box::new(PyString::intern(py, self.text).unbind())).bind(py)
     }
 }
 
@@ -100,8 +56,8 @@ impl Imported {
     }
 
     pub fn get<'py>(&self, py: Python<'py>) -> PyResult<&Bound<'py, PyAny>> {
-        let import = || Ok(py.import(self.module)?.getattr(self.name)?.unbind());
-        self.object.get_or_try_init(py, import).map(|object| object.bind(py))
+        let import = || Ok(Box::new(py.import(self.module)?.getattr(self.name)?.unbind()));
+        self.object.get_or_try_init(import).map(|object| object.bind(py))
     }
 }
 
@@ -127,9 +83,9 @@ impl ContextVariable {
             // SAFETY: a name that ends with a zero byte, no default; the GIL is held. A new reference or an error.
             let made = unsafe { ffi::PyContextVar_New(self.name.as_ptr(), null_mut()) };
             // SAFETY: see above.
-            unsafe { Bound::from_owned_ptr_or_err(py, made) }.map(Bound::unbind)
+            unsafe { Bound::from_owned_ptr_or_err(py, made) }.map(|made| Box::new(made.unbind()))
         };
-        self.object.get_or_try_init(py, make).map(|variable| variable.bind(py))
+        self.object.get_or_try_init(make).map(|variable| variable.bind(py))
     }
 
     /// Its value here, if it has one of this class.

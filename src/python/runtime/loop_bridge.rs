@@ -359,8 +359,9 @@ pub fn current(py: Python<'_>) -> PyResult<Bound<'_, LoopBridge>> {
 
 fn task_keywords(py: Python<'_>) -> PyResult<&Bound<'_, PyTuple>> {
     static KEYWORDS: ForkSafeOnce<Py<PyTuple>> = ForkSafeOnce::new();
-    let make = || PyTuple::new(py, [intern!(py, "loop"), intern!(py, "name")]).map(Bound::unbind);
-    KEYWORDS.get_or_try_init(py, make).map(|keywords| keywords.bind(py))
+    let make =
+        || Ok(Box::new(PyTuple::new(py, [intern!(py, "loop"), intern!(py, "name")])?.unbind()));
+    KEYWORDS.get_or_try_init(make).map(|keywords| keywords.bind(py))
 }
 
 /// Whether the loop's `create_task` is that of asyncio's own loops, and no other one lies over it.

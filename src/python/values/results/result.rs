@@ -421,8 +421,8 @@ fn templates_of<'a>(
     lang: Lang,
 ) -> PyResult<Option<&'a CandidateTemplates>> {
     let Some(tool) = python_tool(candidate) else { return Ok(None) };
-    let make = || CandidateTemplates::new(tool.name.bind(py), candidate, lang);
-    tool.templates.get_or_try_init(py, make).map(Some)
+    let make = || CandidateTemplates::new(tool.name.bind(py), candidate, lang).map(Box::new);
+    tool.templates.get_or_try_init(make).map(Some)
 }
 
 fn meta_of<'py>(py: Python<'py>, candidate: &Candidate, lang: Lang) -> PyResult<Bound<'py, PyDict>> {

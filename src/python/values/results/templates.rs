@@ -19,7 +19,7 @@ struct ResultTemplates {
 impl ResultTemplates {
     fn get(py: Python<'_>) -> PyResult<&ResultTemplates> {
         static TEMPLATES: ForkSafeOnce<ResultTemplates> = ForkSafeOnce::new();
-        TEMPLATES.get_or_try_init(py, || {
+        TEMPLATES.get_or_try_init(|| {
             let meta = PyDict::new(py);
             for key in ["tool", "source", "server"] {
                 meta.set_item(PyString::intern(py, key), py.None())?;
@@ -43,7 +43,8 @@ impl ResultTemplates {
             for key in ["result", "error", "_meta"] {
                 success.set_item(PyString::intern(py, key), py.None())?;
             }
-            Ok(ResultTemplates { success: success.unbind(), meta: meta.unbind(), attempt: attempt.unbind() })
+            let (success, meta, attempt) = (success.unbind(), meta.unbind(), attempt.unbind());
+            Ok(Box::new(ResultTemplates { success, meta, attempt }))
         })
     }
 }
