@@ -5,7 +5,7 @@ use std::pin::Pin;
 
 use super::buffer::{BlockSummary, InputBuffer};
 use super::certainty::Certainty;
-use super::dialects::{self, JSON_BARE, LinePlace, STARTS};
+use super::dialects::{self, JSON_BARE, LinePlace};
 use super::held_calls::HeldCalls;
 use super::lenient::Repairs;
 use super::openings::{MarkEntry, Openings};
@@ -14,11 +14,16 @@ use super::read::common;
 use super::reader::{MessageText, Opening, ReadContext, ReadOutcome};
 use super::reasoning::{self, ReasoningMode};
 
+/// The machine at work. It may read a text inside of another one.
+pub(super) type Machine = Pin<Box<dyn Future<Output = ()> + Send>>;
+
 /// Reads the text to its end. What is still held back then counts: no closing tag came.
-pub(super) async fn run(cx: ReadContext, openings: &'static Openings, mode: ReasoningMode) {
-    cx.state().forms.share_marker = Some(dialects::share_marker);
-    read(&cx, openings, mode).await;
-    cx.state().held = HeldCalls::default();
+pub(super) fn run(cx: ReadContext, openings: &'static Openings, mode: ReasoningMode) -> Machine {
+    Box::pin(async move {
+        cx.state().forms.share_marker = Some(dialects::share_marker);
+        read(&cx, openings, mode).await;
+        cx.state().held = HeldCalls::default();
+    })
 }
 
 async fn read(cx: &ReadContext, openings: &'static Openings, mode: ReasoningMode) {
@@ -34,9 +39,9 @@ async fn read(cx: &ReadContext, openings: &'static Openings, mode: ReasoningMode
             None => return,
         },
     }
-    from = beginning(cx, openings, from).await;
+    from = block(cx, openings, mode, from, &openings.start).await.unwrap_or(from);
     while let Some((at, entry)) = next_opening(cx, openings, from).await {
-        from = block(cx, openings, mode, at, entry).await;
+        from = block(cx, openings, mode, at, entry).await.unwrap_or(at + 1);
         if cx.state().is_stopped {
             // Words of the model about itself, unless all of it was only thought.
             match common::pass_reasoning(cx, from).await.filter(|_| cx.state().held.undecided) {
@@ -53,38 +58,14 @@ async fn read(cx: &ReadContext, openings: &'static Openings, mode: ReasoningMode
     }
 }
 
-/// Lets the readers try that need no mark at the start of a text, and returns the position to go on from.
-async fn beginning(cx: &ReadContext, openings: &Openings, from: usize) -> usize {
-    for (index, (names, is_weak)) in STARTS.into_iter().enumerate() {
-        if openings.asked.is_some_and(|asked| !names.contains(&asked)) {
-            continue;
-        }
-        let is_bare = is_weak && openings.guessing();
-        cx.state().begin_block(from, is_bare);
-        match Box::pin(dialects::read_start(cx, index, from)).await {
-            // Only a mark begins a message.
-            ReadOutcome::No | ReadOutcome::Message(_) => {}
-            ReadOutcome::Text(to) => return to,
-            ReadOutcome::Block(to) => {
-                cx.state().advance(to);
-                if !cx.state().calls.is_empty() && !is_bare {
-                    cx.state().is_strong = true;
-                }
-                return to;
-            }
-        }
-    }
-    from
-}
-
-/// Lets the readers of a mark try, and returns the position to go on from.
+/// Lets the readers of a mark try, and returns the position to go on from; `None` if it begins nothing.
 async fn block(
     cx: &ReadContext,
     openings: &'static Openings,
     mode: ReasoningMode,
     at: usize,
     entry: &MarkEntry,
-) -> usize {
+) -> Option<usize> {
     let opening = Opening { start: at, after: at + entry.text.len() };
     for form in &entry.forms {
         let is_bare = form.is_weak && openings.guessing();
@@ -94,35 +75,35 @@ async fn block(
         let calls = cx.state().begin_block(at, is_bare);
         if let Some(to) = dialects::read_usual(cx, opening, form) {
             cx.state().is_strong = true;
-            return to;
+            return Some(to);
         }
         match dialects::read(cx, opening, form).await {
             ReadOutcome::No => {}
-            ReadOutcome::Text(to) => return to,
+            ReadOutcome::Text(to) => return Some(to),
             ReadOutcome::Message(message) => {
                 let MessageText { to, is_certain, .. } = message;
                 if words(cx, openings, mode, message).await || is_certain {
-                    return to;
+                    return Some(to);
                 }
             }
             ReadOutcome::Block(to) => {
                 let block = cx.state().end_block(to, calls);
                 if !block.has_calls {
-                    return to;
+                    return Some(to);
                 }
                 let again = (!form.is_weak).then_some(entry.text);
                 if let Some(after) = swallowed(cx, opening, to, block, again) {
                     cx.state().discard_until(after);
-                    return after;
+                    return Some(after);
                 }
                 if !form.is_weak {
                     cx.state().is_strong = true;
                 }
-                return to;
+                return Some(to);
             }
         }
     }
-    at + 1
+    None
 }
 
 /// Reads the words of a message that is all of the text. True if they have calls, which are then those of the text.
@@ -134,7 +115,7 @@ async fn words(
 ) -> bool {
     let input = InputBuffer::whole(message.text);
     input.state().ended = true;
-    boxed(ReadContext::new(input.clone(), cx.tools.clone(), openings.asked), openings, mode).await;
+    run(ReadContext::new(input.clone(), cx.tools.clone(), openings.asked), openings, mode).await;
     let format = input.state().format().unwrap_or(JSON_BARE);
     let calls = input.state().take_calls();
     if calls.is_empty() {
@@ -160,15 +141,6 @@ async fn words(
         state.forms.doubt(state.calls.len());
     }
     true
-}
-
-/// As [`run`], for a text inside of another one.
-fn boxed(
-    cx: ReadContext,
-    openings: &'static Openings,
-    mode: ReasoningMode,
-) -> Pin<Box<dyn Future<Output = ()> + Send>> {
-    Box::pin(run(cx, openings, mode))
 }
 
 /// The end of a closing tag of reasoning that a call swallowed because its own end was missing: the call cannot be read, or
@@ -213,13 +185,12 @@ async fn next_opening(
             let rest = &rest[skipped..];
             let begins_line = view.begins_line(next);
             for entry in openings.at(rest) {
-                let differs = rest.get(2).zip(entry.text.as_bytes().get(2)).is_some_and(|(a, b)| a != b);
                 let fits = match entry.place {
                     LinePlace::Anywhere => true,
                     LinePlace::Start => begins_line,
                     LinePlace::Indented => !begins_line && view.indent(next).is_some(),
                 };
-                if differs || (entry.is_weak && strong) || !fits {
+                if (entry.is_weak && strong) || !fits {
                     continue;
                 }
                 if rest.starts_with(entry.text.as_bytes()) {

@@ -47,7 +47,7 @@ impl ParseOptions {
 
     /// For JSON that is not a call.
     pub(super) fn documents() -> Self {
-        Self { openings: Openings::of_documents(), ..Self::default() }
+        Self { openings: Openings::of(Some(dialects::DOCUMENT)), ..Self::default() }
     }
 
     /// Where the text begins: inside of reasoning, outside of it, or to be found out.

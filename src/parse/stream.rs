@@ -1,12 +1,10 @@
 //! A text that arrives in deltas. A whole text is a stream of one delta.
 
-use std::future::Future;
-use std::pin::Pin;
 use std::task::{Context, Waker};
 
 use super::buffer::InputBuffer;
 use super::certainty::API_FORMATS;
-use super::machine;
+use super::machine::{self, Machine};
 use super::openings::Openings;
 use super::options::ParseOptions;
 use super::parsed::{Event, ParsedCall, ParsedText};
@@ -33,7 +31,7 @@ pub fn parse(text: &str, options: &ParseOptions) -> ParsedText {
 pub struct StreamParser {
     input: InputBuffer,
     /// Done when the text has ended.
-    machine: Option<Pin<Box<dyn Future<Output = ()> + Send>>>,
+    machine: Option<Machine>,
     openings: &'static Openings,
     /// The first bytes of a character that is not complete yet.
     partial: Vec<u8>,
@@ -46,8 +44,7 @@ impl StreamParser {
 
     fn over(input: InputBuffer, options: &ParseOptions) -> Self {
         let cx = ReadContext::new(input.clone(), options.tools.clone(), options.openings.asked);
-        let machine: Pin<Box<dyn Future<Output = ()> + Send>> =
-            Box::pin(machine::run(cx, options.openings, options.reasoning()));
+        let machine = machine::run(cx, options.openings, options.reasoning());
         Self { input, machine: Some(machine), openings: options.openings, partial: Vec::new() }
     }
 

@@ -55,8 +55,8 @@ pub(crate) enum FormReader {
     Pairs(PairStyle),
     /// Calls in Python notation, up to one of these marks.
     Functions(&'static [&'static str]),
-    /// Strings stand between the first token, and calls end with the second one.
-    Gemma(&'static str, &'static str),
+    /// Strings stand between the first of these tokens, and calls end with the second one.
+    Gemma([&'static str; 2]),
     ReasoningStart(&'static ReasoningTag),
     ReasoningMention(&'static ReasoningTag),
     ReasoningEnd(&'static ReasoningTag),
@@ -103,22 +103,6 @@ impl Form {
 
     pub const fn lost_tag(dialects: Names, marks: Names, style: TagStyle) -> Self {
         Self::new(dialects, marks, FormReader::LostTag(TagStyle { format: dialects[0], ..style }))
-    }
-
-    pub const fn section(dialects: Names, marks: Names, section: Section) -> Self {
-        Self::new(dialects, marks, FormReader::Section(section))
-    }
-
-    pub const fn pairs(dialects: Names, marks: Names, style: PairStyle) -> Self {
-        Self::new(dialects, marks, FormReader::Pairs(style))
-    }
-
-    pub const fn functions(dialects: Names, marks: Names, closes: Names) -> Self {
-        Self::new(dialects, marks, FormReader::Functions(closes))
-    }
-
-    pub const fn gemma(dialects: Names, marks: Names, quote: &'static str, end: &'static str) -> Self {
-        Self::new(dialects, marks, FormReader::Gemma(quote, end))
     }
 
     /// A token of a template: no part of the text, wherever it stands.

@@ -1,4 +1,4 @@
-//! JSON without a marker of its own: bare, in a fence, behind a word of Python; and JSON that is not a call.
+//! JSON without a marker of its own: bare, in a fence, after a word of Python; JSON that is not a call; and what should be JSON.
 
 use serde_json::{Map, Value};
 
@@ -96,5 +96,29 @@ pub(super) async fn document(cx: &ReadContext, opening: Opening) -> ReadOutcome 
     fields.extend(reading.cut.map(|cut| ("cut".to_owned(), Value::String(cut.why.into_owned()))));
     let end = opening.start + reading.end;
     cx.emit(vec![Draft::new(DOCUMENT, Ok(Value::Object(fields)), reading.repairs)], end, DOCUMENT);
+    ReadOutcome::Block(end)
+}
+
+/// What ends a block that no dialect can read; the last one only if it started in the middle of a line.
+const UNREADABLE_ENDS: &[&str] = &["</tool_call>", "<tool_call>", "\n\n"];
+
+/// A block that no dialect can read. In the middle of a line the tags may only be mentioned: then they are quoted, or the
+/// text between them is spaced like prose, has no words, or spans paragraphs.
+pub(super) async fn unreadable(cx: &ReadContext, opening: Opening) -> ReadOutcome {
+    let begins_line = cx.begins_line(opening.start);
+    if !begins_line && (common::follows_quote(cx, opening) || cx.byte(opening.after).await == Some(b' ')) {
+        return ReadOutcome::No;
+    }
+    let stops = if begins_line { &UNREADABLE_ENDS[..2] } else { UNREADABLE_ENDS };
+    let Some((to, 0)) = cx.find(opening.after, stops).await else { return ReadOutcome::No };
+    let has_words = |text: &str| match begins_line {
+        true => !text.trim().is_empty(),
+        false => text.contains(char::is_alphanumeric),
+    };
+    if !cx.with(opening.after, to, has_words) {
+        return ReadOutcome::No;
+    }
+    let end = to + UNREADABLE_ENDS[0].len();
+    cx.emit(vec![Draft::unreadable("", "there is no JSON object")], end, "hermes");
     ReadOutcome::Block(end)
 }

@@ -1,16 +1,10 @@
 //! The dialects: a [table] of how each family of models writes its calls, and the readers of the few formats that are their own.
 
 mod form;
-mod functionary;
-mod gemma;
-mod glm;
 mod harmony;
-mod hermes;
 mod inkling;
 mod json;
-mod kimi_k2;
-mod mirothinker;
-mod mistral;
+mod named;
 mod react;
 mod table;
 
@@ -18,13 +12,14 @@ use std::sync::OnceLock;
 
 pub(super) use form::{Form, LinePlace, Reading};
 pub(super) use json::DOCUMENT;
-pub(super) use table::{ALL, JSON_BARE};
+pub(super) use table::JSON_BARE;
 
 use super::author::TURN_MARKS;
 use super::read::{arg_pairs, common, functions, invoke, json_body, section};
-use super::reader::{Opening, ReadContext, ReadOutcome};
+use super::reader::{Opening, ReadContext};
 use super::reasoning::{ReasoningTag, TAGS};
 use form::FormReader;
+use table::ALL;
 
 /// Reads what follows a mark of this form.
 pub(super) fn read<'a>(cx: &'a ReadContext, opening: Opening, form: &'static Form) -> Reading<'a> {
@@ -35,7 +30,7 @@ pub(super) fn read<'a>(cx: &'a ReadContext, opening: Opening, form: &'static For
         FormReader::Section(style) => Box::pin(section::read(cx, opening, style, form.format())),
         FormReader::Pairs(style) => Box::pin(arg_pairs::block(cx, opening, style, form.format())),
         FormReader::Functions(closes) => Box::pin(functions::marked(cx, opening, closes, form.format())),
-        FormReader::Gemma(quote, end) => Box::pin(gemma::read(cx, opening, form, quote, end)),
+        FormReader::Gemma(tokens) => Box::pin(named::gemma(cx, opening, form, *tokens)),
         FormReader::ReasoningStart(tag) => Box::pin(common::reasoning_block(cx, opening, tag)),
         FormReader::ReasoningMention(tag) => Box::pin(common::mid_line(cx, opening, tag)),
         FormReader::ReasoningEnd(tag) => Box::pin(common::reasoning_end(cx, opening, tag)),
@@ -52,29 +47,44 @@ pub(super) fn read_usual(cx: &ReadContext, opening: Opening, form: &Form) -> Opt
     }
 }
 
-/// Reads the start of a text whose first mark stands in the prompt, in the order of the dialects that have such a reader.
-pub(super) async fn read_start(cx: &ReadContext, dialect: usize, start: usize) -> ReadOutcome {
-    match dialect {
-        0 => functionary::first(cx, start).await,
-        _ => harmony::first(cx, start).await,
-    }
+/// The readers of the start of a text whose first mark stands in the prompt.
+pub(super) static STARTS: &[Form] = &[
+    Form::bare(
+        &["functionary_v32"],
+        &[],
+        |_| true,
+        |cx, at| Box::pin(named::first_of_functionary(cx, at.start)),
+    ),
+    Form::own(&["harmony", "muse"], &[], |cx, at| Box::pin(harmony::first(cx, at.start))),
+];
+
+/// The forms of a text in this dialect, or in any. Those of [`DOCUMENT`] find JSON that is not a call: see [`json::document`].
+pub(super) fn forms(asked: Option<&str>) -> Vec<&'static Form> {
+    static BRACKETS: Form = Form::own(&[], &["{", "["], |cx, at| Box::pin(json::document(cx, at)));
+    let own: Vec<_> = match asked {
+        Some(DOCUMENT) => {
+            return [&BRACKETS].into_iter().chain(forms_of("harmony")).chain(reasoning_forms()).collect();
+        }
+        Some(dialect) => forms_of(dialect).collect(),
+        None => ALL.iter().collect(),
+    };
+    // The marks of other families are text when a dialect is requested.
+    let has_tag = own.iter().any(|form| form.marks.contains(&"<tool_call>"));
+    let around = AROUND.iter().chain(AROUND_TOOL_CALL.iter().filter(|_| has_tag));
+    own.into_iter().chain(reasoning_forms()).chain(turn_forms()).chain(around).collect()
 }
 
-/// The dialects that [`read_start`] reads, and whether what it finds is as [weak](Form::is_weak) as a bare form.
-pub(super) const STARTS: [(&[&str], bool); 2] = [(&["functionary_v32"], true), (&["harmony", "muse"], false)];
-
-/// Forms that may occur in a text of any dialect.
-pub(super) fn common_forms() -> impl Iterator<Item = &'static Form> {
+/// The marks of turns, which any text may have.
+fn turn_forms() -> &'static [Form] {
     static FORMS: OnceLock<Vec<Form>> = OnceLock::new();
-    let turns = FORMS.get_or_init(|| {
+    FORMS.get_or_init(|| {
         let turns = TURN_MARKS.iter().map(|mark| {
             let form = Form::new(&[], std::slice::from_ref(&mark.text), FormReader::Turn(mark));
             // A word is a mark only at the start of a line.
             if mark.text.as_bytes()[0].is_ascii_alphabetic() { form.at_line() } else { form }
         });
         turns.collect()
-    });
-    reasoning_forms().iter().chain(turns).chain(AROUND)
+    })
 }
 
 /// The tags of reasoning. An opening tag means more at the start of a line.
@@ -94,12 +104,7 @@ fn reasoning_forms() -> &'static [Form] {
     })
 }
 
-/// The forms with which JSON is found that is not a call: see [`json::document`].
-pub(super) fn document_forms() -> impl Iterator<Item = &'static Form> {
-    static BRACKETS: Form = Form::own(&[], &["{", "["], |cx, at| Box::pin(json::document(cx, at)));
-    std::iter::once(&BRACKETS).chain(forms_of("harmony")).chain(reasoning_forms())
-}
-
+/// What may stand in a text of any dialect.
 static AROUND: &[Form] = &[
     Form::own(&[], &["```", "~~~"], |cx, at| Box::pin(common::code(cx, at))).at_line(),
     Form::own(&[], &["```", "~~~"], |cx, at| Box::pin(common::code(cx, at))).indented(),
@@ -129,8 +134,8 @@ static AROUND: &[Form] = &[
 ];
 
 /// Forms for dialects with the tag `<tool_call>`: a block that none of them can read, and an end tag that is left over.
-pub(super) static AROUND_TOOL_CALL: &[Form] = &[
-    Form::own(&[], &["<tool_call>"], |cx, at| Box::pin(hermes::unreadable(cx, at))),
+static AROUND_TOOL_CALL: &[Form] = &[
+    Form::own(&[], &["<tool_call>"], |cx, at| Box::pin(json::unreadable(cx, at))),
     Form::leftover(&[], &["</tool_call>"]),
 ];
 
@@ -141,7 +146,7 @@ pub(super) fn named(name: &str) -> Option<&'static str> {
 }
 
 /// The forms of a dialect.
-pub(super) fn forms_of(dialect: &str) -> impl Iterator<Item = &'static Form> {
+fn forms_of(dialect: &str) -> impl Iterator<Item = &'static Form> {
     ALL.iter().filter(move |form| form.dialects.contains(&dialect))
 }
 
@@ -153,19 +158,11 @@ pub(super) fn share_marker(one: &str, other: &str) -> bool {
 
 /// The names of all dialects.
 pub fn names() -> Vec<&'static str> {
-    all_names().to_vec()
-}
-
-/// The same, to look at.
-pub(super) fn all_names() -> &'static [&'static str] {
-    static NAMES: OnceLock<Vec<&str>> = OnceLock::new();
-    NAMES.get_or_init(|| {
-        let mut names: Vec<&str> = Vec::new();
-        for name in ALL.iter().flat_map(|form| form.dialects) {
-            if !names.contains(name) {
-                names.push(name);
-            }
+    let mut names: Vec<&str> = Vec::new();
+    for name in ALL.iter().flat_map(|form| form.dialects) {
+        if !names.contains(name) {
+            names.push(name);
         }
-        names
-    })
+    }
+    names
 }

@@ -4,8 +4,9 @@
 //! first dialect of a row is the format that its calls are reported with. Where two rows share a mark, the first that can read what
 //! follows wins: so the most specific come first.
 
+use super::form::FormReader::{Functions, Gemma, Pairs, Section as InSection};
 use super::form::{Form, between};
-use super::{functionary, glm, harmony, inkling, json, kimi_k2, mirothinker, mistral, react};
+use super::{harmony, inkling, json, named, react};
 use crate::json_calls::CallShape;
 use crate::lenient::Notation;
 use crate::read::arg_pairs::{self, PairStyle};
@@ -59,17 +60,17 @@ pub(crate) static ALL: &[Form] = &[
     Form::tags(&["qwen3_coder"], &["<function "], FUNCTION),
     // A call that begins with `<parameter=name>` in place of `<function=name>`.
     Form::lost_tag(&["qwen3_coder"], &["<tool_call>", "<parameter="], FUNCTION),
-    Form::own(&["glm45", "glm47"], &["<tool_call>"], |cx, at| Box::pin(glm::read(cx, at))),
+    Form::own(&["glm45", "glm47"], &["<tool_call>"], |cx, at| Box::pin(named::glm(cx, at))),
     // Version 4 has no separator, and each tag may have a suffix that is the same for all: `<tool_call:opensource>`.
-    Form::pairs(
+    Form::new(
         &["hunyuan"],
         &["<tool_calls>", "<tool_calls:", "<tool_call>", "<tool_call:"],
-        PairStyle { wrap: "tool_calls", separator: "<tool_sep", ..PairStyle::of("tool_call", "") },
+        Pairs(PairStyle { wrap: "tool_calls", separator: "<tool_sep", ..PairStyle::of("tool_call", "") }),
     ),
     Form::leftover(&["hunyuan"], &["</tool_calls>"]),
     Form::own(&["hunyuan"], &["</tool_calls:"], |cx, at| Box::pin(arg_pairs::leftover(cx, at))),
     Form::json(&["longcat"], between(&["<longcat_tool_call>"], &["</longcat_tool_call>"])),
-    Form::pairs(&["longcat"], &["<longcat_tool_call>"], PairStyle::of("tool_call", "longcat_")),
+    Form::new(&["longcat"], &["<longcat_tool_call>"], Pairs(PairStyle::of("tool_call", "longcat_"))),
     Form::leftover(&["longcat"], &["</longcat_tool_call>"]),
     Form::tags(
         &["seed_oss"],
@@ -110,10 +111,10 @@ pub(crate) static ALL: &[Form] = &[
     ),
     Form::orphan(&["minimax_m3"], &["]<]minimax[>[</tool_call>", "]<]minimax[>[</invoke>"]),
     // V3 has the name on a line and the arguments in a fence; V3.1 has the name, a separator, and the arguments.
-    Form::section(
+    Form::new(
         &["deepseek_v31", "deepseek_v3"],
         &["<｜tool▁calls▁begin｜>", "<｜tool▁call▁begin｜>"],
-        Section {
+        InSection(Section {
             opens: &["<｜tool▁calls▁begin｜>"],
             call: "<｜tool▁call▁begin｜>",
             separator: "<｜tool▁sep｜>",
@@ -124,7 +125,7 @@ pub(crate) static ALL: &[Form] = &[
                 "function" => SectionHeader::NameFollows { format: "deepseek_v3" },
                 name => SectionHeader::Name { name: name.to_owned(), id: None },
             },
-        },
+        }),
     ),
     // DeepSeek V3.2, V4 and V4.1, which has a space before each name; and the token `｜DSML｜` in spellings that models use for it.
     Form::tags(
@@ -163,18 +164,18 @@ pub(crate) static ALL: &[Form] = &[
             "</｜DSML｜ tool_calls>",
         ],
     ),
-    Form::section(
+    Form::new(
         &["kimi_k2"],
         &["<|tool_calls_section_begin|>", "<|tool_call_section_begin|>", "<|tool_call_begin|>"],
-        Section {
+        InSection(Section {
             opens: &["<|tool_calls_section_begin|>", "<|tool_call_section_begin|>"],
             call: "<|tool_call_begin|>",
             separator: "<|tool_call_argument_begin|>",
             announces: &[],
             call_ends: &["<|tool_call_end|>"],
             closes: &["<|tool_calls_section_end|>", "<|tool_call_section_end|>"],
-            header: kimi_k2::header,
-        },
+            header: named::kimi_header,
+        }),
     ),
     Form::tags(
         &["kimi_k3"],
@@ -202,7 +203,7 @@ pub(crate) static ALL: &[Form] = &[
     Form::token(&["harmony"], &["<|return|>", "<|call|>"]),
     Form::tags(&["muse"], &["<atem:function_calls>", "<atem:invoke"], namespaced!("atem:", "function_calls")),
     Form::token(&["muse"], &["<|eom|>"]),
-    Form::own(&["mirothinker"], &["<use_mcp_tool>"], |cx, at| Box::pin(mirothinker::read(cx, at))),
+    Form::own(&["mirothinker"], &["<use_mcp_tool>"], |cx, at| Box::pin(named::mirothinker(cx, at))),
     Form::leftover(&["mirothinker"], &["</use_mcp_tool>"]),
     Form::tags(
         &["minicpm5"],
@@ -243,14 +244,18 @@ pub(crate) static ALL: &[Form] = &[
     ),
     Form::leftover(&["gigachat35"], &["</｜GCML｜tool_calls>", "<|message_sep|>"]),
     // The first version writes as Qwen3-Coder does.
-    Form::pairs(&["iquest_coder"], &["<iquestcoder_tool_call>"], PairStyle::of("iquestcoder_tool_call", "")),
-    Form::pairs(&["iquest_coder"], &["<iquest_tool_call>"], PairStyle::of("iquest_tool_call", "")),
+    Form::new(
+        &["iquest_coder"],
+        &["<iquestcoder_tool_call>"],
+        Pairs(PairStyle::of("iquestcoder_tool_call", "")),
+    ),
+    Form::new(&["iquest_coder"], &["<iquest_tool_call>"], Pairs(PairStyle::of("iquest_tool_call", ""))),
     Form::leftover(&["iquest_coder"], &["</iquestcoder_tool_call>", "</iquest_tool_call>"]),
     // The prompt chooses pairs, pairs with the type of each value, or JSON.
-    Form::pairs(
+    Form::new(
         &["k2_horizon"],
         &["<ifm|tool_calls>", "<ifm|tool_call>"],
-        PairStyle { wrap: "tool_calls", ..PairStyle::of("tool_call", "ifm|") },
+        Pairs(PairStyle { wrap: "tool_calls", ..PairStyle::of("tool_call", "ifm|") }),
     ),
     Form::json(
         &["k2_horizon"],
@@ -261,10 +266,10 @@ pub(crate) static ALL: &[Form] = &[
     ),
     Form::leftover(&["k2_horizon"], &["</ifm|tool_calls>", "</ifm|tool_call>"]),
     // The arguments are JSON, which two more marks may announce.
-    Form::section(
+    Form::new(
         &["plamo3"],
         &["<|plamo:begin_tool_requests:plamo|>", "<|plamo:begin_tool_request:plamo|>"],
-        Section {
+        InSection(Section {
             opens: &["<|plamo:begin_tool_requests:plamo|>"],
             call: "<|plamo:begin_tool_request:plamo|>",
             separator: "<|plamo:begin_tool_arguments:plamo|>",
@@ -277,16 +282,16 @@ pub(crate) static ALL: &[Form] = &[
                 let name = name.trim_end_matches("<|plamo:end_tool_name:plamo|>").trim();
                 SectionHeader::Name { name: name.to_owned(), id: None }
             },
-        },
+        }),
     ),
     Form::leftover(&["plamo3"], &["<|plamo:end_tool_requests:plamo|>", "<|plamo:tag|>"]),
-    Form::pairs(&["solar_open2"], &["<|tool_call:start|>"], PairStyle::TOKENS),
+    Form::new(&["solar_open2"], &["<|tool_call:start|>"], Pairs(PairStyle::TOKENS)),
     Form::leftover(&["solar_open2"], &["<|tool_call:end|>", "<|im:end|>"]),
-    Form::own(MISTRAL, &["[TOOL_CALLS]"], |cx, at| Box::pin(mistral::named(cx, at))),
+    Form::own(MISTRAL, &["[TOOL_CALLS]"], |cx, at| Box::pin(named::mistral(cx, at))),
     Form::json(MISTRAL, JsonBlock { ends: &["[/TOOL_CALLS]"], ..between(&["[TOOL_CALLS]"], &[]) }),
     Form::leftover(MISTRAL, &["[/TOOL_CALLS]"]),
     // `brave_search.call(query="…")` for a tool that is built in, or a list, as from Llama 3.2.
-    Form::functions(&["llama3_json"], &["<|python_tag|>"], &[]),
+    Form::new(&["llama3_json"], &["<|python_tag|>"], Functions(&[])),
     Form::json(
         &["llama3_json"],
         JsonBlock { ends: &["<|eom_id|>", "<|eot_id|>"], ..between(&["<|python_tag|>"], &[]) },
@@ -308,8 +313,8 @@ pub(crate) static ALL: &[Form] = &[
         &["apertus"],
         JsonBlock { shape: CallShape::Keyed, ..between(&["<|tools_prefix|>"], &["<|tools_suffix|>"]) },
     ),
-    Form::gemma(&["functiongemma"], &["<start_function_call>"], "<escape>", "<end_function_call>"),
-    Form::gemma(&["gemma4"], &["<|tool_call>"], "<|\"|>", "<tool_call|>"),
+    Form::new(&["functiongemma"], &["<start_function_call>"], Gemma(["<escape>", "<end_function_call>"])),
+    Form::new(&["gemma4"], &["<|tool_call>"], Gemma(["<|\"|>", "<tool_call|>"])),
     Form::tags(
         &["step3"],
         &["<｜tool_calls_begin｜>", "<｜tool_call_begin｜>", "<steptml:invoke"],
@@ -326,10 +331,10 @@ pub(crate) static ALL: &[Form] = &[
         },
     ),
     // The model writes JSON instead on request.
-    Form::functions(&["lfm2"], &["<|tool_call_start|>"], &["<|tool_call_end|>"]),
+    Form::new(&["lfm2"], &["<|tool_call_start|>"], Functions(&["<|tool_call_end|>"])),
     Form::json(&["lfm2"], between(&["<|tool_call_start|>"], &["<|tool_call_end|>"])),
-    Form::functions(&["olmo3"], &["<function_calls>"], &["</function_calls>"]),
-    Form::own(&["functionary_v32"], &[">>>"], |cx, at| Box::pin(functionary::read(cx, at))),
+    Form::new(&["olmo3"], &["<function_calls>"], Functions(&["</function_calls>"])),
+    Form::own(&["functionary_v32"], &[">>>"], |cx, at| Box::pin(named::functionary(cx, at))),
     Form::own(&["phi4"], &["functools["], |cx, at| Box::pin(json::functools(cx, at))),
     // The mark is a special token, which a server may have removed: what is left is a bare list.
     Form::json(&["sarashina"], JsonBlock { notation: Notation::Python, ..between(&["<|tool_calls|>"], &[]) }),
@@ -344,7 +349,7 @@ pub(crate) static ALL: &[Form] = &[
     Form::bare(&[JSON_BARE, "anthropic_xml", "llama3_json"], &["["], begins_list, |cx, at| {
         Box::pin(json::bare(cx, at))
     }),
-    Form::functions(&["pythonic"], &["<|python_start|>"], &["<|python_end|>"]),
+    Form::new(&["pythonic"], &["<|python_start|>"], Functions(&["<|python_end|>"])),
     Form::bare(&["pythonic"], &["["], begins_name, |cx, at| Box::pin(functions::bare(cx, at, "pythonic"))),
     Form::bare(&["react"], &["Action:", "Action :"], |_| true, |cx, at| Box::pin(react::read(cx, at)))
         .at_line(),
