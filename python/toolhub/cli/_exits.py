@@ -1,5 +1,11 @@
 """What a command ends with."""
 
+from contextlib import contextmanager
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Generator
+
 OK, FAILED, USAGE, CONNECT, AUTH, NOT_FOUND, NOT_WRITTEN, INTERRUPTED = 0, 1, 2, 3, 4, 5, 6, 130
 
 # The names of exit codes in JSON.
@@ -29,18 +35,13 @@ class Failure(Exception):
         return {"error": {"kind": _NAMES.get(self.code, "failed"), "message": str(self)}, "exit": self.code}
 
 
-class failing:
+@contextmanager
+def failing(code: int, *errors: type[Exception]) -> "Generator[None]":
     """Inside, these errors end the command with their text and an exit code."""
-
-    def __init__(self, code: int, *errors: type[Exception]) -> None:
-        self._code, self._errors = code, errors
-
-    def __enter__(self) -> None:
-        pass
-
-    def __exit__(self, kind: object, error: BaseException | None, traceback: object) -> None:
-        if isinstance(error, self._errors):
-            raise Failure(error, self._code) from None
+    try:
+        yield
+    except errors as error:
+        raise Failure(error, code) from None
 
 
 class OutputError(Exception):
