@@ -4,16 +4,50 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Coroutine, Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal, cast
 
 from . import _background, _core
-from ._answer import Answer
 from ._checks import check_finite, check_mapping, check_text, if_given
 from ._twins import blocking
 from .principal import Principal
 
 if TYPE_CHECKING:
     from .questions import Question, Root, Sample
+
+
+@dataclass(frozen=True)
+class Answer:
+    """What the caller made of a question.
+
+    >>> Answer("accept", {"city": "Oslo"}).accepted
+    True
+    """
+
+    action: Literal["accept", "decline", "cancel"]
+    """`accept`; `decline`: the caller said no, or there is none to ask; `cancel`: the caller dismissed the question."""
+    content: Mapping[str, Any]
+    """What the caller filled in; empty unless it accepted."""
+
+    @property
+    def accepted(self) -> bool:
+        """Whether the caller accepted."""
+        return self.action == "accept"
+
+
+def answer_of(given: Any) -> Answer:
+    """The answer of a client to a form or a link; what cannot be read is a refusal."""
+    match given:
+        case {"action": "accept"}:
+            content: Any = given.get("content")
+            return Answer(
+                "accept", cast("Mapping[str, Any]", content) if isinstance(content, Mapping) else {}
+            )
+        case {"action": "cancel"}:
+            return Answer("cancel", {})
+        case _:
+            return Answer("decline", {})
+
 
 __all__ = ["Answer", "ClientCapability", "CurrentCall", "LogLevel", "current_call"]
 

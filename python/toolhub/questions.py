@@ -17,8 +17,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, cast
 
-from ._answer import Answer, answer_of
 from ._checks import check_finite, check_mapping, check_text, check_whole, if_given
+from .calls import Answer, answer_of
 
 __all__ = ["Form", "Link", "Question", "Root", "Roots", "Sample", "Sampling"]
 

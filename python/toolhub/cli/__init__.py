@@ -4,7 +4,6 @@
                                                      ├ _sources   --config, --tools, --skills, --store
                                                      ├ _catalog   the tools: from the store alone, or from a hub
                                                      ├ _output    text, tables and JSON; what a terminal gets
-                                                     ├ _language  sentences in the language of the user
                                                      └ _shapes    JSON Schema as types of a signature
 
 `list`, `search`, `show` and the completion of names read the store through the core, without an event loop. Everything

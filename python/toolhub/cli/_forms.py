@@ -15,9 +15,8 @@ from typing import Any
 from .. import _core
 from ._clients import ClientFile
 from ._documents import read_settings
-from ._draft import Draft
+from ._draft import Draft, settle
 from ._json import items, kind, members, texts, with_texts
-from ._places import settle
 from ._rules import forbid
 
 Entry = dict[str, Any]

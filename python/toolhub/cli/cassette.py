@@ -13,8 +13,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(given: argparse.Namespace) -> int:
     """Print a line for each event."""
-    from ..testing.cassettes import CassetteError
-    from ..testing.showing import events_of, lines_of
+    from ..testing.cassettes import CassetteError, events_of, lines_of
 
     with failing(USAGE, CassetteError):
         if given.json:

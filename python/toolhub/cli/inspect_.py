@@ -1,9 +1,9 @@
 """`toolhub inspect`: a recorded run, or an audit log, as one page that needs nothing else. The core makes the page."""
 
 import argparse
+import os
 
 from ._exits import USAGE, failing
-from ._language import language
 from ._output import answer, put
 
 
@@ -25,3 +25,12 @@ def run(given: argparse.Namespace) -> int:
         page = str(write(given.file, given.output, other=given.other, lang=language()))
     answer(given, {"page": page}, page, put)
     return 0
+
+
+_VARIABLES = ("TOOLHUB_LANG", "LC_ALL", "LC_MESSAGES", "LANG")
+
+
+def language() -> str:
+    """`zh` for a Chinese locale, else `en`. `TOOLHUB_LANG` comes before the locale."""
+    named = next((value for name in _VARIABLES if (value := os.environ.get(name))), "")
+    return "zh" if named.lower().startswith("zh") else "en"

@@ -3,8 +3,7 @@
 import argparse
 
 from .._core import ToolInfo
-from ._catalog import open_catalog
-from ._describe import group_of, tool_as_json, where
+from ._catalog import group_of, open_catalog, tool_as_json, where
 from ._output import clean, counted, cut, first_line, paint, put, put_json, width
 from ._shapes import signature
 

@@ -50,7 +50,7 @@ def run(given: "argparse.Namespace") -> int:
     with failing(code or FAILED, ValueError):
         events = _core.finish_cassette(path)
     if given.json:
-        from ..testing.showing import events_of
+        from ..testing.cassettes import events_of
 
         put_json(
             {"file": given.output, "exit": code, "events": len(events_of(path)), "ended": events is None}

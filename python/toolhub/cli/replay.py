@@ -25,8 +25,7 @@ def run(given: argparse.Namespace) -> int:
     import tempfile
 
     from ..testing._environment import REPLAY
-    from ..testing.cassettes import CassetteError
-    from ..testing.showing import events_of
+    from ..testing.cassettes import CassetteError, events_of
 
     with failing(USAGE, CassetteError, OSError):
         events_of(given.file)

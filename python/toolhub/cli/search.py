@@ -2,8 +2,7 @@
 
 import argparse
 
-from ._catalog import open_catalog
-from ._describe import group_of, tool_as_json
+from ._catalog import group_of, open_catalog, tool_as_json
 from ._exits import NOT_FOUND, USAGE, Failure
 from ._output import clean, cut, first_line, paint, put, put_json, say, width
 

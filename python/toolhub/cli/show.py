@@ -3,8 +3,7 @@
 import argparse
 
 from .._core import ToolInfo
-from ._catalog import open_catalog, require_tool
-from ._describe import tool_as_json
+from ._catalog import open_catalog, require_tool, tool_as_json
 from ._output import clean, paint, put, put_json
 from ._shapes import SHORT, Shapes, signature
 

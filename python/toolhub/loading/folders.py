@@ -1,22 +1,219 @@
-"""All folders that a hub was given: loaded, and loaded again."""
+"""The folders that a hub was given, loaded and loaded again, and which of their tools are in the hub."""
 
 from __future__ import annotations
 
+import importlib
 import os
 import threading
+import types
 from collections.abc import Generator
 from contextlib import contextmanager
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
 from .. import _core
 from .._checks import check_path
+from .._marks import MARK
+from .._signature.callables import name_of
 from ..servers import LoadReport, LogOnce
-from .files import is_skill
-from .folder import ModuleFolder, Outcome
+from .files import ModuleFile, is_skill, modules_of
+from .members import Member, Outline, members, outline
+from .modules import Modules, why
 
 if TYPE_CHECKING:
     from ..hub._registration import Registration
+
+
+@dataclass
+class Outcome:
+    """The outcome of loading or reloading a folder."""
+
+    loaded: list[str] = field(default_factory=list[str])
+    changed: list[str] = field(default_factory=list[str])
+    removed: list[str] = field(default_factory=list[str])
+    skipped: list[str] = field(default_factory=list[str])
+    warnings: list[str] = field(default_factory=list[str])
+    errors: list[str] = field(default_factory=list[str])
+
+
+@dataclass
+class _Known:
+    """A module as it was imported: its tools, and what is to be said about it."""
+
+    path: Path
+    home: Modules
+    tools: list[tuple[str, Member]] = field(default_factory=list[tuple[str, Member]])
+    notes: list[str] = field(default_factory=list[str])
+    faults: list[str] = field(default_factory=list[str])
+
+
+class ModuleFolder:
+    """A folder of modules. When something in it has changed, all of it is imported again, under new private names."""
+
+    def __init__(self, folder: Path, source: str) -> None:
+        self.folder = folder
+        self.source = source
+        self._imports: list[Modules] = []
+        """The import that counts, and before it those that may still be in use."""
+        self._known: dict[str, _Known] = {}
+        self._files: list[ModuleFile] = []
+        self._errors: list[str] = []
+        self._is_importing = False
+        self._ours: dict[str, list[Any]] = {}
+        """All objects that may be registered under a name: the user may interrupt while one replaces another."""
+        self._done: dict[str, Any] = {}
+
+    def load(self, hub: Registration, asked: bool) -> Outcome:
+        """Bring the hub up to date with the folder.
+
+        What was removed by hand comes back only if the folder was `asked` for, or has changed.
+        """
+        outcome = Outcome()
+        # Loose files in a folder of skills are mostly scripts, which must not be run here.
+        found = modules_of(self.folder, packages_only=self.source == "skills")
+        files, hidden = _without_hidden(found.modules)
+        # A module may load its own folder while it is imported.
+        if not self._is_importing and self._is_stale(files):
+            self._is_importing = True
+            try:
+                self._import_all(files)
+            finally:
+                self._is_importing = False
+        self._register_all(hub, asked, outcome)
+        outcome.skipped = [*found.skipped, *hidden, *outcome.skipped]
+        outcome.errors = [*found.errors, *self._errors, *outcome.errors]
+        return outcome
+
+    def close(self) -> None:
+        """Forget the modules; what runs keeps what it uses."""
+        for modules in self._imports:
+            modules.close()
+
+    def _is_stale(self, files: list[ModuleFile]) -> bool:
+        # What a broken module needs may be there now, wherever it is.
+        return (
+            bool(self._errors)
+            or files != self._files
+            or any(one.have_changed() for one in self._imports[-1:])
+        )
+
+    def _import_all(self, files: list[ModuleFile]) -> None:
+        """Import all modules; one that is broken stays as it was. When the user interrupts it, all do."""
+        importlib.invalidate_caches()
+        fresh = Modules(self.folder)
+        known: dict[str, _Known] = {}
+        errors: list[str] = []
+        siblings = {file.name for file in files}
+        for file in files:
+            try:
+                known[file.name] = _imported(fresh, file)
+            except KeyboardInterrupt:
+                fresh.close()
+                raise
+            except BaseException as error:
+                reason = f"{file.path}: {why(error, file.path, siblings)}"
+                if (old := self._known.get(file.name)) is not None:
+                    known[file.name] = old
+                    fresh.borrow(file.name, old.home)
+                    reason += "; its tools stay as they were" if old.tools else ""
+                errors.append(reason)
+        # Functions of the last import may still run, and import more.
+        used = [*(one.home for one in known.values()), *self._imports[-1:]]
+        for modules in self._imports:
+            if modules not in used:
+                modules.close()
+        self._imports = [*(one for one in self._imports if one in used), fresh]
+        self._known, self._files, self._errors = known, files, errors
+
+    def _register_all(self, hub: Registration, asked: bool, outcome: Outcome) -> None:
+        wanted = {name for known in self._known.values() for name, _ in known.tools}
+        for name in [name for name in self._ours if name not in wanted]:
+            for tool in self._registered(hub, name):
+                hub.unregister(name, self.source, tool=tool)
+                outcome.removed.append(name)
+            del self._ours[name]
+            self._done.pop(name, None)
+        owners: dict[str, tuple[Path, Any]] = {}
+        for known in self._known.values():
+            outcome.skipped += known.notes
+            outcome.errors += known.faults
+            for name, member in known.tools:
+                path, tool = owners.get(name, (None, None))
+                if tool is member.tool or (
+                    not asked and path is None and self._was_removed(hub, name, member)
+                ):
+                    continue
+                try:
+                    if path is None and self._register(hub, name, member, outcome):
+                        owners[name] = known.path, member.tool
+                        continue
+                except Exception as error:
+                    outcome.errors.append(f"{known.path}: {member.name} is not a tool: {error}")
+                    continue
+                by = "" if path is None else f" by {path}"
+                outcome.skipped.append(f"{known.path}: the name {name!r} of {member.name} is taken{by}")
+        outcome.loaded = list(owners)
+
+    def _register(self, hub: Registration, name: str, member: Member, outcome: Outcome) -> bool:
+        """Register a tool, in place of what was ours; False if the name is taken."""
+        ours = self._registered(hub, name)
+        if ours and self._done.get(name) is member.tool:
+            return True
+        if not ours and hub.registered(name, self.source):
+            return False
+        self._ours[name] = [*ours, member.tool]
+        hub.register(member.tool, name=name, source=self.source, instead_of=ours[0] if ours else None)
+        self._ours[name], self._done[name] = [member.tool], member.tool
+        outcome.changed.append(name)
+        return True
+
+    def _was_removed(self, hub: Registration, name: str, member: Member) -> bool:
+        """Whether the user has removed a tool that was registered."""
+        return self._done.get(name) is member.tool and not self._registered(hub, name)
+
+    def _registered(self, hub: Registration, name: str) -> list[Any]:
+        """What is registered under a name and is ours."""
+        ours = self._ours.get(name, [])
+        return [tool for tool in hub.registered(name, self.source) if any(tool is one for one in ours)]
+
+
+def _imported(modules: Modules, file: ModuleFile) -> _Known:
+    module = modules.load(file.name, file.path)
+    known = _Known(file.path, modules)
+    for member in members(module, _outline_of(file.path)):
+        if member.reason is None:
+            known.tools.append((_name(member.tool), member))
+        else:
+            (known.faults if member.broken else known.notes).append(f"{file.path}: {member.reason}")
+    if not (known.tools or known.faults or known.notes) and file.path.name != "__init__.py":
+        known.notes.append(f"{file.path}: nothing in it is marked or has name, description and execute")
+    return known
+
+
+def _without_hidden(files: list[ModuleFile]) -> tuple[list[ModuleFile], list[str]]:
+    """Without modules that cannot be imported, because a package has their name; and a word about each."""
+    packages = {file.name for file in files if file.path.name == "__init__.py"}
+    hidden = [file for file in files if file.name in packages and file.path.name != "__init__.py"]
+    notes = [f"{file.path}: the folder of the same name beside it hides it from Python" for file in hidden]
+    return [file for file in files if file not in hidden], notes
+
+
+def _outline_of(path: Path) -> Outline:
+    try:
+        return outline(path.read_bytes())
+    except OSError:
+        return Outline()
+
+
+def _name(tool: Any) -> str:
+    """The name that the hub will use."""
+    marked: Any = getattr(tool, MARK, None) or {}
+    if marked.get("name"):
+        return str(marked["name"])
+    own: Any = None if isinstance(tool, types.FunctionType) else getattr(tool, "name", None)
+    return own if isinstance(own, str) and own else name_of(tool)
+
 
 _PATIENCE = 30.0
 

@@ -17,7 +17,7 @@ from typing import Any, cast
 from .. import _core
 from ..exceptions import ErrorKind
 from ..text import truncate
-from .showing import events_of
+from .cassettes import events_of
 
 
 @dataclass(frozen=True)

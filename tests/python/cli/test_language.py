@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from toolhub.cli._language import language
+from toolhub.cli.inspect_ import language
 
 
 @pytest.mark.parametrize(
