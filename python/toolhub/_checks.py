@@ -3,7 +3,7 @@
 import math
 import operator
 import os
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any, TypeVar, cast
 
 T = TypeVar("T")
@@ -100,6 +100,18 @@ def check_text(what: str, value: Any) -> str:
     return value
 
 
+def check_texts(what: str, value: Any) -> list[str]:
+    """The texts in `value`, which is not a text itself.
+
+    >>> check_texts("args", "--verbose")
+    Traceback (most recent call last):
+    TypeError: args must be a list of texts, got str
+    """
+    if isinstance(value, str | bytes) or not isinstance(value, Iterable):
+        raise TypeError(f"{what} must be a list of texts, got {type(value).__name__}")
+    return [check_text(f"each of {what}", text) for text in cast("Iterable[Any]", value)]
+
+
 def check_path(what: str, value: Any, hint: str = "") -> None:
     """Raise unless `value` is a path. An empty one would be the working directory.
 
@@ -138,8 +150,8 @@ def check_callable(what: str, value: Any) -> None:
         raise TypeError(f"{what} must be a function, got {type(value).__name__}")
 
 
-def check_mapping(what: str, value: Any) -> None:
-    """Raise unless `value` is a mapping.
+def check_mapping(what: str, value: Any) -> dict[str, Any]:
+    """The members of `value`; raises unless it is a mapping.
 
     >>> check_mapping("meta", [1])
     Traceback (most recent call last):
@@ -147,6 +159,7 @@ def check_mapping(what: str, value: Any) -> None:
     """
     if not isinstance(value, Mapping):
         raise TypeError(f"{what} must be a mapping, got {type(value).__name__}")
+    return dict(cast("Mapping[str, Any]", value))
 
 
 def if_given(check: Callable[..., T], what: str, value: Any, *more: Any, **options: Any) -> T | None:

@@ -7,11 +7,12 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, cast
 
+from ._checks import check_mapping, if_given
 from ._core import Candidate, Hub
 
 if TYPE_CHECKING:
-    from .hub._listing import ListFetcher
     from .hub._registration import Registration
+    from .hub._servers import ListFetcher
 
 __all__ = ["CORE_TOOLS", "SOURCE_ALIASES", "ToolCandidate"]
 
@@ -40,29 +41,19 @@ class ToolCandidate:
     meta: dict[str, Any] = field(default_factory=dict[str, Any])
 
 
-def _checked(given: Any) -> ToolCandidate:
-    """A candidate of any class with these fields, since orchestrators have one of their own; or a mapping of them."""
-    fields = ("name", "source", "tool", "priority", "meta")
+def _fields(given: Any) -> dict[str, Any]:
+    """The fields of a candidate of any class, since orchestrators have one of their own; or of a mapping."""
     if isinstance(given, Mapping):
-        mapping = cast("Mapping[str, Any]", given)
-        has = {name: mapping[name] for name in fields if name in mapping}
+        has = dict(cast("Mapping[str, Any]", given))
     else:
-        has = {name: getattr(given, name) for name in fields if hasattr(given, name)}
+        names = ("name", "source", "tool", "priority", "meta")
+        has = {name: getattr(given, name) for name in names if hasattr(given, name)}
     if not {"name", "tool"} <= has.keys():
         raise TypeError(
             f"register_candidate() takes ToolCandidate(name, source, tool), got {type(cast('Any', given)).__name__}; "
             f"for a function or an object, write hub.register(tool)"
         )
-    meta = has.get("meta")
-    if meta is not None and not isinstance(meta, Mapping):
-        raise TypeError(f"the meta of a candidate must be a mapping, got {type(meta).__name__}")
-    return ToolCandidate(
-        has["name"],
-        has.get("source", "tools"),
-        has["tool"],
-        has.get("priority"),
-        {} if meta is None else cast("dict[str, Any]", meta),
-    )
+    return has
 
 
 class CompatMethods:
@@ -81,18 +72,12 @@ class CompatMethods:
         >>> ToolHub().register_candidate(ToolCandidate("length", "tools", len)).name
         'length'
         """
-        candidate = _checked(candidate)
-        meta = candidate.meta
+        has = _fields(candidate)
+        meta = if_given(check_mapping, "the meta of a candidate", has.get("meta")) or {}
+        options: Any = {key: meta.get(key) for key in ("capabilities", "parameters", "description", "server")}
+        source, priority = has.get("source", "tools"), has.get("priority")
         return self._registration.register(
-            candidate.tool,
-            name=candidate.name,
-            source=candidate.source,
-            priority=candidate.priority,
-            capabilities=meta.get("capabilities"),
-            parameters=meta.get("parameters"),
-            description=meta.get("description"),
-            server=meta.get("server"),
-            meta=meta,
+            has["tool"], name=has["name"], source=source, priority=priority, meta=meta, **options
         )
 
     def has_tool(self, name: str) -> bool:

@@ -13,11 +13,14 @@ from concurrent.futures import Future
 from concurrent.futures import wait as wait_for
 from contextvars import ContextVar
 from functools import partial
-from typing import Any, ParamSpec, TypeVar, cast
+from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar, cast
 
 from . import _core
 from ._lazy import asyncio
-from ._tasks import unmissed
+
+if TYPE_CHECKING:
+    import asyncio
+
 
 _log = logging.getLogger("toolhub")
 
@@ -26,6 +29,17 @@ _GRACE = 1.0
 
 P = ParamSpec("P")
 T = TypeVar("T")
+
+
+def unmissed(task: "asyncio.Future[T]") -> "asyncio.Future[T]":
+    """A task that asyncio drops in silence, as it does with those of `gather`.
+
+    If a loop ends by an exception while calls are pending, "Task was destroyed but it is pending!" would tell the user of a
+    task that is not theirs.
+    """
+    own: Any = task
+    own._log_destroy_pending = False
+    return task
 
 
 async def in_thread(function: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:

@@ -23,8 +23,8 @@ from ._core import (
 from ._lazy import shown_as as shown_as
 from ._plain import readable, whole
 from ._tape import on_tape
-from ._tasks import unmissed
 from ._twins import blocking
+from ._user_functions import unmissed
 from .exceptions import ErrorKind
 from .hub._synthesis import ask as _ask
 from .hub._synthesis import check_llm, said_in, text_of

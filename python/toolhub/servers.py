@@ -101,13 +101,9 @@ class ConnectReport:
     _repr_mimebundle_ = shown_as("of_connect_report")
 
 
-def as_error(given: dict[str, Any]) -> ToolError:
-    """An error of the core as an exception."""
-    details = {key: given.get(key) for key in ("code", "status", "retry_after")}
-    return ToolError(given["message"], ErrorKind(given["kind"]), **details)
-
-
 def as_info(given: dict[str, Any]) -> ServerInfo:
     """A row of the core."""
-    error = given.pop("error")
-    return ServerInfo(**given, error=None if error is None else as_error(error))
+    if (error := given.pop("error")) is not None:
+        details = {key: error.get(key) for key in ("code", "status", "retry_after")}
+        error = ToolError(error["message"], ErrorKind(error["kind"]), **details)
+    return ServerInfo(**given, error=error)

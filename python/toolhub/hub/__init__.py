@@ -15,7 +15,15 @@ from typing import TYPE_CHECKING, Any, Literal, Self, Unpack, cast
 
 from .. import _background, _core
 from .._callbacks import Callbacks
-from .._checks import check_callable, check_seconds, check_switch, check_text, check_whole, if_given
+from .._checks import (
+    check_callable,
+    check_mapping,
+    check_seconds,
+    check_switch,
+    check_text,
+    check_whole,
+    if_given,
+)
 from .._compat import CORE_TOOLS, SOURCE_ALIASES, CompatMethods
 from .._lazy import shown_as
 from .._twins import blocking
@@ -36,22 +44,19 @@ from ..options import (
     Transport,
 )
 from ..servers import ConnectReport, LoadReport, ServerInfo
-from ._embedding import Embed
-from ._inspection import CapabilityRules
 from ._ledger_methods import LedgerMethods
 from ._limits import MOVED, checked_limits, checked_login
-from ._listing import ListFetcher
 from ._local_skills import LocalSkills
 from ._prompt_methods import PromptMethods
 from ._registration import Registration
 from ._run_methods import RunMethods, RunOutcome
-from ._search import ToolSearch
+from ._search import Embed, ToolSearch
 from ._serve_methods import ServeMethods
-from ._servers import ServerManager
+from ._servers import ListFetcher, ServerManager
 from ._state import HubState
 from ._store import HubStore
 from ._synthesis import check_llm, sampler
-from ._tool_methods import ToolMethods
+from ._tool_methods import CapabilityRules, ToolMethods
 
 if TYPE_CHECKING:
     from ..loading.folders import Folders
@@ -159,6 +164,7 @@ class ToolHub(
         login: Login | None = None,
     ) -> None:
         numbers, concurrency = checked_limits(limits)
+        results_bytes = numbers.pop("store_results_max_bytes")
         token_file, open_url = checked_login(login)
         if seed is not None:
             check_whole("seed", seed, 0)
@@ -170,28 +176,22 @@ class ToolHub(
         self._core = _core.Hub(
             timeout=check_seconds("timeout", timeout, above_zero=True),
             max_parallel=check_whole("max_parallel", max_parallel, 1),
-            grace=numbers["cancel_grace"],
+            grace=numbers.pop("cancel_grace"),
             seed=seed,
             max_concurrency=concurrency.pop("hub", None),
             source_concurrency=list(concurrency.items()),
-            max_waiting=numbers["max_waiting"],
-            breaker_threshold=numbers["breaker_threshold"],
-            breaker_rest=numbers["breaker_rest"],
             prefer=prefer,
             strategies=_pairs(strategies),
             shadow=shadow,
-            lookup_timeout=numbers["lookup_timeout"],
             lang=lang,
             result_limit=check_whole("result_limit", result_limit, _core.min_result_limit()),
-            result_limits=numbers["result_limits"],
-            embed_weight=numbers["embed_weight"],
             ledger=ledger,
-            approval_lifetime=numbers["approval_lifetime"],
+            **numbers,
         )
         self._state = HubState()
         self._gateways: set[_core.Gateway] = set()
         self._events = Events()
-        self._store = HubStore(self._core, store, numbers["store_results_max_bytes"])
+        self._store = HubStore(self._core, store, results_bytes)
         self._registration = Registration(self._core, self._events, self._state)
         self._search = ToolSearch(self._core, embed)
         if isinstance(core, str):
@@ -517,19 +517,8 @@ def _each(given: Any) -> list[Any]:
 
 
 def _pairs(strategies: Any) -> list[tuple[str, str]]:
-    if strategies is None:
-        return []
-    if not isinstance(strategies, Mapping):
-        raise TypeError(f"strategies must map patterns to strategies, got {type(strategies).__name__}")
-    pairs = list(cast("Mapping[Any, Any]", strategies).items())
-    for pattern, strategy in pairs:
-        if not isinstance(pattern, str):
-            raise TypeError(
-                f"strategies must have patterns of tool names as keys, got {type(pattern).__name__}"
-            )
-        if not isinstance(strategy, str):
-            raise TypeError(
-                f"the strategy for {pattern!r} must be 'auto', 'first', 'all' or 'fallback', "
-                f"got {type(strategy).__name__}"
-            )
-    return pairs
+    given = {} if strategies is None else check_mapping("strategies", strategies)
+    return [
+        (check_text("each pattern of strategies", pattern), check_text(f"strategies[{pattern!r}]", strategy))
+        for pattern, strategy in given.items()
+    ]

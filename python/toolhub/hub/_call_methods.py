@@ -11,10 +11,9 @@ from .._checks import check_callable, check_mapping, check_seconds, check_text, 
 from .._core import CallOptions as PlannedOptions
 from .._core import Hub
 from .._lazy import asyncio
-from .._tasks import unmissed
 from .._twins import blocking
 from .._unknown_options import refuse_unknown
-from .._user_functions import ProgressReports
+from .._user_functions import ProgressReports, unmissed
 from ..events import EXECUTE, RESULTS, Events, Watched
 from ..options import CallOptions, CapabilityOptions, Model, Progress
 from ..permissions import Approve, Permissions, permissions_of

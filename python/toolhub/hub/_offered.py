@@ -4,12 +4,11 @@ from collections.abc import Iterable, Mapping
 from typing import Any, TypeVar, cast
 
 from .. import _core
-from .._checks import check_mapping, check_seconds, check_text, if_given
+from .._checks import check_mapping, check_seconds, check_text, check_texts, if_given
 from ..offers import Offers, as_offer
 from ..options import Completions
-from ._part import Part
 from ._servers import NATIVE, ServerManager, as_ids
-from ._state import HubState
+from ._state import HubState, Part
 
 _T = TypeVar("_T")
 
@@ -65,8 +64,7 @@ class Offered(Part):
             if_given(check_text, what, text)
         for member, given in (("annotations", options.get("annotations")), ("_meta", options.get("meta"))):
             if given is not None:
-                check_mapping(member.strip("_"), given)
-                entry[member] = dict(given)
+                entry[member] = check_mapping(member.strip("_"), given)
         if (icons := options.get("icons")) is not None:
             entry["icons"] = [dict(icon) for icon in icons]
         completions: Completions = options.get("completions") or {}
@@ -81,7 +79,4 @@ class Offered(Part):
 
 
 def _texts(argument: str, given: Any) -> list[str]:
-    values: list[Any] | None = None if isinstance(given, str | bytes) else list(given)
-    if values is None or not all(isinstance(value, str) for value in values):
-        raise TypeError(f"the completions of {argument!r} must be a list of texts or a function")
-    return values
+    return check_texts(f"the completions of {argument!r}", given)

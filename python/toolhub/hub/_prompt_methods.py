@@ -12,8 +12,8 @@ from ..events import Events
 from ..exceptions import ErrorKind, ToolError
 from ..options import Lang
 from ..result import ToolResult
-from ._listing import ListFetcher
 from ._search import ToolSearch
+from ._servers import ListFetcher
 
 _log = logging.getLogger("toolhub.prompt")
 

@@ -3,9 +3,9 @@
 import json
 import logging
 import os
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
 from functools import partial
-from typing import Any, cast
+from typing import Any
 
 from .._checks import (
     check_callable,
@@ -13,6 +13,7 @@ from .._checks import (
     check_path,
     check_seconds,
     check_text,
+    check_texts,
     check_whole,
     if_given,
 )
@@ -146,14 +147,8 @@ def _check_keys(what: str, given: Any, options: type) -> None:
         raise TypeError(unknown_options(what, "key", list(map(str, unknown)), known))
 
 
-def _texts(what: str, texts: Any) -> list[str]:
-    if isinstance(texts, str) or not isinstance(texts, Iterable):
-        raise TypeError(f"{what} must be a list of texts, got {type(texts).__name__}")
-    return [check_text(f"each of {what}", text) for text in cast("Iterable[Any]", texts)]
-
-
 def _one_or_more(what: str, given: Any) -> list[str]:
-    return [given] if isinstance(given, str) else _texts(what, given)
+    return [given] if isinstance(given, str) else check_texts(what, given)
 
 
 Checks = dict[str, Callable[[str, Any], Any]]
@@ -168,7 +163,7 @@ _LIMITS: Checks = {
 _OPTIONS: Checks = {
     **dict.fromkeys(("name", "search_mode"), check_text),
     **dict.fromkeys(("sse_path", "instructions", "resource_metadata", "metrics_token"), check_text),
-    **dict.fromkeys(("allowed_hosts", "allowed_origins", "core"), _texts),
+    **dict.fromkeys(("allowed_hosts", "allowed_origins", "core"), check_texts),
     **dict.fromkeys(("max_body", "max_result"), _at_least_one),
     **dict.fromkeys(("authenticate_timeout", "session_lifetime"), _above_zero),
     "session_keys": _one_or_more,
@@ -181,7 +176,7 @@ _JWT: Checks = {
     "jwks": _jwks,
 }
 _VIEW: Checks = {
-    **dict.fromkeys(("tools", "resources", "prompts", "core"), _texts),
+    **dict.fromkeys(("tools", "resources", "prompts", "core"), check_texts),
     **dict.fromkeys(("effects", "search_mode", "instructions"), check_text),
     "calls_per_minute": partial(check_whole, least=1, most=2**32 - 1),
 }

@@ -1,14 +1,18 @@
-"""The MCP servers of a hub: configuration and connections."""
+"""The MCP servers of a hub: configuration, connections, and the lists that none has sent yet."""
 
+import contextlib
 import inspect
 import logging
 import os
+import warnings
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any, cast
 
-from .. import _core, _lifecycle
+from .. import _background, _core, _lifecycle
 from .._callbacks import Callbacks
-from .._checks import check_callable, check_path, check_seconds, if_given
+from .._checks import check_callable, check_mapping, check_path, check_seconds, check_texts, if_given
+from .._lazy import asyncio
+from .._progress_line import ProgressLine
 from ..exceptions import ToolError
 from ..options import Default
 from ..result import ToolResult
@@ -70,7 +74,7 @@ class ServerManager:
             if auth is not None:
                 raise ValueError("headers is a function, so it also returns Authorization: leave out auth")
             self._callbacks.headers[id], given["headers"], asks_for = headers, None, "headers"
-        for key, checked in (("args", _as_list), ("env", _as_dict), ("headers", _as_dict)):
+        for key, checked in (("args", check_texts), ("env", check_mapping), ("headers", check_mapping)):
             if given[key] is not None:
                 given[key] = checked(key, given[key])
         if given["cwd"] is not None:
@@ -190,14 +194,56 @@ def as_ids(ids: Iterable[str] | None) -> list[str] | None:
     return [ids] if isinstance(ids, str) else list(ids)
 
 
-def _as_list(what: str, given: Any) -> list[Any]:
-    # A text is iterable too, character by character.
-    if isinstance(given, str | bytes) or not isinstance(given, Iterable):
-        raise TypeError(f"{what} must be a list of texts, got {type(given).__name__}")
-    return list(cast("Iterable[Any]", given))
+_LOG = logging.getLogger("toolhub.servers")
 
 
-def _as_dict(what: str, given: Any) -> dict[Any, Any]:
-    if not isinstance(given, Mapping):
-        raise TypeError(f"{what} must be a mapping of texts, got {type(given).__name__}")
-    return dict(cast("Mapping[Any, Any]", given))
+class ListFetcher:
+    """Fetches missing lists where the caller may wait, and says how to fetch them where it may not."""
+
+    def __init__(self, servers: ServerManager, lookup_timeout: float) -> None:
+        self._servers = servers
+        self._timeout = lookup_timeout
+
+    def fetch_missing(self) -> None:
+        """Fetch the lists of servers that have never sent one, each server once; inside a running loop, warn instead."""
+        ids = self._servers.take_never_listed()
+        if not ids:
+            return
+        try:
+            asyncio.get_running_loop()
+        except RuntimeError:
+            _background.run(self._fetch(ids))
+            return
+        names = ", ".join(repr(id) for id in ids)
+        what = f"the server {names} has" if len(ids) == 1 else f"the servers {names} have"
+        warnings.warn(
+            f"{what} not listed any tools yet, so they are missing here; call `await hub.connect()` first.",
+            RuntimeWarning,
+            stacklevel=4,
+        )
+
+    async def _fetch(self, ids: list[str]) -> None:
+        """Connect all servers at once; those that need longer than `lookup_timeout` go on connecting."""
+        waiting = dict.fromkeys(ids)
+        line = ProgressLine()
+
+        def show() -> None:
+            done = len(ids) - len(waiting)
+            line.show(f"Listing tools: {done} of {len(ids)} servers, waiting for {', '.join(waiting)}")
+
+        def progress(id: str, error: ToolError | None) -> None:
+            waiting.pop(id, None)
+            show()
+            if error is not None:
+                _LOG.warning("The tools of server %r are missing: %s", id, error)
+
+        show()
+        try:
+            with contextlib.suppress(TimeoutError):
+                async with asyncio.timeout(self._timeout):
+                    await self._servers.connect(ids, None, progress, at_once=len(ids))
+        finally:
+            line.clear()
+        if waiting:
+            names = ", ".join(repr(id) for id in waiting)
+            _LOG.warning("Still waiting for the tools of %s after %g s.", names, self._timeout)

@@ -1,6 +1,7 @@
-"""Whether a hub is open: the one piece of state that all its parts share."""
+"""Whether a hub is open, the one piece of state that all its parts share; and the base of parts such as `hub.resources`."""
 
 import os
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from ..exceptions import ErrorKind, ToolError
 
@@ -29,3 +30,20 @@ class HubState:
         """Raise `ToolError` of kind `closed` if the hub is closed."""
         if self.closed:
             raise ToolError("The hub is closed; make a new ToolHub.", ErrorKind.CLOSED)
+
+
+class Part:
+    """The base of such an attribute. It is made when it is asked for, so a hub does not hold what may refer to the hub."""
+
+    _shown_as: ClassVar[str]
+    _instead: ClassVar[str]
+    _closed_too: ClassVar[frozenset[str]] = frozenset({"__init__"})
+    _state: HubState
+
+    if not TYPE_CHECKING:  # a call is an error for type checkers too
+
+        def __call__(self, *args: Any, **kwargs: Any) -> Any:
+            raise TypeError(f"{self._shown_as} is not a function; write {self._instead}")
+
+    def __repr__(self) -> str:
+        return f"<{self._shown_as}>"

@@ -3,9 +3,8 @@
 from typing import Any, cast
 
 from .._unknown_options import explain_unknown_options
-from ._part import Part
 from ._servers import ServerManager
-from ._state import HubState
+from ._state import HubState, Part
 
 Rows = list[dict[str, Any]]  # inside the class, `list` is a method
 

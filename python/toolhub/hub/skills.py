@@ -8,8 +8,7 @@ from .._twins import blocking
 from .._unknown_options import explain_unknown_options
 from ..result import ToolResult
 from ._local_skills import RUN_SCRIPT, LocalSkills
-from ._part import Part
-from ._state import HubState
+from ._state import HubState, Part
 
 
 @explain_unknown_options

@@ -91,9 +91,9 @@ def test_settings_of_the_wrong_type_are_programming_errors() -> None:
             hub.add_server("s", command="python", args=given)
     for given in ("A=1", [("A", "1")], 5):
         kind = type(given).__name__
-        with pytest.raises(TypeError, match=f"env must be a mapping of texts, got {kind}"):
+        with pytest.raises(TypeError, match=f"env must be a mapping, got {kind}"):
             hub.add_server("s", command="python", env=given)
-        with pytest.raises(TypeError, match=f"headers must be a mapping of texts, got {kind}"):
+        with pytest.raises(TypeError, match=f"headers must be a mapping, got {kind}"):
             hub.add_server("s", url="http://127.0.0.1:1/", headers=given)
     assert hub.servers() == []
 

@@ -131,7 +131,7 @@ async def test_what_may_act_never_runs_twice_whatever_is_set() -> None:
         ({"search_*": "both"}, ValueError, "strategy must be 'auto', 'first', 'all' or 'fallback'"),
         ({"!search_*": "all"}, ValueError, "must not start with '!'"),
         ({"": "all"}, ValueError, "must not be empty"),
-        (["search_*"], TypeError, "strategies must map patterns to strategies, got list"),
+        (["search_*"], TypeError, "strategies must be a mapping, got list"),
     ],
 )
 def test_a_wrong_strategy_is_refused_at_once(strategies: Any, error: type[Exception], says: str) -> None:

@@ -7,7 +7,7 @@ from collections.abc import Callable
 import pytest
 
 from toolhub import ToolHub
-from toolhub.hub import _embedding
+from toolhub.hub import _search
 
 TOPICS = {
     "rain": 0,
@@ -179,7 +179,7 @@ def until(is_true: Callable[[], bool]) -> None:
 
 
 def test_a_slow_model_works_in_the_background_and_nothing_is_lost(monkeypatch):
-    monkeypatch.setattr(_embedding, "_PATIENCE", 0.05)
+    monkeypatch.setattr(_search, "_PATIENCE", 0.05)
     model = SlowModel()
     hub = filled(ToolHub(embed=model))
     for number in range(96):

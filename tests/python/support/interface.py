@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any, get_type_hints, is_typeddict
 
 import toolhub
-from toolhub.hub._part import Part
+from toolhub.hub._state import Part
 
 RECORD = Path(__file__).parents[1] / "interface.txt"
 

@@ -6,7 +6,7 @@ import threading
 from pathlib import Path
 from typing import Any
 
-import toolhub.hub._embedding as embedding
+import toolhub.hub._search as embedding
 from toolhub import ToolHub
 
 kind = sys.argv[1]
