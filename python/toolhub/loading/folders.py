@@ -26,18 +26,6 @@ if TYPE_CHECKING:
 
 
 @dataclass
-class Outcome:
-    """The outcome of loading or reloading a folder."""
-
-    loaded: list[str] = field(default_factory=list[str])
-    changed: list[str] = field(default_factory=list[str])
-    removed: list[str] = field(default_factory=list[str])
-    skipped: list[str] = field(default_factory=list[str])
-    warnings: list[str] = field(default_factory=list[str])
-    errors: list[str] = field(default_factory=list[str])
-
-
-@dataclass
 class _Known:
     """A module as it was imported: its tools, and what is to be said about it."""
 
@@ -64,12 +52,11 @@ class ModuleFolder:
         """All objects that may be registered under a name: the user may interrupt while one replaces another."""
         self._done: dict[str, Any] = {}
 
-    def load(self, hub: Registration, asked: bool) -> Outcome:
-        """Bring the hub up to date with the folder.
+    def load(self, hub: Registration, asked: bool) -> LoadReport:
+        """Bring the hub up to date with the folder, and report all of it if it was `asked` for, otherwise what has changed.
 
-        What was removed by hand comes back only if the folder was `asked` for, or has changed.
+        What was removed by hand comes back only if the folder was asked for, or has changed.
         """
-        outcome = Outcome()
         # Loose files in a folder of skills are mostly scripts, which must not be run here.
         found = modules_of(self.folder, packages_only=self.source == "skills")
         files, hidden = _without_hidden(found.modules)
@@ -80,10 +67,9 @@ class ModuleFolder:
                 self._import_all(files)
             finally:
                 self._is_importing = False
-        self._register_all(hub, asked, outcome)
-        outcome.skipped = [*found.skipped, *hidden, *outcome.skipped]
-        outcome.errors = [*found.errors, *self._errors, *outcome.errors]
-        return outcome
+        report = LoadReport([], [*found.skipped, *hidden], [*found.errors, *self._errors])
+        self._register_all(hub, asked, report)
+        return report
 
     def close(self) -> None:
         """Forget the modules; what runs keeps what it uses."""
@@ -126,18 +112,19 @@ class ModuleFolder:
         self._imports = [*(one for one in self._imports if one in used), fresh]
         self._known, self._files, self._errors = known, files, errors
 
-    def _register_all(self, hub: Registration, asked: bool, outcome: Outcome) -> None:
+    def _register_all(self, hub: Registration, asked: bool, report: LoadReport) -> None:
         wanted = {name for known in self._known.values() for name, _ in known.tools}
         for name in [name for name in self._ours if name not in wanted]:
             for tool in self._registered(hub, name):
                 hub.unregister(name, self.source, tool=tool)
-                outcome.removed.append(name)
+                report.removed.append(name)
             del self._ours[name]
             self._done.pop(name, None)
         owners: dict[str, tuple[Path, Any]] = {}
+        changed: list[str] = []
         for known in self._known.values():
-            outcome.skipped += known.notes
-            outcome.errors += known.faults
+            report.skipped.extend(known.notes)
+            report.errors.extend(known.faults)
             for name, member in known.tools:
                 path, tool = owners.get(name, (None, None))
                 if tool is member.tool or (
@@ -145,17 +132,17 @@ class ModuleFolder:
                 ):
                     continue
                 try:
-                    if path is None and self._register(hub, name, member, outcome):
+                    if path is None and self._register(hub, name, member, changed):
                         owners[name] = known.path, member.tool
                         continue
                 except Exception as error:
-                    outcome.errors.append(f"{known.path}: {member.name} is not a tool: {error}")
+                    report.errors.append(f"{known.path}: {member.name} is not a tool: {error}")
                     continue
                 by = "" if path is None else f" by {path}"
-                outcome.skipped.append(f"{known.path}: the name {name!r} of {member.name} is taken{by}")
-        outcome.loaded = list(owners)
+                report.skipped.append(f"{known.path}: the name {name!r} of {member.name} is taken{by}")
+        report.loaded.extend(owners if asked else changed)
 
-    def _register(self, hub: Registration, name: str, member: Member, outcome: Outcome) -> bool:
+    def _register(self, hub: Registration, name: str, member: Member, changed: list[str]) -> bool:
         """Register a tool, in place of what was ours; False if the name is taken."""
         ours = self._registered(hub, name)
         if ours and self._done.get(name) is member.tool:
@@ -165,7 +152,7 @@ class ModuleFolder:
         self._ours[name] = [*ours, member.tool]
         hub.register(member.tool, name=name, source=self.source, instead_of=ours[0] if ours else None)
         self._ours[name], self._done[name] = [member.tool], member.tool
-        outcome.changed.append(name)
+        changed.append(name)
         return True
 
     def _was_removed(self, hub: Registration, name: str, member: Member) -> bool:
@@ -227,14 +214,14 @@ class SkillFolder:
         self._skills = _core.SkillFolder(str(folder))
         self._modules = ModuleFolder(folder, "skills") if python and not is_skill(folder) else None
 
-    def load(self, hub: Registration, asked: bool) -> Outcome:
-        """Bring the hub up to date with the folder."""
-        outcome = Outcome(**cast("dict[str, Any]", self._skills.load(self._core)))
+    def load(self, hub: Registration, asked: bool) -> LoadReport:
+        """Bring the hub up to date with the folder; see `ModuleFolder.load`."""
+        found = cast("dict[str, list[str]]", self._skills.load(self._core))
+        changed = found.pop("changed")
+        report = LoadReport(**(found if asked else {**found, "loaded": changed}))
         if self._modules is not None:
-            classes = self._modules.load(hub, asked)
-            for part, more in vars(classes).items():
-                getattr(outcome, part).extend(more)
-        return outcome
+            _extend(report, self._modules.load(hub, asked))
+        return report
 
     def close(self) -> None:
         """Forget the modules."""
@@ -266,16 +253,14 @@ class Folders:
                 skills = source == "skills"
                 known = SkillFolder(place, self._core, python) if skills else ModuleFolder(place, source)
                 self._folders[source, place] = known
-            return self._report(known.load(self._hub, asked=True), complete=True)
+            return self._log_once.log(known.load(self._hub, asked=True))
 
     def reload(self) -> LoadReport:
         """Load all folders again and report what has changed."""
         report = LoadReport([], [], [])
         with self._one_at_a_time():
             for folder in list(self._folders.values()):
-                part = self._report(folder.load(self._hub, asked=False), complete=False)
-                for word, more in vars(part).items():
-                    getattr(report, word).extend(more)
+                _extend(report, self._log_once.log(folder.load(self._hub, asked=False)))
         return report
 
     def close(self) -> None:
@@ -296,8 +281,7 @@ class Folders:
         finally:
             self._turn.release()
 
-    def _report(self, outcome: Outcome, complete: bool) -> LoadReport:
-        loaded = outcome.loaded if complete else outcome.changed
-        return self._log_once.log(
-            LoadReport(loaded, outcome.skipped, outcome.errors, outcome.warnings, outcome.removed)
-        )
+
+def _extend(report: LoadReport, more: LoadReport) -> None:
+    for part, entries in vars(more).items():
+        getattr(report, part).extend(entries)

@@ -52,8 +52,8 @@ def members(module: types.ModuleType, found: Outline) -> Iterator[Member]:
     made = {cast(Any, type(value)) for _, value in chosen.values()}
     for name, value in chosen.values():
         # The module has made an object of the class itself, as it should be.
-        if not isinstance(value, type) or value not in made:
-            yield from _checked(name, value)
+        if (not isinstance(value, type) or value not in made) and (member := _checked(name, value)):
+            yield member
 
 
 def _is_imported(module: types.ModuleType, name: str, value: Any, found: Outline) -> bool:
@@ -87,40 +87,34 @@ def _has_shape(value: Any) -> bool:
     return isinstance(value, type) or inspect.getattr_static(value, "name", None) is not None
 
 
-def _checked(name: str, value: Any) -> Iterator[Member]:
+def _checked(name: str, value: Any) -> Member | None:
     """What `_member` says, if the thing can be asked for its name."""
-    for member in _member(name, value):
-        try:
-            getattr(member.tool, "name", None)
-        except Exception as error:
-            reason = f"{name} has a name that cannot be read: {type(error).__name__}: {error}"
-            yield Member(name, reason=reason, broken=True)
-        else:
-            yield member
+    member = _member(name, value)
+    try:
+        getattr(member and member.tool, "name", None)
+    except Exception as error:
+        reason = f"{name} has a name that cannot be read: {type(error).__name__}: {error}"
+        return Member(name, reason=reason, broken=True)
+    return member
 
 
-def _member(name: str, value: Any) -> Iterator[Member]:
+def _member(name: str, value: Any) -> Member | None:
     if not isinstance(value, type) or inspect.getattr_static(value, "execute", None) is None:
-        yield Member(name, value)
-        return
+        return Member(name, value)
     cls = cast("type[Any]", value)
     if inspect.isabstract(cls) or getattr(cls, "_is_protocol", False):
-        return  # a base for others
+        return None  # a base for others
     if not _has_name(cls):
-        yield Member(name, reason=f"the class {name} has execute() but no name")
-        return
+        return Member(name, reason=f"the class {name} has execute() but no name")
     if not _takes_nothing(cls):
-        yield Member(name, reason=f"the class {name} needs arguments; make an object of it in the module")
-        return
+        return Member(name, reason=f"the class {name} needs arguments; make an object of it in the module")
     try:
-        made = cls()
+        return Member(name, cls())
     except KeyboardInterrupt:
         raise
     except BaseException as error:
-        error_text = f"{type(error).__name__}: {error}".rstrip(": ")
-        yield Member(name, reason=f"no object of the class {name} could be made: {error_text}", broken=True)
-        return
-    yield Member(name, made)
+        why = f"{type(error).__name__}: {error}".rstrip(": ")
+        return Member(name, reason=f"no object of the class {name} could be made: {why}", broken=True)
 
 
 def _has_name(cls: type[Any]) -> bool:
