@@ -95,7 +95,7 @@ impl CallOwner {
 /// What the bytes of one line or event were.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Received {
-    /// They settled the request that was wanted.
+    /// They answer the request that was wanted, which is settled now.
     pub is_settled: bool,
     /// They are not MCP: no message, and no answer that cannot be read.
     pub is_stray: bool,
@@ -258,7 +258,7 @@ impl Inbox {
         wanted: Option<u64>,
         answer: &dyn Fn() -> Option<Answerer>,
     ) -> Received {
-        let mut settled = false;
+        let mut is_settled = false;
         let messages = heavy(bytes.len(), || wire::decode(bytes));
         let is_not_mcp = |message: &Result<_, Malformed>| matches!(message, Err(Malformed { id: None, .. }));
         let is_stray = !messages.is_empty() && messages.iter().all(is_not_mcp);
@@ -287,9 +287,12 @@ impl Inbox {
                     None
                 }
             };
-            settled |= reply.is_some_and(|(id, reply)| self.settle(id, reply) && Some(id) == wanted);
+            if let Some((id, reply)) = reply {
+                self.settle(id, reply);
+                is_settled |= Some(id) == wanted;
+            }
         }
-        Received { is_settled: settled, is_stray }
+        Received { is_settled, is_stray }
     }
 
     /// Notes which calls a message may be about. What comes on the stream of a call is about this call; elsewhere it may be about
@@ -437,7 +440,9 @@ impl PendingReply {
 
 impl Drop for PendingReply {
     fn drop(&mut self) {
-        self.inbox.pending.lock().waiting.remove(&self.id);
+        if !self.reply.is_terminated() {
+            self.inbox.pending.lock().waiting.remove(&self.id);
+        }
     }
 }
 

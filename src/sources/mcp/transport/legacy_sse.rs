@@ -7,13 +7,11 @@ use super::http::client::OutgoingBody;
 use super::http::endpoint::{HttpEndpoint, HttpOptions};
 use super::http::exchange::read_refusal;
 use super::http::protocol_headers::ProtocolHeaders;
-use super::http::{HttpShared, HttpTransport, SEND_TIME};
+use super::http::{HttpShared, HttpTransport};
 use crate::mcp::inbox::Inbox;
 use crate::mcp::proof;
 use crate::web::shown_url;
 use reqwest::{Method, Url};
-use serde_json::value::RawValue;
-use std::pin::pin;
 use std::sync::Arc;
 use toolhub_text::{Message, message};
 use toolhub_types::error::{ErrorKind, HubError, Outcome};
@@ -40,9 +38,9 @@ impl HttpTransport {
                 break endpoint(&remote, &base, &event.data)?;
             }
         };
-        let shared = HttpShared::new(protocol_headers, remote.clone(), endpoint, inbox);
+        let shared = HttpShared::new(protocol_headers, remote.clone(), endpoint, inbox, true);
         tokio::spawn(read(shared.clone(), remote, events));
-        Ok(Arc::new(HttpTransport { shared, is_sse: true }))
+        Ok(Arc::new(HttpTransport { shared }))
     }
 }
 
@@ -81,30 +79,12 @@ async fn read(shared: Arc<HttpShared>, remote: Arc<HttpEndpoint>, mut events: Ev
 }
 
 impl HttpShared {
-    pub(super) async fn request_by_sse(&self, request: &OutgoingRequest) -> Result<Box<RawValue>, HubError> {
-        let remote = self.remote()?;
-        let expected = self.inbox.await_answer(request.id)?;
-        let mut answer = pin!(expected.answer());
-        let mut post = pin!(self.post_request(&remote, request));
-        let reply = tokio::select! {
-            biased;
-            reply = &mut answer => reply,
-            posted = &mut post => {
-                posted?;
-                return answer.await;
-            }
-        };
-        match reply {
-            Err(error) if error.nothing_happened => {
-                let posted = tokio::time::timeout(SEND_TIME, post).await;
-                Err(proof::of_two_streams(error, matches!(posted, Ok(Ok(())))))
-            }
-            reply => reply,
-        }
-    }
-
     /// Posts a request. The address is that of the session: a server that does not know it has not run the request.
-    async fn post_request(&self, remote: &HttpEndpoint, request: &OutgoingRequest) -> Result<(), HubError> {
+    pub(super) async fn post_for_stream(
+        &self,
+        remote: &HttpEndpoint,
+        request: &OutgoingRequest,
+    ) -> Result<(), HubError> {
         let body = OutgoingBody::of_request(&request.body, &request.stage);
         let Err(mut refusal) = self.deliver(remote, body, Some(request.id)).await else { return Ok(()) };
         // The stream may bring a result all the same.

@@ -1,12 +1,11 @@
 //! One request to the server and back: post it, read the answer or follow the stream that brings it.
 
-use super::HttpShared;
 use super::body::{self, BodyKind, Events, StreamPosition, is_message};
 use super::client::{HttpResponse, OutgoingBody};
 use super::endpoint::HttpEndpoint;
 use super::protocol_headers::{HANDSHAKE, ProtocolHeaders};
+use super::{HttpShared, SEND_TIME};
 use crate::mcp::convert::unreadable;
-use crate::mcp::inbox::RpcReply;
 use crate::mcp::message::{ping, ping_id};
 use crate::mcp::proof;
 use crate::mcp::transport::OutgoingRequest;
@@ -19,18 +18,10 @@ use std::time::Duration;
 use toolhub_protocol::METHOD_NOT_FOUND;
 use toolhub_protocol::net::{Backoff, retry_after};
 use toolhub_text::{Message, message};
-use toolhub_types::aside::heavy;
 use toolhub_types::error::{ErrorKind, HubError};
 
 /// How often a broken stream is requested without success before its request fails.
 const RESUME_ATTEMPTS: usize = 3;
-
-/// What became of a request that was carried to the server and back.
-enum Carried {
-    RpcReply(RpcReply),
-    /// The inbox has the reply.
-    Settled,
-}
 
 impl HttpShared {
     pub(super) async fn request(
@@ -38,35 +29,46 @@ impl HttpShared {
         request: &OutgoingRequest,
     ) -> Result<Box<RawValue>, HubError> {
         let remote = self.remote()?;
-        let protocol_headers = self.protocol_headers.load_full();
         // The answer may come on another stream than its own, and closing ends the wait here.
         let expected = self.inbox.await_answer(request.id)?;
         let mut answer = pin!(expected.answer());
-        let carried = tokio::select! {
+        let mut post = pin!(async {
+            match self.is_sse {
+                true => self.post_for_stream(&remote, request).await,
+                false => self.carry(&remote, request).await,
+            }
+        });
+        let reply = tokio::select! {
             biased;
-            reply = &mut answer => return reply,
-            carried = self.carry(&remote, &protocol_headers, request) => carried?,
+            reply = &mut answer => reply,
+            posted = &mut post => {
+                posted?;
+                return answer.await;
+            }
         };
-        match carried {
-            Carried::RpcReply(reply) => reply,
-            Carried::Settled => answer.await,
+        match reply {
+            Err(error) if self.is_sse && error.nothing_happened => {
+                let posted = tokio::time::timeout(SEND_TIME, post).await;
+                Err(proof::of_two_streams(error, matches!(posted, Ok(Ok(())))))
+            }
+            reply => reply,
         }
     }
 
-    /// Posts a request, and reads what comes back.
+    /// Posts a request, and reads what comes back until the inbox has the answer.
     async fn carry(
         self: &Arc<Self>,
         remote: &HttpEndpoint,
-        protocol_headers: &ProtocolHeaders,
         request: &OutgoingRequest,
-    ) -> Result<Carried, HubError> {
+    ) -> Result<(), HubError> {
+        let protocol_headers = self.protocol_headers.load_full();
         let breaks = request.breaks.filter(|_| protocol_headers.session().is_none());
         let body = OutgoingBody::of_request(&request.body, &request.stage)
             .unless_interrupted(&remote.client.open, breaks);
         let headers = || protocol_headers.of_request(request);
         let mut response = remote.ask(Method::POST, &remote.url, headers, body).await?;
         if !matches!(response.status.as_u16(), 200 | 201 | 203) {
-            return Err(self.refused(remote, protocol_headers, request, response).await);
+            return Err(self.refused(remote, &protocol_headers, request, response).await);
         }
         if request.method == HANDSHAKE {
             self.protocol_headers
@@ -77,29 +79,13 @@ impl HttpShared {
             BodyKind::Page => Err(unreadable("the server answered with an HTML page; check the address.")),
             BodyKind::Message => {
                 let body = body::whole(remote, &mut response).await?;
-                self.read(&body, request.id)
-            }
-        }
-    }
-
-    /// A whole body that should be the answer.
-    fn read(self: &Arc<Self>, body: &[u8], id: u64) -> Result<Carried, HubError> {
-        let mut messages = heavy(body.len(), || wire::decode(body));
-        if messages.len() == 1 {
-            match messages.pop() {
-                Some(Ok(Incoming::Response { id: Some(given), outcome })) if given == id => {
-                    return Ok(Carried::RpcReply(outcome));
+                match self.inbox.receive(&body, Some(request.id), &|| self.answerer()).is_settled {
+                    true => Ok(()),
+                    false if body.trim_ascii().is_empty() => Err(unreadable("unexpected end of input")),
+                    false => Err(unreadable("the body does not answer the request")),
                 }
-                other => messages.extend(other),
             }
         }
-        if messages.is_empty() {
-            return Err(unreadable("unexpected end of input"));
-        }
-        if self.inbox.receive(body, Some(id), &|| self.answerer()).is_settled {
-            return Ok(Carried::Settled);
-        }
-        Err(unreadable("the body does not answer the request"))
     }
 
     /// A stream that should bring the answer, and may bring other messages before it.
@@ -108,7 +94,7 @@ impl HttpShared {
         remote: &HttpEndpoint,
         request: &OutgoingRequest,
         response: HttpResponse,
-    ) -> Result<Carried, HubError> {
+    ) -> Result<(), HubError> {
         let mut events = Events::new(response, remote.limit, StreamPosition::default());
         let mut delay = ReconnectDelay::of_resuming();
         loop {
@@ -118,7 +104,7 @@ impl HttpShared {
                     let data = event.data.as_bytes();
                     if self.inbox.receive(data, Some(request.id), &|| self.answerer()).is_settled {
                         events.end(&self.closed).await;
-                        return Ok(Carried::Settled);
+                        return Ok(());
                     }
                     delay.reset();
                 }

@@ -44,8 +44,6 @@ const GOODBYE_TIME: Duration = Duration::from_millis(1500);
 /// Streamable HTTP, or HTTP+SSE: see [`HttpTransport::open_sse`].
 pub struct HttpTransport {
     pub(super) shared: Arc<HttpShared>,
-    /// HTTP+SSE: one stream brings all answers.
-    pub(super) is_sse: bool,
 }
 
 impl HttpTransport {
@@ -53,17 +51,14 @@ impl HttpTransport {
     pub fn open(options: HttpOptions, inbox: Arc<Inbox>) -> Result<Arc<Self>, HubError> {
         let remote = Arc::new(HttpEndpoint::new(options)?);
         let (protocol_headers, endpoint) = (ProtocolHeaders::new(&remote), remote.url.clone());
-        let shared = HttpShared::new(protocol_headers, remote, endpoint, inbox);
-        Ok(Arc::new(HttpTransport { shared, is_sse: false }))
+        let shared = HttpShared::new(protocol_headers, remote, endpoint, inbox, false);
+        Ok(Arc::new(HttpTransport { shared }))
     }
 }
 
 impl Transport for HttpTransport {
     fn request<'a>(&'a self, request: &'a OutgoingRequest) -> BoxFuture<'a, Result<Box<RawValue>, HubError>> {
-        match self.is_sse {
-            true => Box::pin(self.shared.request_by_sse(request)),
-            false => Box::pin(self.shared.request(request)),
-        }
+        Box::pin(self.shared.request(request))
     }
 
     fn send<'a>(&'a self, message: String) -> BoxFuture<'a, Result<(), HubError>> {
@@ -74,13 +69,13 @@ impl Transport for HttpTransport {
         self.shared
             .protocol_headers
             .rcu(|headers| ProtocolHeaders::clone(headers).on_negotiated(era, version));
-        if era == Era::Legacy && !self.is_sse {
+        if era == Era::Legacy && !self.shared.is_sse {
             tokio::spawn(exchange::listen(self.shared.clone()));
         }
     }
 
     fn cancels_by_drop(&self) -> bool {
-        !self.is_sse && self.shared.protocol_headers.load().era != Some(Era::Legacy)
+        !self.shared.is_sse && self.shared.protocol_headers.load().era != Some(Era::Legacy)
     }
 
     fn retired(&self) -> Option<HubError> {
@@ -89,7 +84,7 @@ impl Transport for HttpTransport {
 
     fn breaks(&self) -> u64 {
         // A session is that of one program, and so is the one stream.
-        let has_session = self.is_sse || self.shared.protocol_headers.load().session().is_some();
+        let has_session = self.shared.is_sse || self.shared.protocol_headers.load().session().is_some();
         self.shared
             .remote
             .load()
@@ -148,6 +143,8 @@ pub(crate) struct HttpShared {
     /// Why no further request can be sent: the server has forgotten our session, or its stream is over.
     pub(crate) over: OnceLock<HubError>,
     pub(crate) closed: CancellationToken,
+    /// HTTP+SSE: one stream brings all answers.
+    is_sse: bool,
 }
 
 impl HttpShared {
@@ -156,6 +153,7 @@ impl HttpShared {
         remote: Arc<HttpEndpoint>,
         endpoint: Url,
         inbox: Arc<Inbox>,
+        is_sse: bool,
     ) -> Arc<Self> {
         Arc::new(HttpShared {
             remote: ArcSwapOption::new(Some(remote)),
@@ -164,6 +162,7 @@ impl HttpShared {
             inbox,
             over: OnceLock::new(),
             closed: CancellationToken::new(),
+            is_sse,
         })
     }
 

@@ -4,8 +4,8 @@
 //! standard library it uses only system calls and what works on its arguments alone. All data is on the stack, because the large
 //! memory of the host is given back first.
 
-use super::files::{NumberedEntries, each_line, environment, numbers};
 use super::GroupSlots;
+use super::files::{NumberedEntries, each_line, environment, numbers};
 use crate::mcp::transport::stdio::group::HOST_MARK;
 use std::sync::atomic::Ordering;
 
