@@ -70,9 +70,7 @@ pub struct ServerCallbacks {
     pub subscriptions: SubscribedResources,
     instructions: Mutex<Option<String>>,
     questions: Semaphore,
-    /// Whether the server of the present session announces changes of its tools.
-    announces_changes: AtomicBool,
-    /// Whether it has acknowledged a subscription to them.
+    /// Whether the server of the present session has acknowledged a subscription to changes of its tools.
     acknowledged: AtomicBool,
     /// The capabilities of the server in its latest session.
     declared: Mutex<Option<Value>>,
@@ -106,7 +104,6 @@ impl ServerCallbacks {
             changes: AtomicU64::new(0),
             instructions: Mutex::default(),
             questions: Semaphore::new(MOST_QUESTIONS),
-            announces_changes: AtomicBool::new(false),
             acknowledged: AtomicBool::new(false),
             subscriptions: SubscribedResources::default(),
             declared: Mutex::default(),
@@ -125,7 +122,6 @@ impl ServerCallbacks {
     pub fn session_began(&self, server: &ServerIdentity) {
         let ServerIdentity { capabilities, instructions, .. } = server;
         self.set_instructions(instructions.clone());
-        self.announces_changes.store(server.announces_changes_of("tools"), Ordering::Relaxed);
         self.acknowledged.store(false, Ordering::Relaxed);
         let extensions = capabilities.get("extensions").and_then(Value::as_object);
         *self.extensions.lock() = extensions.cloned().unwrap_or_default();
@@ -406,7 +402,7 @@ impl Listener for ServerCallbacks {
                 _ => self.resources.forget(kind),
             }
         }
-        if self.announces_changes.load(Ordering::Relaxed) {
+        if self.declares("tools.listChanged") == Some(true) {
             self.announce_change();
         }
     }

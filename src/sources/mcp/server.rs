@@ -247,7 +247,7 @@ impl Server {
                 self.attempt(generation, ConnectOptions { hint, patience })
             });
             match wanted {
-                Ok(Availability::Ready(session)) => return Ok(session.connection().clone()),
+                Ok(Availability::Ready(session)) => return Ok(session.connection.clone()),
                 Ok(Availability::InProgress(attempt)) => Ok(attempt.outcome.clone()),
                 Err(unavailable) => Err(unavailable),
             }
@@ -340,24 +340,24 @@ impl Server {
         };
         let changed = self.callbacks().tools_changed.clone();
         if !self.callers.is_of_one || self.config().options.pin {
-            session.spawn(session::keep_tools_listed(changed, list));
+            session.tasks.spawn(session::keep_tools_listed(changed, list));
         }
         let (server, ending) = (Arc::downgrade(self), connection.clone());
-        session.spawn(async move {
+        session.tasks.spawn(async move {
             ending.over().await;
             if let Some(server) = server.upgrade() {
                 server.end_lost();
             }
         });
         let uris = self.callbacks().subscriptions.uris();
-        session.spawn(session::renew_subscriptions(connection.clone(), uris));
+        session.tasks.spawn(session::renew_subscriptions(connection.clone(), uris));
         let announces = connection.server().announces_changes()
             || self.callbacks().declares("resources.subscribe") == Some(true);
         if connection.server().era == Era::Modern && announces {
             let (server, callbacks) = (Arc::downgrade(self), self.callbacks().clone());
             let lists = !self.callers.is_of_one;
             self.lists.is_silent.store(false, Ordering::Relaxed);
-            session.spawn(async move {
+            session.tasks.spawn(async move {
                 let of_tools = connection.server().announces_changes_of("tools");
                 let is_refused = session::subscribe(connection, callbacks, lists).await && of_tools;
                 if let Some(server) = server.upgrade().filter(|_| is_refused) {
@@ -367,7 +367,7 @@ impl Server {
         }
         if let Some(idle) = self.config().options.idle_timeout {
             let server = Arc::downgrade(self);
-            session.spawn(async move {
+            session.tasks.spawn(async move {
                 let left = || server.upgrade()?.end_idle(generation, idle);
                 while let Some(left) = left() {
                     sleep(left).await;

@@ -8,7 +8,6 @@ use crate::mcp::proof;
 use crate::mcp::protocol::{
     APPS_EXTENSION, APPS_MEDIA_TYPE, Era, LEGACY, MODERN, NegotiatedProtocol, ProtocolHint,
 };
-use crate::mcp::secrets::ServerSecrets;
 use crate::mcp::transport::{OutgoingRequest, SendStage, Transport};
 use crate::mcp::wire::{clean, parsed};
 use arc_swap::ArcSwapOption;
@@ -90,7 +89,6 @@ pub struct Connection {
     callers_answer: bool,
     /// And whether it may ask for roots of the client.
     has_roots: bool,
-    secrets: Arc<ServerSecrets>,
     server: ServerIdentity,
     /// Held by each request that is not answered yet.
     in_flight: Arc<()>,
@@ -124,7 +122,6 @@ impl Connection {
             callers_answer: callbacks.callers_answer(),
             has_roots: false,
             ids: AtomicU64::new(1),
-            secrets: callbacks.secrets.clone(),
             server: ServerIdentity::read(Era::Modern, MODERN, Value::Null),
             in_flight: Arc::default(),
         }
@@ -272,7 +269,7 @@ impl Connection {
         let mut meta = call.map(|call| call.meta.clone()).unwrap_or_default();
         let on_progress = call.and_then(|call| call.progress.clone()).map(|on_progress| -> OnProgress {
             meta.insert("progressToken".into(), json!(id));
-            let secrets = self.secrets.clone();
+            let secrets = self.callbacks.secrets.clone();
             Arc::new(move |progress: &Value| on_progress(&secrets.hide_json(progress.clone())))
         });
         let is_modern = self.server.era == Era::Modern;
@@ -307,9 +304,12 @@ impl Connection {
             end_span(span, method, &reply);
         }
         match reply {
-            Ok(described) if is_description(method) => Ok(self.secrets.hide_in_description(described)),
-            reply => reply
-                .map_err(|error| self.secrets.hide_error(proof::of_request(error, &request.stage, is_heard))),
+            Ok(described) if is_description(method) => {
+                Ok(self.callbacks.secrets.hide_in_description(described))
+            }
+            reply => reply.map_err(|error| {
+                self.callbacks.secrets.hide_error(proof::of_request(error, &request.stage, is_heard))
+            }),
         }
     }
 
@@ -329,7 +329,7 @@ impl Connection {
 
     /// Why no further request can be sent, when that is so.
     pub fn retired(&self) -> Option<HubError> {
-        self.transport.retired().map(|error| self.secrets.hide_error(error))
+        self.transport.retired().map(|error| self.callbacks.secrets.hide_error(error))
     }
 
     /// Returns when the connection is closed, by whomever. A server over HTTP that goes away does not close it.

@@ -18,8 +18,9 @@ use toolhub_types::error::{ErrorKind, HubError};
 
 /// Dropping a session aborts its tasks and releases the connection; calls in flight may still hold the connection.
 pub struct Session {
-    connection: Arc<Connection>,
-    tasks: JoinSet<()>,
+    pub connection: Arc<Connection>,
+    /// They run for as long as the session lives.
+    pub tasks: JoinSet<()>,
     begun: Instant,
     is_closed: bool,
 }
@@ -27,19 +28,6 @@ pub struct Session {
 impl Session {
     pub fn new(connection: Arc<Connection>) -> Self {
         Session { connection, tasks: JoinSet::new(), begun: Instant::now(), is_closed: false }
-    }
-
-    /// Runs a task for as long as the session lives.
-    pub fn spawn(&mut self, task: impl Future<Output = ()> + Send + 'static) {
-        self.tasks.spawn(task);
-    }
-
-    pub fn connection(&self) -> &Arc<Connection> {
-        &self.connection
-    }
-
-    pub fn is_lost(&self) -> bool {
-        self.why_lost().is_some()
     }
 
     pub fn why_lost(&self) -> Option<HubError> {

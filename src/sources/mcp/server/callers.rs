@@ -127,7 +127,7 @@ impl Server {
     }
 
     pub(super) fn unused_in(&self, life: &Lifecycle<ConnectAttempt, Session>) -> Duration {
-        let is_in_use = life.session().is_some_and(|session| session.connection().is_in_use());
+        let is_in_use = life.session().is_some_and(|session| session.connection.is_in_use());
         if is_in_use || self.is_awaited() { Duration::ZERO } else { life.last_used.elapsed() }
     }
 
@@ -154,8 +154,8 @@ impl Server {
 
     pub(in crate::mcp) fn live_connection(&self) -> Option<Arc<Connection>> {
         let life = self.life.lock();
-        let session = life.session().filter(|session| !session.is_lost());
-        session.map(|session| session.connection().clone())
+        let session = life.session().filter(|session| session.why_lost().is_none());
+        session.map(|session| session.connection.clone())
     }
 
     fn of_one(

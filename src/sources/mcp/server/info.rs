@@ -3,7 +3,6 @@
 use super::Server;
 use crate::mcp::config::{Dialect, Endpoint};
 use crate::mcp::protocol::ProtocolHint;
-use crate::mcp::session::Session;
 use std::time::Duration;
 use toolhub_types::error::HubError;
 
@@ -28,7 +27,8 @@ pub struct ServerInfo {
 impl Server {
     pub fn info(&self) -> ServerInfo {
         let machine = self.life.lock();
-        let connection = machine.session().filter(|session| !session.is_lost()).map(Session::connection);
+        let connection =
+            machine.session().map(|session| &session.connection).filter(|one| one.retired().is_none());
         let state = match connection {
             _ if machine.is_closed() => "closed",
             _ if self.config().disabled => "disabled",

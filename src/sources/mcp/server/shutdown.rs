@@ -23,7 +23,7 @@ impl Server {
             return;
         }
         let mut life = self.life.lock();
-        let stale = life.session().map(Session::connection).filter(|connection| {
+        let stale = life.session().map(|session| &session.connection).filter(|connection| {
             let is_free = self.calls.load(Ordering::Acquire) == 0;
             is_free && connection.knows_of_no_answers() && !connection.is_in_use()
         });
