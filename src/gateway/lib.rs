@@ -46,7 +46,7 @@ pub use crate::http::{ArrivingRequest, HttpReply, ReplyBody, serve_http};
 use exchange::Exchange;
 pub use identity::{
     AuthenticationOptions, Authenticator, JwksSource, JwtAlgorithm, JwtOptions, PrincipalFunction,
-    RequestCredentials, StaticToken,
+    StaticToken,
 };
 pub use methods::search_mode;
 pub use operate::{AuditLog, GatewayLimits};

@@ -1,5 +1,6 @@
 //! L0, who a call is made for: the caller of a gateway, as its credentials show.
 
+use serde::Deserialize;
 use serde_json::{Map, Value};
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -59,11 +60,30 @@ impl Principal {
 }
 
 /// The tokens that upstream servers get in the name of a principal, as the operator has assigned them.
-#[derive(Clone, Debug, Default, PartialEq)]
+#[derive(Clone, Debug, Default, PartialEq, Deserialize)]
+#[serde(from = "Option<GivenTokens>")]
 pub struct UpstreamTokens {
     /// For servers without a token of their own.
     pub common: Option<Secret>,
     pub by_server: BTreeMap<String, Secret>,
+}
+
+/// One token for all servers, or one for each by its name.
+#[derive(Deserialize)]
+#[serde(untagged)]
+enum GivenTokens {
+    Common(Secret),
+    ByServer(BTreeMap<String, Secret>),
+}
+
+impl From<Option<GivenTokens>> for UpstreamTokens {
+    fn from(given: Option<GivenTokens>) -> Self {
+        match given {
+            None => UpstreamTokens::default(),
+            Some(GivenTokens::Common(token)) => UpstreamTokens { common: Some(token), ..Self::default() },
+            Some(GivenTokens::ByServer(by_server)) => UpstreamTokens { common: None, by_server },
+        }
+    }
 }
 
 impl UpstreamTokens {

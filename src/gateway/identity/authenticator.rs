@@ -8,6 +8,7 @@ use base64::prelude::*;
 use http::header::AUTHORIZATION;
 use http::{HeaderMap, StatusCode};
 use ring::hmac;
+use serde::Deserialize;
 use serde_json::{Map, Value, json};
 use std::collections::BTreeMap;
 use std::time::{Duration, SystemTime};
@@ -27,7 +28,7 @@ const FUNCTION_TIMEOUT: Duration = Duration::from_secs(10);
 const NAMED_BY_FUNCTION: &str = "user:";
 
 /// A token that the configuration names.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Deserialize)]
 pub struct StaticToken {
     /// What the principal is called in the audit log. Two tokens may name the same one.
     pub name: String,
@@ -35,23 +36,14 @@ pub struct StaticToken {
     /// The view of its callers; the only one that they may use.
     pub view: Option<Arc<str>>,
     /// What upstream servers get in the name of its callers.
+    #[serde(rename = "upstream_token")]
     pub upstream_tokens: UpstreamTokens,
 }
 
-/// What a function of the user sees of a request.
-pub struct RequestCredentials<'a> {
-    pub headers: &'a HeaderMap,
-    /// The bearer token, if there is one.
-    pub token: Option<&'a str>,
-}
-
-/// A function of the user that names the caller; `None` refuses the request. `Err` means that it cannot be asked now.
-pub trait PrincipalFunction: Send + Sync {
-    fn principal<'a>(
-        &'a self,
-        credentials: RequestCredentials<'a>,
-    ) -> BoxFuture<'a, Result<Option<Principal>, HubError>>;
-}
+/// A function of the user that names the caller, by the headers of a request and its bearer token if there is one; `None` refuses
+/// the request. `Err` means that it cannot be asked now.
+pub type PrincipalFunction =
+    dyn Fn(&HeaderMap, Option<&str>) -> BoxFuture<'static, Result<Option<Principal>, HubError>> + Send + Sync;
 
 /// What callers have to show. All ways that are configured are tried, in this order; without any, everyone is the anonymous
 /// principal.
@@ -59,7 +51,7 @@ pub trait PrincipalFunction: Send + Sync {
 pub struct AuthenticationOptions {
     pub tokens: Vec<StaticToken>,
     pub jwt: Option<JwtOptions>,
-    pub function: Option<Arc<dyn PrincipalFunction>>,
+    pub function: Option<Arc<PrincipalFunction>>,
     /// How long the function may take, if not [`FUNCTION_TIMEOUT`].
     pub function_timeout: Option<Duration>,
     /// Where clients find the metadata of this resource (RFC 9728), if the gateway is not to serve it itself.
@@ -116,7 +108,7 @@ pub struct Authenticator {
     key: hmac::Key,
     tokens: Vec<KnownToken>,
     jwt: Option<Arc<JwtVerifier>>,
-    function: Option<Arc<dyn PrincipalFunction>>,
+    function: Option<Arc<PrincipalFunction>>,
     function_timeout: Duration,
     resource_metadata: Option<String>,
     metrics: Option<hmac::Tag>,
@@ -253,8 +245,7 @@ impl Authenticator {
             }
         }
         let Some(function) = &self.function else { return Err(refusal) };
-        let asked = function.principal(RequestCredentials { headers, token });
-        match timeout(self.function_timeout, asked).await {
+        match timeout(self.function_timeout, function(headers, token)).await {
             Ok(Ok(Some(principal))) => self.named_by_function(principal, token).ok_or(refusal),
             Ok(Ok(None)) => Err(refusal),
             Ok(Err(_)) | Err(_) => Err(AuthenticationRefusal::Unavailable),

@@ -6,6 +6,7 @@
 use crate::identity::invalid;
 use base64::prelude::*;
 use ring::signature::{self, RsaParameters, RsaPublicKeyComponents, UnparsedPublicKey};
+use serde::Deserialize;
 use serde_json::Value;
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
@@ -170,7 +171,8 @@ impl KeySet {
 }
 
 /// Where the keys of an issuer come from.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Deserialize)]
+#[serde(from = "String")]
 pub enum JwksSource {
     Text(String),
     File(PathBuf),
@@ -178,9 +180,9 @@ pub enum JwksSource {
     Url(String),
 }
 
-impl JwksSource {
-    /// An address, the set itself, or the path of a file.
-    pub fn parse(text: String) -> Self {
+/// An address, the set itself, or the path of a file.
+impl From<String> for JwksSource {
+    fn from(text: String) -> Self {
         let begins =
             |start: &str| text.trim_start().get(..start.len()).is_some_and(|s| s.eq_ignore_ascii_case(start));
         if begins("https://") || begins("http://") {
@@ -191,7 +193,9 @@ impl JwksSource {
             JwksSource::File(PathBuf::from(text))
         }
     }
+}
 
+impl JwksSource {
     async fn read(&self) -> Result<KeySet, HubError> {
         let failed = |why: &str| {
             let place = match self {

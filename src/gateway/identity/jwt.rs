@@ -9,6 +9,8 @@ use super::invalid;
 use super::jwks::{Jwks, JwksSource, JwtAlgorithm};
 use base64::prelude::*;
 use ring::digest::{SHA256, digest};
+use serde::de::Error;
+use serde::{Deserialize, Deserializer};
 use serde_json::{Map, Value};
 use std::collections::HashMap;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
@@ -32,13 +34,15 @@ const REMEMBERED_FOR: u64 = 60;
 const OF_ONE_TOKEN: [&str; 4] = ["exp", "nbf", "iat", "jti"];
 
 /// Which tokens are accepted.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Deserialize)]
 pub struct JwtOptions {
+    #[serde(rename = "jwks")]
     pub keys: JwksSource,
     /// The `iss` of its tokens.
     pub issuer: String,
     /// One of these must be in the `aud` of a token.
     pub audience: Vec<String>,
+    #[serde(deserialize_with = "named_or_all")]
     pub algorithms: Vec<JwtAlgorithm>,
     /// The scopes that a token must have.
     pub scopes: Vec<String>,
@@ -46,6 +50,17 @@ pub struct JwtOptions {
     pub principal_claim: String,
     /// The claim that names the view of the caller.
     pub view_claim: Option<String>,
+}
+
+fn named_or_all<'de, D: Deserializer<'de>>(given: D) -> Result<Vec<JwtAlgorithm>, D::Error> {
+    let Some(names) = Option::<Vec<String>>::deserialize(given)? else { return Ok(JwtAlgorithm::all()) };
+    let algorithm = |name: &String| {
+        JwtAlgorithm::parse(name).ok_or_else(|| {
+            let known = JwtAlgorithm::NAMES.join(", ");
+            D::Error::custom(format!("each of jwt['algorithms'] must be one of {known}, got '{name}'"))
+        })
+    };
+    names.iter().map(algorithm).collect()
 }
 
 const MALFORMED: AuthenticationRefusal = AuthenticationRefusal::Invalid("the token is malformed");

@@ -7,8 +7,7 @@ mod jwt;
 
 pub(crate) use authenticator::invalid;
 pub use authenticator::{
-    AuthenticationOptions, AuthenticationRefusal, Authenticator, PrincipalFunction, RequestCredentials,
-    StaticToken,
+    AuthenticationOptions, AuthenticationRefusal, Authenticator, PrincipalFunction, StaticToken,
 };
 pub use jwks::{JwksSource, JwtAlgorithm};
 pub use jwt::JwtOptions;

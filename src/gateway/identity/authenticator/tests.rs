@@ -112,41 +112,38 @@ fn two_callers_never_have_the_same_token() {
     assert_eq!(refused.as_deref(), Some("'ann' and 'reader' have the same token; give each its own."));
 }
 
-struct ByHeader;
-
-impl PrincipalFunction for ByHeader {
-    fn principal<'a>(
-        &'a self,
-        credentials: RequestCredentials<'a>,
-    ) -> BoxFuture<'a, Result<Option<Principal>, HubError>> {
-        Box::pin(async move {
-            match credentials.token {
-                Some("broken") => Err(HubError::new(ErrorKind::Auth, "x")),
-                Some("nobody") => Ok(Some(Principal::anonymous())),
-                Some(token) if token.starts_with("user-") => {
-                    Ok(Some(Principal { name: token[5..].into(), ..Principal::default() }))
-                }
-                // A function that hands on what it got.
-                Some(token @ "own") => {
-                    let common = Some(Secret::new(token));
-                    let upstream_tokens = UpstreamTokens { common, ..UpstreamTokens::default() };
-                    Ok(Some(Principal { name: "ann".into(), upstream_tokens, ..Principal::default() }))
-                }
-                Some("late") => std::future::pending().await,
-                None if credentials.headers.contains_key(AUTHORIZATION) => {
-                    Ok(Some(Principal { name: "basic".into(), ..Principal::default() }))
-                }
-                _ => Ok(None),
+fn by_header(
+    headers: &HeaderMap,
+    token: Option<&str>,
+) -> BoxFuture<'static, Result<Option<Principal>, HubError>> {
+    let (headers, token) = (headers.clone(), token.map(str::to_owned));
+    Box::pin(async move {
+        match token.as_deref() {
+            Some("broken") => Err(HubError::new(ErrorKind::Auth, "x")),
+            Some("nobody") => Ok(Some(Principal::anonymous())),
+            Some(token) if token.starts_with("user-") => {
+                Ok(Some(Principal { name: token[5..].into(), ..Principal::default() }))
             }
-        })
-    }
+            // A function that hands on what it got.
+            Some(token @ "own") => {
+                let common = Some(Secret::new(token));
+                let upstream_tokens = UpstreamTokens { common, ..UpstreamTokens::default() };
+                Ok(Some(Principal { name: "ann".into(), upstream_tokens, ..Principal::default() }))
+            }
+            Some("late") => std::future::pending().await,
+            None if headers.contains_key(AUTHORIZATION) => {
+                Ok(Some(Principal { name: "basic".into(), ..Principal::default() }))
+            }
+            _ => Ok(None),
+        }
+    })
 }
 
 #[tokio::test]
 async fn a_function_names_the_caller_or_refuses() {
     let options = AuthenticationOptions {
         tokens: vec![token("ann", "s3cret", None)],
-        function: Some(Arc::new(ByHeader)),
+        function: Some(Arc::new(by_header)),
         function_timeout: Some(Duration::from_millis(20)),
         ..Default::default()
     };

@@ -3,9 +3,7 @@
 use crate::classes::hub::PyHub;
 use crate::classes::options::seconds;
 use crate::classes::serving::gateway_options::PythonGatewayOptions;
-use crate::classes::serving::gateway_principal::{
-    AuthenticateFunction, PythonPrincipalFunction, ServedPlace,
-};
+use crate::classes::serving::gateway_principal::{AuthenticateFunction, ServedPlace, principal_function};
 use crate::prelude::*;
 use crate::runtime::bridge::{self, BridgeFuture, BridgeStream};
 use crate::runtime::loop_bridge::{self, LoopBridge};
@@ -40,7 +38,7 @@ pub struct PyGateway {
     place: ServedPlace,
     authenticate: AuthenticateFunction,
     /// The same function, as the gateway calls it.
-    function: Option<Arc<dyn PrincipalFunction>>,
+    function: Option<Arc<PrincipalFunction>>,
     /// Those that session ids are signed with, if the program has given any.
     keys: Option<Arc<SessionKeys>>,
     generation: u64,
@@ -58,10 +56,7 @@ impl PyGateway {
         hub.get().check_process()?;
         let place = ServedPlace::default();
         let authenticate = authenticate.map(AuthenticateFunction::new);
-        let function = authenticate.clone().map(|function| {
-            let place = place.clone();
-            Arc::new(PythonPrincipalFunction { function, place }) as Arc<dyn PrincipalFunction>
-        });
+        let function = authenticate.clone().map(|function| principal_function(function, place.clone()));
         let options = PythonGatewayOptions::read(options)?.into_options(hub.py(), function.clone())?;
         let keys = options.session_keys.clone();
         let core = hub.get().core.clone();

@@ -1,14 +1,12 @@
 //! The options of a gateway, from Python.
 
 use crate::classes::options::seconds;
-use crate::classes::serving::gateway_principal::UpstreamTokenOption;
 use crate::prelude::*;
 use serde::Deserialize;
 use std::path::PathBuf;
 use toolhub::gateway::{
     AuditLog, AuthenticationOptions, Authenticator, EffectsAllowed, GatewayLimits, GatewayOptions,
-    JwksSource, JwtAlgorithm, JwtOptions, PrincipalFunction, SearchMode, SessionKeys, StaticToken, View,
-    Views, core_names,
+    JwtOptions, PrincipalFunction, SearchMode, SessionKeys, StaticToken, View, Views, core_names,
 };
 use toolhub::pattern::PatternList;
 use toolhub::secret::Secret;
@@ -27,37 +25,17 @@ pub struct PythonGatewayOptions {
     max_result: Option<usize>,
     search_mode: String,
     core: Vec<String>,
-    tokens: Vec<PythonToken>,
-    jwt: Option<PythonJwt>,
+    tokens: Vec<StaticToken>,
+    jwt: Option<JwtOptions>,
     authenticate_timeout: Option<f64>,
     resource_metadata: Option<String>,
-    metrics_token: Option<String>,
+    metrics_token: Option<Secret>,
     /// The numbers and seconds that replace the defaults.
     limits: GatewayLimits,
     session_lifetime: Option<f64>,
     session_keys: Vec<String>,
     views: Vec<PythonView>,
     audit: Option<PathBuf>,
-}
-
-/// Who has this token, and the one view that they see.
-#[derive(Deserialize)]
-struct PythonToken {
-    name: String,
-    token: String,
-    view: Option<String>,
-    upstream_token: Option<UpstreamTokenOption>,
-}
-
-#[derive(Deserialize)]
-struct PythonJwt {
-    jwks: String,
-    issuer: String,
-    audience: Vec<String>,
-    algorithms: Option<Vec<String>>,
-    scopes: Vec<String>,
-    principal_claim: String,
-    view_claim: Option<String>,
 }
 
 #[derive(Deserialize)]
@@ -84,7 +62,7 @@ impl PythonGatewayOptions {
     pub fn into_reloaded(
         self,
         py: Python<'_>,
-        function: Option<Arc<dyn PrincipalFunction>>,
+        function: Option<Arc<PrincipalFunction>>,
     ) -> PyResult<GatewayOptions> {
         PythonGatewayOptions { audit: None, session_keys: Vec::new(), ..self }.into_options(py, function)
     }
@@ -92,7 +70,7 @@ impl PythonGatewayOptions {
     pub fn into_options(
         self,
         py: Python<'_>,
-        function: Option<Arc<dyn PrincipalFunction>>,
+        function: Option<Arc<PrincipalFunction>>,
     ) -> PyResult<GatewayOptions> {
         let failed = |error: HubError| tool_error(py, &error);
         let standard = View {
@@ -131,11 +109,11 @@ impl PythonGatewayOptions {
             options.session_keys = Some(Arc::new(keys));
         }
         let authentication = AuthenticationOptions {
-            tokens: self.tokens.into_iter().map(static_token).collect(),
-            jwt: self.jwt.map(jwt).transpose()?,
+            tokens: self.tokens,
+            jwt: self.jwt,
             function,
             resource_metadata: self.resource_metadata,
-            metrics_token: self.metrics_token.map(Secret::new),
+            metrics_token: self.metrics_token,
             function_timeout: seconds("authenticate_timeout", self.authenticate_timeout)?,
         };
         options.authenticator = Some(Arc::new(Authenticator::new(authentication).map_err(failed)?));
@@ -160,35 +138,6 @@ pub fn serve_section<'py>(py: Python<'py>, path: PathBuf) -> PyResult<Option<Bou
         Some(options @ Value::Object(_)) => json::to_python(py, &options).map(Some),
         Some(_) => Err(PyValueError::new_err("`serve` must be an object with the options of serving")),
     }
-}
-
-fn static_token(given: PythonToken) -> StaticToken {
-    StaticToken {
-        name: given.name,
-        token: Secret::new(given.token),
-        view: given.view.map(Arc::from),
-        upstream_tokens: given.upstream_token.map(Into::into).unwrap_or_default(),
-    }
-}
-
-fn jwt(given: PythonJwt) -> PyResult<JwtOptions> {
-    let algorithm = |name: &String| {
-        JwtAlgorithm::parse(name)
-            .ok_or_else(|| unknown("each of jwt['algorithms']", name, &JwtAlgorithm::NAMES))
-    };
-    let algorithms = match given.algorithms {
-        None => JwtAlgorithm::all(),
-        Some(given) => given.iter().map(algorithm).collect::<PyResult<_>>()?,
-    };
-    Ok(JwtOptions {
-        keys: JwksSource::parse(given.jwks),
-        issuer: given.issuer,
-        audience: given.audience,
-        algorithms,
-        scopes: given.scopes,
-        principal_claim: given.principal_claim,
-        view_claim: given.view_claim,
-    })
 }
 
 fn view(given: PythonView) -> PyResult<View> {

@@ -6,12 +6,12 @@
 use crate::prelude::*;
 use crate::runtime::loop_bridge::{LoopBridge, Mail};
 use crate::runtime::tool_loops::{ServedLoop, ServedLoopGuard};
+use http::HeaderMap;
 use serde::Deserialize;
 use serde_json::Map;
 use std::collections::BTreeMap;
 use tokio::sync::oneshot;
-use toolhub::gateway::{Principal, PrincipalFunction, RequestCredentials, UpstreamTokens};
-use toolhub::secret::Secret;
+use toolhub::gateway::{Principal, PrincipalFunction, UpstreamTokens};
 use toolhub::tool::BoxFuture;
 
 /// The loop on which the functions of a gateway run, while it is served.
@@ -37,13 +37,8 @@ impl AuthenticateFunction {
     }
 }
 
-pub struct PythonPrincipalFunction {
-    pub function: AuthenticateFunction,
-    pub place: ServedPlace,
-}
-
 /// What a function may return about the caller.
-#[derive(Deserialize)]
+#[derive(Default, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct NamedCaller {
     name: String,
@@ -51,29 +46,7 @@ struct NamedCaller {
     #[serde(default)]
     claims: Option<Map<String, Value>>,
     #[serde(default)]
-    upstream_token: Option<UpstreamTokenOption>,
-}
-
-/// One token for all servers, or one for each by its name.
-#[derive(Deserialize)]
-#[serde(untagged)]
-pub enum UpstreamTokenOption {
-    Common(String),
-    ByServer(BTreeMap<String, String>),
-}
-
-impl From<UpstreamTokenOption> for UpstreamTokens {
-    fn from(given: UpstreamTokenOption) -> Self {
-        match given {
-            UpstreamTokenOption::Common(token) => {
-                UpstreamTokens { common: Some(Secret::new(token)), ..UpstreamTokens::default() }
-            }
-            UpstreamTokenOption::ByServer(tokens) => {
-                let by_server = tokens.into_iter().map(|(server, token)| (server, Secret::new(token)));
-                UpstreamTokens { common: None, by_server: by_server.collect() }
-            }
-        }
-    }
+    upstream_token: UpstreamTokens,
 }
 
 /// A caller that the user's function has named.
@@ -84,7 +57,7 @@ pub struct NamedPrincipal(Principal);
 #[pyfunction]
 pub fn read_principal(answer: &Bound<'_, PyAny>) -> PyResult<NamedPrincipal> {
     let named = if let Ok(name) = answer.cast::<PyString>() {
-        NamedCaller { name: name.to_str()?.to_owned(), view: None, claims: None, upstream_token: None }
+        NamedCaller { name: name.to_str()?.to_owned(), ..NamedCaller::default() }
     } else if answer.hasattr(intern!(answer.py(), "keys"))? {
         const KEYS: &str = "authenticate must return a mapping with 'name' and perhaps 'view', 'claims' and 'upstream_token' \
                             (text, or a mapping from servers to texts)";
@@ -102,24 +75,25 @@ pub fn read_principal(answer: &Bound<'_, PyAny>) -> PyResult<NamedPrincipal> {
         name: named.name.into(),
         view: named.view.map(Arc::from),
         claims: named.claims.unwrap_or_default(),
-        upstream_tokens: named.upstream_token.map(UpstreamTokens::from).unwrap_or_default(),
+        upstream_tokens: named.upstream_token,
         ..Principal::default()
     }))
 }
 
 type NamedOrRefused = Result<Option<Principal>, HubError>;
 
-impl PrincipalFunction for PythonPrincipalFunction {
-    fn principal<'a>(&'a self, credentials: RequestCredentials<'a>) -> BoxFuture<'a, NamedOrRefused> {
-        let token = credentials.token.map(str::to_owned);
+/// The function as the gateway calls it.
+pub fn principal_function(function: AuthenticateFunction, place: ServedPlace) -> Arc<PrincipalFunction> {
+    Arc::new(move |given: &HeaderMap, token: Option<&str>| -> BoxFuture<'static, NamedOrRefused> {
+        let token = token.map(str::to_owned);
         let mut headers: BTreeMap<String, String> = BTreeMap::new();
-        for (name, value) in credentials.headers {
+        for (name, value) in given {
             let value: String = value.as_bytes().iter().copied().map(char::from).collect();
             let several = headers.entry(name.as_str().to_owned());
             several.and_modify(|all| *all = format!("{all}, {value}")).or_insert(value);
         }
-        let function = self.function.clone();
-        let place = self.place.lock().as_ref().map(|(place, _)| place.clone());
+        let function = function.clone();
+        let place = place.lock().as_ref().map(|(place, _)| place.clone());
         Box::pin(async move {
             let ended = || HubError::new(ErrorKind::Closed, "Serving has ended.");
             let place = place.ok_or_else(ended)?;
@@ -137,7 +111,7 @@ impl PrincipalFunction for PythonPrincipalFunction {
             })));
             answered.await.unwrap_or_else(|_| Err(ended()))
         })
-    }
+    })
 }
 
 /// The task of a function that runs. It holds the task: asyncio itself holds tasks only weakly.
