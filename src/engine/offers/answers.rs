@@ -13,18 +13,16 @@ const MOST_VALUES: usize = 100;
 pub fn contents(uri: &str, mime_type: Option<&str>, value: Value) -> Map<String, Value> {
     let contents = match value {
         Value::Object(mut result) if result.get("contents").is_some_and(Value::is_array) => {
-            let listed = result.remove("contents").and_then(|contents| match contents {
-                Value::Array(contents) => Some(contents),
-                _ => None,
-            });
-            listed.into_iter().flatten().map(|one| content(uri, mime_type, one)).collect()
+            match result.remove("contents") {
+                Some(Value::Array(contents)) => contents,
+                _ => Vec::new(),
+            }
         }
-        Value::Array(several) if !several.is_empty() && several.iter().all(is_content) => {
-            several.into_iter().map(|one| content(uri, mime_type, one)).collect()
-        }
-        value => vec![content(uri, mime_type, value)],
+        Value::Array(several) if !several.is_empty() && several.iter().all(is_content) => several,
+        value => vec![value],
     };
-    Map::from_iter([("contents".to_owned(), Value::Array(contents))])
+    let contents = contents.into_iter().map(|one| content(uri, mime_type, one)).collect();
+    Map::from_iter([("contents".to_owned(), contents)])
 }
 
 /// Whether a value is the content of a resource, and not data that is written as JSON.
@@ -133,21 +131,11 @@ pub fn completion(values: Vec<String>) -> Map<String, Value> {
 
 /// The suggestions that a function returned: a list of texts, or nothing.
 pub fn suggestions(name: &str, value: Value) -> Result<Vec<String>, HubError> {
-    let wrong = || {
+    let texts: Option<Vec<String>> = serde_json::from_value(value).map_err(|_| {
         let text = message!("The completion of '{}' must return a list of texts.", clip(name));
         HubError::new(ErrorKind::ToolError, text)
-    };
-    match value {
-        Value::Null => Ok(Vec::new()),
-        Value::Array(values) => {
-            let text = |value: Value| match value {
-                Value::String(text) => Some(text),
-                _ => None,
-            };
-            values.into_iter().map(text).collect::<Option<_>>().ok_or_else(wrong)
-        }
-        _ => Err(wrong()),
-    }
+    })?;
+    Ok(texts.unwrap_or_default())
 }
 
 /// Those of the known values that begin as the user has, in upper or lower case.

@@ -138,15 +138,10 @@ impl NativeOffers {
         if let Some(exact) = among().find(|one| one.key == key) {
             return Some(exact.clone());
         }
-        let mut best: Option<(usize, &Arc<NativeOffer>)> = None;
-        for one in among() {
-            let Some(template) = &one.template else { continue };
-            let literals = template.literals();
-            if best.is_none_or(|(most, _)| literals > most) && template.values(key).is_some() {
-                best = Some((literals, one));
-            }
-        }
-        best.map(|(_, one)| one.clone())
+        let templates = among().filter_map(|one| Some((one.template.as_ref()?, one)));
+        let fitting = templates.filter(|(template, _)| template.values(key).is_some());
+        // The first one of several that are as specific.
+        fitting.rev().max_by_key(|(template, _)| template.literals()).map(|(_, one)| one.clone())
     }
 
     /// The answer to a request, as the protocol has it.
