@@ -129,6 +129,7 @@ pub enum CallEnd {
     Gone,
 }
 
+#[derive(Default)]
 struct KeptState {
     /// Its name among the calls that are kept, while it is one of them.
     id: Option<Arc<str>>,
@@ -136,7 +137,8 @@ struct KeptState {
     task: Option<Duration>,
     /// What the call says of its progress.
     message: Option<String>,
-    updated: SystemTime,
+    /// `None` until it changes.
+    updated: Option<SystemTime>,
     /// The first one is put to the client.
     rounds: VecDeque<AskedRound>,
     asked: u64,
@@ -213,25 +215,16 @@ pub struct KeptCall {
 impl KeptCall {
     /// A call that has not begun.
     pub fn new(exchange: &Exchange, becomes_task: Option<TaskSignal>) -> Arc<Self> {
-        let (cancel, created) = (exchange.gateway.operation.cancel_running.child_token(), SystemTime::now());
+        let cancel = exchange.gateway.operation.cancel_running.child_token();
         Arc::new(KeptCall {
             owner: exchange.caller.clone(),
-            created,
+            created: SystemTime::now(),
             outlet: exchange.outlet.branch(),
             missing: MissingCapability::default(),
             becomes_task,
             _guard: cancel.clone().drop_guard(),
             cancel,
-            state: Mutex::new(KeptState {
-                id: None,
-                task: None,
-                message: None,
-                updated: created,
-                rounds: VecDeque::new(),
-                asked: 0,
-                given: Map::new(),
-                end: None,
-            }),
+            state: Mutex::default(),
             changes: watch::Sender::new(()),
             tasks: exchange.gateway.kept.task_changes(),
         })
@@ -264,19 +257,13 @@ impl KeptCall {
             Box::pin(async move {
                 let count = questions.len();
                 let (answered, answers) = oneshot::channel();
-                let is_asked = match call.upgrade() {
-                    None => {
-                        drop(answered);
-                        false
-                    }
-                    Some(call) => call.change(KeptState::may_ask, |state| {
-                        state.asked += 1;
-                        let (number, answers) = (state.asked, vec![None; count]);
-                        let round = AskedRound { number, questions, server, answers, answered };
-                        state.rounds.push_back(round);
-                        state.settle();
-                    }),
+                let ask = |state: &mut KeptState| {
+                    state.asked += 1;
+                    let (number, answers) = (state.asked, vec![None; count]);
+                    state.rounds.push_back(AskedRound { number, questions, server, answers, answered });
+                    state.settle();
                 };
+                let is_asked = call.upgrade().is_some_and(|call| call.change(KeptState::may_ask, ask));
                 if let Ok(answers) = answers.await {
                     return answers;
                 }
@@ -329,7 +316,7 @@ impl KeptCall {
             return false;
         }
         change(&mut state);
-        state.updated = SystemTime::now();
+        state.updated = Some(SystemTime::now());
         let is_task = state.task.is_some() && !matches!(state.end, Some(CallEnd::Gone));
         drop(state);
         self.changes.send_replace(());
@@ -481,7 +468,7 @@ impl KeptCall {
             ("taskId".to_owned(), json!(state.id.as_deref())),
             ("status".to_owned(), json!(state.status())),
             ("createdAt".to_owned(), json!(timestamp(self.created))),
-            ("lastUpdatedAt".to_owned(), json!(timestamp(state.updated))),
+            ("lastUpdatedAt".to_owned(), json!(timestamp(state.updated.unwrap_or(self.created)))),
             (ttl.to_owned(), millis(state.task.unwrap_or_default())),
             (poll_interval.to_owned(), millis(POLL_INTERVAL)),
         ]);
