@@ -107,8 +107,7 @@ pub async fn serve_client(
         origin,
         pipe: Arc::from(format!("pipe {}", NEXT_PIPE.fetch_add(1, Ordering::Relaxed))),
         initialized: None,
-        takes_notifications: false,
-        can_be_asked: CancellationToken::new(),
+        has_welcome: CancellationToken::new(),
         output,
         running: JoinSet::new(),
         gateway,
@@ -123,7 +122,7 @@ pub async fn serve_client(
             // The client does not read any more.
             () = client.output.closed() => break,
             Some(_) = client.running.join_next() => continue,
-            (method, params) = changes.next(&gateway.hub, &view), if client.takes_notifications => {
+            (method, params) = changes.next(&gateway.hub, &view), if client.has_welcome.is_cancelled() => {
                 client.send(notification_message(method, &params)).await;
                 continue;
             }
@@ -170,10 +169,8 @@ struct StdioClient {
     pipe: Arc<str>,
     /// What a legacy client has said of itself.
     initialized: Option<ClientInfo>,
-    /// It has the answer to `initialize`.
-    takes_notifications: bool,
-    /// Fires when that is so.
-    can_be_asked: CancellationToken,
+    /// Fires when it has the answer to `initialize`: from then on it takes notifications, and can be asked.
+    has_welcome: CancellationToken,
     output: mpsc::Sender<HeldMessage>,
     running: JoinSet<()>,
 }
@@ -217,7 +214,7 @@ impl StdioClient {
     fn notice(&mut self, message: ClientMessage) {
         match &message {
             ClientMessage::Notification { method, .. } if method == "notifications/initialized" => {
-                self.has_answer()
+                self.has_welcome.cancel();
             }
             ClientMessage::Notification { method, .. }
                 if method == "notifications/roots/list_changed" && self.is_alone =>
@@ -278,12 +275,6 @@ impl StdioClient {
         })
     }
 
-    /// The client has the answer to `initialize`.
-    fn has_answer(&mut self) {
-        self.takes_notifications = true;
-        self.can_be_asked.cancel();
-    }
-
     /// A client that has not said what it is.
     fn unknown(&self) -> Caller {
         self.of(Era::Legacy, ClientInfo::unknown(era::WITHOUT_HEADER))
@@ -295,14 +286,14 @@ impl StdioClient {
             return;
         }
         let (questions, asker) = (self.gateway.kept.questions.clone(), self.unknown().client_key());
-        let (outlet, can_be_asked) = (Outlet::of(self.output.clone()), self.can_be_asked.clone());
+        let (outlet, has_welcome) = (Outlet::of(self.output.clone()), self.has_welcome.clone());
         let ask: AskFunction = Arc::new({
             let asker = asker.clone();
             move |method: &str, params: Value| {
                 let asked = questions.clone().ask(outlet.clone(), asker.clone(), method.to_owned(), params);
-                let can_be_asked = can_be_asked.clone();
+                let has_welcome = has_welcome.clone();
                 Box::pin(async move {
-                    can_be_asked.cancelled().await;
+                    has_welcome.cancelled().await;
                     asked.await
                 })
             }
@@ -330,7 +321,7 @@ impl StdioClient {
         }
         // A client that forgot to say so.
         if self.initialized.is_some() && request.method != "ping" {
-            self.has_answer();
+            self.has_welcome.cancel();
         }
         match &self.initialized {
             Some(client) => Ok(self.of(Era::Legacy, client.clone())),
