@@ -23,7 +23,7 @@ use toolhub_engine::hub::SearchQuery;
 use toolhub_engine::plan::LookUpRequest;
 use toolhub_engine::served::{Audience, SearchMode, ShownTool};
 use toolhub_protocol::Era;
-use toolhub_types::error::{ErrorKind, NOW_KEY, clip};
+use toolhub_types::error::{ErrorKind, HubError, NOW_KEY, clip};
 use toolhub_types::model::{Arguments, CallOptions};
 use toolhub_types::tool::{CallContextExtras, Freshness};
 
@@ -90,28 +90,29 @@ struct ListedTools<'a> {
 /// Everything about one tool.
 pub async fn describe(exchange: &Exchange, params: &RpcParams) -> Result<String, RpcError> {
     let name = params.text("name")?;
-    let record = AuditedRequest::new(exchange, AuditEvent::Describe { tool: name });
-    let found = find(exchange, (name, Audience::Model), SHORT_PATIENCE).await;
-    record.write(found.as_ref().err().map(|error| error.kind));
-    found.map_err(|error| match error.kind {
+    let described = described(exchange, name).await.map_err(|error| match error.kind {
         ErrorKind::NotFound => unknown_tool(name),
         _ => RpcError::invalid_params(exchange.face("", &error).into_owned()),
     })?;
-    let snapshot = exchange.gateway.hub.registry.snapshot();
-    let shown = exchange.caller.view.tool(&snapshot, name).ok_or_else(|| unknown_tool(name))?;
-    written(exchange, &described(exchange, shown), ResultKind::Plain)
+    written(exchange, &described.ok_or_else(|| unknown_tool(name))?, ResultKind::Plain)
 }
 
-/// The definition of a tool, with the instructions of its server.
-pub fn described(exchange: &Exchange, tool: ShownTool<'_>) -> Value {
+/// The definition of a tool, with the instructions of its server; `None` if it has gone meanwhile.
+async fn described(exchange: &Exchange, name: &str) -> Result<Option<Value>, HubError> {
+    let record = AuditedRequest::new(exchange, AuditEvent::Describe { tool: name });
+    let found = find(exchange, (name, Audience::Model), SHORT_PATIENCE).await;
+    record.write(found.as_ref().err().map(|error| error.kind));
+    found?;
     let caller = &exchange.caller;
+    let snapshot = exchange.gateway.hub.registry.snapshot();
+    let Some(tool) = caller.view.tool(&snapshot, name) else { return Ok(None) };
     let server = tool.server().filter(|_| caller.view.shows_everything()).cloned();
     let instructions = server.and_then(|id| Some((exchange.gateway.upstreams.instructions(&id)?, id)));
     let mut described = json!({"tool": ToolDefinition::new(caller, tool)});
     if let Some((text, id)) = instructions {
         described["instructions"] = json!({"server": &*id, "text": text});
     }
-    described
+    Ok(Some(described))
 }
 
 /// The same for a tool that does not exist and for one that the caller must not know of.
@@ -268,7 +269,10 @@ pub async fn read_call(exchange: &Exchange, name: &str, mut arguments: Map<Strin
         return refused(event, "'name' must be a string.");
     };
     if tool == GatewayTool::Describe {
-        return GatewayCall::Answered(describe_tool(exchange, &name).await);
+        return GatewayCall::Answered(match described(exchange, &name).await {
+            Ok(found) => success(exchange, &found.unwrap_or_else(|| json!({"tool": null}))),
+            Err(error) => failure(exchange, &exchange.face("", &error)),
+        });
     }
     match arguments.remove("arguments") {
         None | Some(Value::Null) => GatewayCall::Tool(name, Map::new()),
@@ -318,19 +322,6 @@ fn incomplete(caller: &Caller, starting: &[Arc<str>]) -> String {
     }
     let ids: Vec<String> = starting.iter().map(|id| format!("'{}'", clip(id))).collect();
     format!("These servers are still starting: {}; search again in a few seconds.", ids.join(", "))
-}
-
-async fn describe_tool(exchange: &Exchange, name: &str) -> Result<String, RpcError> {
-    let record = AuditedRequest::new(exchange, AuditEvent::Describe { tool: name });
-    let found = find(exchange, (name, Audience::Model), SHORT_PATIENCE).await;
-    record.write(found.as_ref().err().map(|error| error.kind));
-    if let Err(error) = found {
-        return failure(exchange, &exchange.face("", &error));
-    }
-    let snapshot = exchange.gateway.hub.registry.snapshot();
-    let tool = exchange.caller.view.tool(&snapshot, name);
-    let shown = tool.map_or_else(|| json!({"tool": null}), |tool| described(exchange, tool));
-    success(exchange, &shown)
 }
 
 fn success(exchange: &Exchange, value: &Value) -> Result<String, RpcError> {
