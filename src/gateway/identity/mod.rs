@@ -118,18 +118,10 @@ pub async fn revoked(gateway: &Gateway, principal: &Principal, view: &View) {
         }
         let expires = authenticator.expires(principal);
         drop(authenticator);
-        let expired = async {
-            match expires {
-                Some(expires) => {
-                    let left = expires.duration_since(SystemTime::now()).unwrap_or_default();
-                    tokio::time::sleep(left.clamp(SHORTEST_WAIT, LONGEST_WAIT)).await;
-                }
-                None => std::future::pending().await,
-            }
-        };
+        let left = expires.and_then(|at| at.duration_since(SystemTime::now()).ok()).unwrap_or_default();
         tokio::select! {
             changed = reloaded.changed() => if changed.is_err() { return },
-            () = expired => {}
+            () = tokio::time::sleep(left.clamp(SHORTEST_WAIT, LONGEST_WAIT)), if expires.is_some() => {}
         }
     }
 }
