@@ -14,7 +14,7 @@ use crate::http::{
     HttpReply, InspectRoute, RequestOrigin, inspect, origin, refuse, resource_metadata, serve,
 };
 use crate::identity::{AuthenticationRefusal, Authenticator};
-use crate::operate::{AdmissionPermit, DrainPermit, HeldBytes, PermitKind, SMALL, TooMany};
+use crate::operate::{AdmissionPermit, DrainPermit, GatewayLimits, HeldBytes, PermitKind, SMALL, TooMany};
 use crate::rpc::RpcRequest;
 use bytes::{Bytes, BytesMut};
 use http::request::Parts;
@@ -267,71 +267,49 @@ const PATIENCE: Duration = Duration::from_secs(10);
 /// What a body has to bring in each further second.
 const BYTES_A_SECOND: u64 = 8 * 1024;
 
-/// A body that arrives.
-struct ArrivingBody {
-    /// Most bodies have one part, which is not copied.
-    only: Bytes,
-    parts: BytesMut,
+/// A request that was admitted before anything of its body was read.
+pub struct ArrivingRequest {
+    gateway: Arc<Gateway>,
+    parts: Parts,
+    admitted: Admitted,
+    /// A body of one part, as most are: it is not copied.
+    whole: Bytes,
+    body: BytesMut,
     held: HeldBytes,
-    most_held: usize,
-    max_body: usize,
-    timeout: Duration,
+    limits: GatewayLimits,
     begun: Instant,
 }
 
-impl ArrivingBody {
-    fn new(gateway: &Gateway, principal: &Principal) -> Self {
-        let limits = gateway.operation.admission.limits();
-        ArrivingBody {
-            only: Bytes::new(),
-            parts: BytesMut::new(),
-            held: gateway.operation.admission.held.of(&principal.id),
-            most_held: limits.max_buffered,
-            max_body: gateway.options.max_body,
-            timeout: limits.body_timeout,
-            begun: Instant::now(),
-        }
+impl ArrivingRequest {
+    pub async fn admit(gateway: Arc<Gateway>, parts: Parts) -> Result<Self, HttpReply> {
+        let admitted = match admit(&gateway, &parts).await {
+            Ok(admitted) => admitted,
+            Err(refusal) => return Err(origin::readable(&gateway, &parts, refusal)),
+        };
+        let admission = &gateway.operation.admission;
+        let (held, limits) = (admission.held.of(&admitted.origin.principal.id), admission.limits());
+        let (whole, body, begun) = (Bytes::new(), BytesMut::new(), Instant::now());
+        Ok(ArrivingRequest { gateway, parts, admitted, whole, body, held, limits, begun })
     }
 
-    /// When the next part has to be here: a body that is slower than it may be gets 408.
-    fn deadline(&self) -> Instant {
-        let earned = Duration::from_secs(self.parts.len() as u64) / BYTES_A_SECOND as u32;
-        self.begun + (PATIENCE + earned).min(self.timeout)
-    }
-
-    fn too_slow() -> HttpReply {
-        HttpReply::empty(StatusCode::REQUEST_TIMEOUT)
-    }
-
-    fn take(&mut self, part: &[u8]) -> Result<(), HttpReply> {
-        self.hold(part.len())?;
-        self.parts.extend_from_slice(part);
-        Ok(())
-    }
-
-    /// What has arrived, and its place among what is held, which it needs until it was answered.
-    fn finish(self) -> (Bytes, HeldBytes) {
-        let whole = if self.only.is_empty() { self.parts.freeze() } else { self.only };
-        (whole, self.held)
-    }
-
-    async fn read(&mut self, mut body: Incoming) -> Result<(), HttpReply> {
+    /// Reads the whole body.
+    pub async fn read(mut self, mut body: Incoming) -> Result<Self, HttpReply> {
         // One allocation; what does not arrive is not touched.
         let declared = body.size_hint().exact().filter(|length| *length > SMALL as u64);
         if let Some(length) = declared.and_then(|length| usize::try_from(length).ok()) {
-            self.parts.reserve(length.min(self.max_body));
+            self.body.reserve(length.min(self.gateway.options.max_body));
         }
         loop {
-            let frame = tokio::time::timeout_at(self.deadline(), body.frame()).await;
-            match frame.map_err(|_| ArrivingBody::too_slow())? {
-                None => return Ok(()),
-                Some(Err(_)) => return Err(HttpReply::empty(StatusCode::BAD_REQUEST)),
-                Some(Ok(frame)) => {
+            match tokio::time::timeout_at(self.deadline(), body.frame()).await {
+                Err(_) => return Err(self.expire()),
+                Ok(None) => return Ok(self),
+                Ok(Some(Err(_))) => return Err(self.refused(HttpReply::empty(StatusCode::BAD_REQUEST))),
+                Ok(Some(Ok(frame))) => {
                     let Ok(part) = frame.into_data() else { continue };
-                    if self.parts.is_empty() && body.is_end_stream() {
+                    if self.body.is_empty() && body.is_end_stream() {
                         self.hold(part.len())?;
-                        self.only = part;
-                        return Ok(());
+                        self.whole = part;
+                        return Ok(self);
                     }
                     self.take(&part)?;
                 }
@@ -339,64 +317,47 @@ impl ArrivingBody {
         }
     }
 
+    pub fn take(&mut self, part: &[u8]) -> Result<(), HttpReply> {
+        self.hold(part.len())?;
+        self.body.extend_from_slice(part);
+        Ok(())
+    }
+
     fn hold(&mut self, more: usize) -> Result<(), HttpReply> {
-        let (before, after) = (self.parts.len(), self.parts.len() + more);
-        if after > self.max_body {
-            return Err(HttpReply::too_large());
+        let (before, after) = (self.body.len(), self.body.len() + more);
+        if after > self.gateway.options.max_body {
+            return Err(self.refused(HttpReply::too_large()));
         }
         if after <= SMALL {
             return Ok(());
         }
         let uncounted = if before <= SMALL { before } else { 0 };
-        self.held.grow(uncounted + more, self.most_held).map_err(HttpReply::from)
-    }
-}
-
-/// A request that was admitted before anything of its body was read.
-pub struct ArrivingRequest {
-    gateway: Arc<Gateway>,
-    parts: Parts,
-    admitted: Admitted,
-    body: ArrivingBody,
-}
-
-impl ArrivingRequest {
-    pub async fn admit(gateway: Arc<Gateway>, parts: Parts) -> Result<Self, HttpReply> {
-        match admit(&gateway, &parts).await {
-            Ok(admitted) => {
-                let body = ArrivingBody::new(&gateway, &admitted.origin.principal);
-                Ok(ArrivingRequest { gateway, parts, admitted, body })
-            }
-            Err(refusal) => Err(origin::readable(&gateway, &parts, refusal)),
-        }
+        let grown = self.held.grow(uncounted + more, self.limits.max_buffered);
+        grown.map_err(|no_room| self.refused(no_room.into()))
     }
 
-    pub fn take(&mut self, part: &[u8]) -> Result<(), HttpReply> {
-        self.body.take(part).map_err(|refusal| self.refused(refusal))
-    }
-
-    /// Takes the whole body.
-    pub async fn read(mut self, body: Incoming) -> Result<Self, HttpReply> {
-        match self.body.read(body).await {
-            Ok(()) => Ok(self),
-            Err(refusal) => Err(self.refused(refusal)),
-        }
+    /// When the next part has to be here: a body that is slower than it may be gets 408.
+    fn deadline(&self) -> Instant {
+        let earned = Duration::from_secs(self.body.len() as u64) / BYTES_A_SECOND as u32;
+        self.begun + (PATIENCE + earned).min(self.limits.body_timeout)
     }
 
     /// How long the next part may take.
     pub fn time_left(&self) -> Duration {
-        self.body.deadline().saturating_duration_since(Instant::now())
+        self.deadline().saturating_duration_since(Instant::now())
     }
 
     /// The next part has not come in time.
     pub fn expire(self) -> HttpReply {
-        self.refused(ArrivingBody::too_slow())
+        self.refused(HttpReply::empty(StatusCode::REQUEST_TIMEOUT))
     }
 
     /// Answers the request. Dropping the future, or the body of the reply, cancels the call.
     pub async fn answer(self) -> HttpReply {
-        let ArrivingRequest { gateway, parts, admitted, body } = self;
-        let reply = serve(&gateway, admitted, &parts, body.finish()).await;
+        let ArrivingRequest { gateway, parts, admitted, whole, body, held, .. } = self;
+        // What has arrived needs its place among what is held until it was answered.
+        let body = if whole.is_empty() { body.freeze() } else { whole };
+        let reply = serve(&gateway, admitted, &parts, (body, held)).await;
         origin::readable(&gateway, &parts, reply)
     }
 

@@ -19,7 +19,7 @@ pub use listener::serve_http;
 pub use origin::{host_of, is_from_this_machine};
 pub use post::post;
 pub use reply::{
-    Accepted, AnswerStream, HttpReply, ReplyBody, RunningAnswer, comment, event, expect_events, expect_json,
+    Accepted, HttpReply, ReplyBody, RunningAnswer, answer_events, comment, event, expect_events, expect_json,
     not_acceptable, once,
 };
 pub use serve::{ConnectedClient, refuse, serve};

@@ -5,7 +5,7 @@ use crate::era;
 use crate::exchange::BatchAnswers;
 use crate::exchange::{AnsweredRequest, Exchange, answer};
 use crate::http::{
-    Accepted, Admitted, AnswerStream, HttpReply, RequestPermit, RunningAnswer, SESSION_HEADER, bad_request,
+    Accepted, Admitted, HttpReply, RequestPermit, RunningAnswer, SESSION_HEADER, answer_events, bad_request,
     event, expect_json, is_modern_header, not_acceptable, version_header,
 };
 use crate::identity::Caller;
@@ -137,7 +137,7 @@ async fn respond(
     }));
     let answers = answers.filter_map(|answer| ready(answer.map(|answer| answer.message)));
     let first = first.into_iter().collect();
-    Ok(HttpReply::events(AnswerStream { first, messages, answers, keep_alive, _guard: guard }.events()))
+    Ok(answer_events(first, messages, answers, keep_alive, guard))
 }
 
 /// An answer that nothing was sent before.
@@ -223,5 +223,5 @@ async fn post_batch(
     }
     first.extend(answers.taken());
     let answers = answers.coming.filter_map(|(_, answer)| ready(answer));
-    Ok(HttpReply::events(AnswerStream { first, messages, answers, keep_alive, _guard: guard }.events()))
+    Ok(answer_events(first, messages, answers, keep_alive, guard))
 }

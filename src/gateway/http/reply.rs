@@ -143,33 +143,28 @@ pub fn event(message: impl Into<HeldMessage>) -> Bytes {
     heavy(message.text.len(), || message.map(|text| format!("event: message\ndata: {text}\n\n"))).into_bytes()
 }
 
-/// Answers as an event stream. Dropping it cancels their requests.
-pub struct AnswerStream<A> {
-    /// What is sent before anything else.
-    pub first: VecDeque<HeldMessage>,
-    pub messages: mpsc::Receiver<HeldMessage>,
-    /// The end of it is the end of the stream.
-    pub answers: A,
-    pub keep_alive: Duration,
-    /// Cancels the requests when it is dropped.
-    pub _guard: DropGuard,
-}
-
-impl<A: Stream<Item = HeldMessage> + Send + Unpin> AnswerStream<A> {
-    /// The events, up to the last answer. A tool may keep its way to the client, but that answer is the end.
-    pub fn events(self) -> impl Stream<Item = Bytes> + Send {
-        unfold(self, |mut stream| async move {
-            if let Some(first) = stream.first.pop_front() {
-                return Some((event(first), stream));
-            }
-            tokio::select! {
+/// Answers as an event stream: `first` is sent before anything else. A tool may keep its way to the client, but the end of the answers
+/// is the end of the stream. Dropping it drops the guard, which cancels the requests.
+pub fn answer_events(
+    first: VecDeque<HeldMessage>,
+    messages: mpsc::Receiver<HeldMessage>,
+    answers: impl Stream<Item = HeldMessage> + Send + Unpin + 'static,
+    keep_alive: Duration,
+    guard: DropGuard,
+) -> HttpReply {
+    let state = (first, messages, answers, guard);
+    HttpReply::events(unfold(state, move |(mut first, mut messages, mut answers, guard)| async move {
+        let next = match first.pop_front() {
+            Some(first) => event(first),
+            None => tokio::select! {
                 biased;
-                Some(message) = stream.messages.recv() => Some((event(message), stream)),
-                answer = stream.answers.next() => Some((event(answer?), stream)),
-                () = tokio::time::sleep(stream.keep_alive) => Some((comment(), stream)),
-            }
-        })
-    }
+                Some(message) = messages.recv() => event(message),
+                answer = answers.next() => event(answer?),
+                () = tokio::time::sleep(keep_alive) => comment(),
+            },
+        };
+        Some((next, (first, messages, answers, guard)))
+    }))
 }
 
 /// Gives the answer, or `None` if the request panicked.
