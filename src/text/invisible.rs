@@ -35,7 +35,7 @@ pub fn visible(text: &str) -> Cow<'_, str> {
     let mut rest = text;
     let mut ends = EndMarks { bytes: text.as_bytes(), none_before: 0 };
     let separator = if text.trim_start().starts_with(['{', '[', '"']) { ' ' } else { '\n' };
-    // The last character that stayed, and a joiner behind it that stays if the next one is joined.
+    // The last character that stayed, and a joiner after it that stays if the next one is joined.
     let (mut last, mut joiner) = (None, None);
     while let Some(c) = rest.chars().next() {
         if let Some(length) = command(rest, &mut ends) {
@@ -96,12 +96,15 @@ pub fn line(text: &str) -> Cow<'_, str> {
 
 /// The text of an error as every error is shown: one visible line of at most `most` characters.
 pub fn error_line(text: &str, most: usize) -> String {
-    let mut line = one_line(text);
-    if let Some((end, _)) = line.char_indices().nth(most) {
-        line.truncate(end);
-        line.push('…');
+    shortened(&one_line(text), most).into_owned()
+}
+
+/// The text, or its first characters and a `…`.
+pub fn shortened(text: &str, most: usize) -> Cow<'_, str> {
+    match text.char_indices().nth(most) {
+        Some((end, _)) => format!("{}…", &text[..end]).into(),
+        None => text.into(),
     }
-    line
 }
 
 /// JSON with every character that cannot be seen, or that a terminal would obey, written as an escape: two texts that differ

@@ -82,7 +82,7 @@ impl Glob {
     pub fn matches(&self, name: &str) -> bool {
         let name: Vec<char> = name.chars().collect();
         let (mut part, mut at) = (0, 0);
-        // The part behind the last `*`, and where in the name it is tried next.
+        // The part after the last `*`, and where in the name it is tried next.
         let mut again = None;
         while at < name.len() {
             match self.parts.get(part) {
@@ -105,7 +105,7 @@ impl Glob {
     }
 }
 
-/// Reads a class behind its `[`, with the number of characters it takes; `None` when it is never closed.
+/// Reads a class after its `[`, with the number of characters it takes; `None` when it is never closed.
 fn class(chars: &[char]) -> Option<(GlobPart, usize)> {
     let negated = chars.first() == Some(&'!');
     let begin = usize::from(negated);
@@ -126,9 +126,9 @@ fn class(chars: &[char]) -> Option<(GlobPart, usize)> {
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct ScopedGlob {
     whole: Glob,
-    /// The part behind the first `/`.
+    /// The part after the first `/`.
     in_scope: Option<Glob>,
-    /// The part behind the first `__`.
+    /// The part after the first `__`.
     in_space: Option<Glob>,
 }
 

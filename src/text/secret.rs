@@ -16,7 +16,7 @@ pub use in_text::secrets_in;
 pub use kinds::known_secrets;
 pub use names::{LABELS, is_secret_flag, is_secret_name, speaks_of_secret};
 pub use redactor::Redactor;
-pub use scrub::{has_placeholder, scrubbed, scrubbed_text};
+pub use scrub::{scrubbed, scrubbed_text};
 
 use serde::{Deserialize, Serialize};
 use std::fmt;

@@ -1,8 +1,8 @@
 //! Where two JSON values differ, in words.
 
 use super::canonical;
-use crate::message;
-use crate::message::Message;
+use crate::invisible::shortened;
+use crate::{Message, message};
 use serde_json::Value;
 
 /// In characters, of a value that is shown.
@@ -72,10 +72,7 @@ fn shown(value: Option<&Value>, from: usize) -> String {
         Some(Value::String(text)) => format!("'{text}'"),
         Some(other) => other.to_string(),
     };
-    match text.char_indices().nth(SHOWN) {
-        Some((end, _)) => format!("{}…", &text[..end]),
-        None => text,
-    }
+    shortened(&text, SHOWN).into_owned()
 }
 
 #[cfg(test)]

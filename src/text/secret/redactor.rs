@@ -2,6 +2,7 @@
 
 use super::Secret;
 use super::normalized::{Blanks, FoldedText};
+use super::scrub::replaced;
 use crate::invisible::one_line;
 use aho_corasick::AhoCorasick;
 use base64::Engine;
@@ -141,7 +142,7 @@ impl Redactor {
             }
             start = text.floor_char_boundary(end - overlap);
         }
-        replaced(&text, found)
+        without(&text, found)
     }
 
     /// Foreign text made fit for an error message: one line, no terminal commands, no secrets, at most
@@ -270,22 +271,15 @@ fn whole_code(text: &str, (start, end): (usize, usize)) -> (usize, usize) {
     (start - before, end + after)
 }
 
-fn replaced(text: &str, mut found: Vec<(usize, usize)>) -> String {
+/// The text without these places. Those that overlap are one.
+fn without(text: &str, mut found: Vec<(usize, usize)>) -> String {
     found.sort_unstable();
-    let mut out = String::with_capacity(text.len());
-    let mut at = 0;
-    let mut found = found.into_iter().peekable();
-    while let Some((start, mut end)) = found.next() {
-        // What overlaps is one hidden place.
-        while let Some((_, further)) = found.next_if(|(next, _)| *next < end) {
-            end = end.max(further);
-        }
-        out.push_str(&text[at..start]);
-        out.push_str("***");
-        at = end;
-    }
-    out.push_str(&text[at..]);
-    out
+    found.dedup_by(|next, known| {
+        let overlaps = next.0 < known.1;
+        known.1 = if overlaps { known.1.max(next.1) } else { known.1 };
+        overlaps
+    });
+    replaced(text, found.into_iter().map(|(start, end)| (start..end, "***")))
 }
 
 #[cfg(test)]

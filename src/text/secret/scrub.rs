@@ -6,12 +6,11 @@
 use super::in_text::places_in;
 use super::kinds::known_secrets;
 use super::names::{LABELS, NameStrength, is_secret_flag, name_strength};
-use super::value_rules::{
-    is_inner_secret, is_named_secret, is_schema, is_secret_number, looks_random, placeholder_end,
-};
+use super::value_rules::{is_inner_secret, is_named_secret, is_schema, is_secret_number, looks_random};
 use aho_corasick::AhoCorasick;
 use serde_json::{Map, Value};
 use std::borrow::Cow;
+use std::ops::Range;
 
 /// A secret is also replaced where the same text repeats it, if it is long enough to be no other word.
 const SHORTEST_REPEATED: usize = 8;
@@ -21,16 +20,6 @@ const LONGEST_REPEATED: usize = 500;
 const LONGEST_DATA: usize = 1 << 20;
 /// So many secrets of one text are looked for again.
 const MOST_REPEATED: usize = 200;
-
-/// Whether a placeholder stands in this value.
-pub fn has_placeholder(value: &Value) -> bool {
-    match value {
-        Value::String(text) => text.match_indices('[').any(|(at, _)| placeholder_end(&text[at..]).is_some()),
-        Value::Array(items) => items.iter().any(has_placeholder),
-        Value::Object(map) => map.values().any(has_placeholder),
-        Value::Null | Value::Bool(_) | Value::Number(_) => false,
-    }
-}
 
 /// The value with placeholders for secrets. A second run changes nothing.
 pub fn scrubbed(mut value: Value) -> Value {
@@ -173,15 +162,19 @@ fn without_repeated(text: String, secrets: &[String]) -> String {
         apart(text[..found.start()].chars().next_back()) && apart(text[found.end()..].chars().next())
     });
     let places: Vec<_> = places.map(|found| (found.range(), placeholder("named"))).collect();
-    if places.is_empty() { text } else { replaced(&text, places.into_iter()) }
+    if places.is_empty() { text } else { replaced(&text, places) }
 }
 
-fn replaced(text: &str, places: impl Iterator<Item = (std::ops::Range<usize>, String)>) -> String {
+/// The text with something else in these places, which are in order.
+pub(super) fn replaced(
+    text: &str,
+    places: impl IntoIterator<Item = (Range<usize>, impl AsRef<str>)>,
+) -> String {
     let mut out = String::with_capacity(text.len());
     let mut at = 0;
     for (range, stand_in) in places {
         out.push_str(&text[at..range.start]);
-        out.push_str(&stand_in);
+        out.push_str(stand_in.as_ref());
         at = range.end;
     }
     out.push_str(&text[at..]);

@@ -2,14 +2,11 @@
 
 mod agents;
 mod arguments;
-mod cassettes;
 mod explanations;
 mod gateway;
 mod inspector;
 mod ledger;
 mod login;
-mod models;
-mod offers;
 mod servers;
 
 /// All templates but those of the page.
@@ -17,17 +14,13 @@ pub(super) fn templates() -> impl Iterator<Item = &'static (&'static str, &'stat
     let own = [
         HUB,
         arguments::ARGUMENTS,
-        arguments::CALLS,
         ledger::LEDGER,
         explanations::EXPLANATIONS,
         servers::SERVERS,
         login::LOGIN,
-        models::MODELS,
         gateway::GATEWAY,
         inspector::INSPECTOR,
-        offers::OFFERS,
         agents::AGENTS,
-        cassettes::CASSETTES,
     ];
     own.into_iter().flatten()
 }

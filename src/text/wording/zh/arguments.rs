@@ -61,10 +61,7 @@ pub(super) const ARGUMENTS: &[(&str, &str)] = &[
     ("names must be text", "名称必须是文本"),
     ("not JSON", "不是 JSON"),
     ("{} is not a JSON number", "{0} 不是 JSON 数字"),
-];
-
-/// Parts of sentences about calls.
-pub(super) const CALLS: &[(&str, &str)] = &[
+    // Parts of sentences about calls
     ("{} Did you mean '{}'?", "{0}是否想用 '{1}'？"),
     (
         "{} Known servers: {}. Known sources: tools, skills, mcps.",
