@@ -10,12 +10,13 @@ use super::buffer::InputBuffer;
 use super::call_parts::CallParts;
 use super::certainty::Certainty;
 use super::json_calls::{self, CallShape};
-use super::keys::{INNER_KEYS, KeyUse, has_word};
+use super::keys::{INNER_KEYS, KeyUse};
 use super::lenient::{Repairs, SyntaxRepair};
 use super::options::ParseOptions;
 use super::parsed::{Draft, ParsedCall, ParsedText};
 use super::schemas::ToolSchemas;
 use super::stream::parse;
+use toolhub_text::has_word;
 
 /// The error of a call that may lack its end, because the answer does.
 const CUT_ANSWER: &str = "the answer was cut off before its end";

@@ -1,12 +1,13 @@
 //! Who wrote a part of a conversation, which part the model says now, and whether that was cut off.
 //!
 //! Only what the model says now has calls. What users, tools and systems wrote has none, whatever stands in it, and a call with
-//! an answer behind it was made before: in a list, everything up to the last part of others is over.
+//! an answer after it was made before: in a list, everything up to the last part of others is over.
 
 use serde_json::{Map, Value};
 
-use super::keys::{ARGUMENT_KEYS, NAME_KEYS, has_word};
+use super::keys::{ARGUMENT_KEYS, NAME_KEYS};
 use super::reader::{Opening, ReadContext};
+use toolhub_text::has_word;
 
 /// Roles of the model; every other role is one of others.
 const MODEL_ROLES: &[&str] = &["assistant", "model", "ai", "chatbot", "bot"];
@@ -214,14 +215,14 @@ impl TurnMark {
         match self.role {
             RoleAt::Next => {
                 let from = cx.skip_space(opening.after).await;
-                let ends = |byte: u8| byte.is_ascii_whitespace() || b"<\":".contains(&byte);
-                let after = word_end(cx, from, ends).await;
+                let in_role = |byte: u8| !byte.is_ascii_whitespace() && !b"<\":".contains(&byte);
+                let after = cx.skip_most(from, LONGEST_ROLE, in_role).await;
                 let is_model = cx.with(from, after, is_model_role);
                 Some(BegunTurn { is_model, after })
             }
             RoleAt::UpTo(end) => {
-                let ends = |byte: u8| byte == end.as_bytes()[0] || byte.is_ascii_whitespace();
-                let to = word_end(cx, opening.after, ends).await;
+                let in_role = |byte: u8| byte != end.as_bytes()[0] && !byte.is_ascii_whitespace();
+                let to = cx.skip_most(opening.after, LONGEST_ROLE, in_role).await;
                 cx.literal(to, &[end]).await?;
                 let is_model = cx.with(opening.after, to, is_model_token)?;
                 Some(BegunTurn { is_model, after: to + end.len() })
@@ -247,16 +248,4 @@ fn is_model_token(name: &str) -> Option<bool> {
         true => Some(true),
         false => is_role_of_others(&name).then_some(false),
     }
-}
-
-/// The end of the word at `at`.
-async fn word_end(cx: &ReadContext, at: usize, ends: impl Fn(u8) -> bool) -> usize {
-    cx.wait(|view| {
-        let rest = view.from(at);
-        let length = rest.len().min(LONGEST_ROLE);
-        let end = rest[..length].iter().position(|byte| ends(*byte));
-        let is_whole = end.is_some() || length == LONGEST_ROLE || view.ended;
-        is_whole.then(|| at + end.unwrap_or(length))
-    })
-    .await
 }

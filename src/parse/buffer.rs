@@ -92,8 +92,7 @@ impl BufferState {
         let is_rest = self.ended && to == self.view().end();
         for draft in drafts {
             may_hold_words |= is_rest && draft.error.is_some();
-            let form = if self.is_bare { CallForm::Bare(format) } else { CallForm::Marked(format) };
-            self.forms.note(self.calls.len(), form);
+            self.forms.note(self.calls.len(), CallForm { format, is_bare: self.is_bare });
             self.add(draft, span, raw);
         }
         if may_hold_words {
@@ -229,15 +228,6 @@ impl BufferState {
 /// Maximum number of rescans after an unterminated value; each may rescan the remaining text.
 pub(super) const MAX_RESCANS: usize = 24;
 
-/// What was found in a block.
-pub(super) struct BlockSummary {
-    pub has_calls: bool,
-    /// One of the calls cannot be read.
-    pub has_failed: bool,
-    /// One of the calls had to be repaired.
-    pub was_repaired: bool,
-}
-
 /// What the readers report: calls, and the text around them.
 impl BufferState {
     pub fn take_events(&mut self) -> Vec<Event> {
@@ -284,18 +274,6 @@ impl BufferState {
     pub fn begin_block(&mut self, at: usize, is_bare: bool) -> usize {
         self.is_bare = is_bare || self.line_before(at).trim_ascii_start().starts_with(b">");
         self.calls.len()
-    }
-
-    /// Drops everything up to `to`, where a block ends that has begun with [`begin_block`](Self::begin_block), and tells what
-    /// its calls are like: those from this index on.
-    pub fn end_block(&mut self, to: usize, from: usize) -> BlockSummary {
-        self.advance(to);
-        let calls = self.calls.get(from..).unwrap_or_default();
-        BlockSummary {
-            has_calls: !calls.is_empty(),
-            has_failed: calls.iter().any(|call| call.error.is_some()),
-            was_repaired: calls.iter().any(|call| !call.repairs.is_empty()),
-        }
     }
 
     /// Adds the calls of a message whose ids an API issued. An id that is made here is none of theirs.

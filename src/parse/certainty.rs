@@ -35,11 +35,10 @@ impl Certainty {
 
 /// The form in which calls are written.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum CallForm {
-    /// In a marker of this dialect.
-    Marked(&'static str),
+pub(super) struct CallForm {
+    pub format: &'static str,
     /// Without a marker, in a text of unknown dialect: JSON, `[name(…)]`, `Action:`, a fence, a message of an API as text.
-    Bare(&'static str),
+    pub is_bare: bool,
 }
 
 /// What is known about the calls of a text so far. Most texts have calls of one form.
@@ -127,23 +126,16 @@ impl CallForms {
         self.runs.retain(|(first, _)| *first < calls);
     }
 
-    /// The dialect of the first marker among this many calls.
-    pub fn committed(&self, calls: usize) -> Option<&'static str> {
-        self.runs.iter().take_while(|(first, _)| *first < calls).find_map(|(_, form)| match form {
-            CallForm::Marked(dialect) => Some(*dialect),
-            CallForm::Bare(_) => None,
-        })
+    /// The format of the first of this many calls that has a form which fits.
+    fn first(&self, calls: usize, fits: impl Fn(CallForm) -> bool) -> Option<&'static str> {
+        let mut forms = self.runs.iter().take_while(|(first, _)| *first < calls).map(|(_, form)| *form);
+        forms.find(|form| fits(*form)).map(|form| form.format)
     }
 
-    /// The format to report: the committed dialect, or the API whose message was written as text.
+    /// The format to report: the dialect of the first marker, or the API whose message was written as text.
     pub fn format(&self, calls: usize) -> Option<&'static str> {
-        let api = || {
-            self.runs.iter().take_while(|(first, _)| *first < calls).find_map(|(_, form)| match form {
-                CallForm::Bare(format) => Some(*format).filter(|format| API_FORMATS.contains(format)),
-                CallForm::Marked(_) => None,
-            })
-        };
-        self.committed(calls).or_else(api)
+        let is_api = |form: CallForm| form.is_bare && API_FORMATS.contains(&form.format);
+        self.first(calls, |form| !form.is_bare).or_else(|| self.first(calls, is_api))
     }
 
     /// Says how certain each of these calls is, of which the first has this index. The text must have ended.
@@ -157,20 +149,18 @@ impl CallForms {
         // With words beside it, a fence that nothing ends shows what stands in it; its mark follows the calls before it.
         let is_framed = self.fence.is_none_or(|fence| !self.has_words && index >= fence.calls);
         let is_last = is_framed && index >= self.before_words;
-        match run.checked_sub(1).map(|run| self.runs[run].1) {
-            Some(CallForm::Bare(_)) if !self.has_words && is_last && self.committed(usize::MAX).is_none() => {
-                Certainty::Likely
+        let committed = self.first(usize::MAX, |form| !form.is_bare);
+        // Dialects that share a marker cannot be told apart by it.
+        let is_same = self.share_marker.unwrap_or(|one, other| one == other);
+        match (run.checked_sub(1).map(|run| self.runs[run].1), committed) {
+            (Some(form), None) if form.is_bare && !self.has_words && is_last => Certainty::Likely,
+            (Some(form), Some(committed)) if !form.is_bare && is_same(committed, form.format) => {
+                match is_last {
+                    true => Certainty::Sure,
+                    false => Certainty::Likely,
+                }
             }
-            Some(CallForm::Marked(dialect)) if !self.is_of_committed(dialect) => Certainty::Doubtful,
-            Some(CallForm::Marked(_)) if is_last => Certainty::Sure,
-            Some(CallForm::Marked(_)) => Certainty::Likely,
             _ => Certainty::Doubtful,
         }
-    }
-
-    /// Dialects that share a marker cannot be told apart by it.
-    fn is_of_committed(&self, dialect: &str) -> bool {
-        let is_same = self.share_marker.unwrap_or(|one, other| one == other);
-        self.committed(usize::MAX).is_some_and(|committed| is_same(committed, dialect))
     }
 }

@@ -120,7 +120,7 @@ mod tests {
         fn nothing_before_a_closing_tag_counts(before in "[\\[{\\]}\",:a-z0-9 ]{0,40}") {
             let text = format!("{before}.\n</think>\n{{\"b\": 2}}");
             let read = values(&text);
-            // Unless the tag is in a string of a value that goes on behind it.
+            // Unless the tag is in a string of a value that continues after it.
             prop_assert!(read == [json!({"b": 2})] || before.contains('"'), "{read:?}");
         }
 

@@ -117,16 +117,18 @@ impl InputBuffer {
 
     /// The first position from `at` whose byte is not skipped, or the end.
     pub async fn skip(&self, at: usize, skipped: impl Fn(u8) -> bool) -> usize {
+        self.skip_most(at, usize::MAX, skipped).await
+    }
+
+    /// The same, but at most so many bytes are skipped.
+    pub async fn skip_most(&self, at: usize, most: usize, skipped: impl Fn(u8) -> bool) -> usize {
         let mut next = at;
         self.wait(|view| {
             let rest = view.from(next);
-            match rest.iter().position(|byte| !skipped(*byte)) {
-                Some(found) => Some(next + found),
-                None => {
-                    next += rest.len();
-                    view.ended.then_some(next)
-                }
-            }
+            let near = &rest[..rest.len().min(most - (next - at))];
+            let found = near.iter().position(|byte| !skipped(*byte));
+            next += found.unwrap_or(near.len());
+            (found.is_some() || next - at == most || view.ended).then_some(next)
         })
         .await
     }
@@ -170,7 +172,7 @@ impl InputBuffer {
         self.literal(at, literals).await.map(|index| at + literals[index].len())
     }
 
-    /// The same behind white space.
+    /// The same after white space.
     pub async fn after_space(&self, at: usize, literals: &[&str]) -> Option<usize> {
         self.after(self.skip_space(at).await, literals).await
     }

@@ -4,9 +4,10 @@ use serde_json::{Map, Value};
 
 use super::call_parts::{self, CallParts};
 use super::keys::{ARGUMENT_KEYS, INNER_KEYS, LIST_KEYS, NAME_KEYS};
-use super::lenient::{CutList, Repairs, SyntaxRepair};
+use super::lenient::{self, CutList, MissingClosers, Notation, Repairs, SyntaxRepair};
 use super::parsed::Draft;
 use super::schemas::ToolSchemas;
+use toolhub_text::Message;
 
 /// What a JSON value stands for in its dialect.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -21,8 +22,37 @@ pub(super) enum CallShape {
     Bare,
 }
 
+/// The calls of a text; an error if it cannot be read, `None` for a bare value that is not a call.
+pub(super) fn read(
+    text: &str,
+    notation: Notation,
+    missing: MissingClosers,
+    shape: CallShape,
+    mut repairs: Repairs,
+    tools: &dyn ToolSchemas,
+) -> Result<Option<Vec<Draft>>, Message> {
+    let is_bare = shape == CallShape::Bare;
+    let mut reading = lenient::read(text, notation, missing)?;
+    let is_early = || ends_early(&reading.value, shape) || (is_bare && swallows_next(&reading.value));
+    if missing == MissingClosers::OUTERMOST && is_early() {
+        return Err("the text ends before its arguments".into());
+    }
+    repairs.join(reading.repairs);
+    let broken = take_cut(&mut reading.value, reading.dangling, shape);
+    let Some(mut found) = calls(reading.value, repairs, shape, tools) else { return Ok(None) };
+    if let Some(broken) = broken.filter(|_| !is_bare) {
+        let named = calls(broken, repairs, shape, tools).and_then(|mut drafts| drafts.pop());
+        found.push(Draft::cut(&named.map(|draft| draft.name).unwrap_or_default()));
+        return Ok(Some(found));
+    }
+    // They have the text of the whole value: one report is enough.
+    found.dedup_by(|next, before| next.is_nameless() && before.is_nameless() && next.error == before.error);
+    reading.cut.into_iter().for_each(|cut| report_cut(&mut found, cut));
+    Ok(Some(found))
+}
+
 /// True if a value without its last bracket was cut before its arguments.
-pub(super) fn ends_early(value: &Value, shape: CallShape) -> bool {
+fn ends_early(value: &Value, shape: CallShape) -> bool {
     let Value::Object(map) = value else { return false };
     let has =
         |keys: &[&str], fits: fn(&Value) -> bool| keys.iter().any(|key| map.get(*key).is_some_and(fits));
@@ -33,9 +63,9 @@ pub(super) fn ends_early(value: &Value, shape: CallShape) -> bool {
     !complete
 }
 
-/// Takes the call out of a value that goes on behind the end of its text: a bracket at the depth `dangling` was left open
+/// Takes the call out of a value that continues after the end of its text: a bracket at the depth `dangling` was left open
 /// where another member should come. The value is then the list of the calls before it, or an empty list.
-pub(super) fn take_cut(value: &mut Value, dangling: usize, shape: CallShape) -> Option<Value> {
+fn take_cut(value: &mut Value, dangling: usize, shape: CallShape) -> Option<Value> {
     let (last, depth) = match &*value {
         Value::Array(items) => (items.last()?, 2),
         last => (last, 1),
@@ -48,7 +78,7 @@ pub(super) fn take_cut(value: &mut Value, dangling: usize, shape: CallShape) -> 
 }
 
 /// Reports the element with which a list of calls was cut off.
-pub(super) fn report_cut(found: &mut Vec<Draft>, cut: CutList) {
+fn report_cut(found: &mut Vec<Draft>, cut: CutList) {
     // What has no name just before the break is a part of the call that broke.
     while found.pop_if(|draft| draft.is_nameless()).is_some() {}
     // So is a call that has not got arguments yet: it must not run without them.
@@ -57,8 +87,8 @@ pub(super) fn report_cut(found: &mut Vec<Draft>, cut: CutList) {
     found.push(Draft::unreadable(&broken.map(|draft| draft.name).unwrap_or_default(), cut.why));
 }
 
-/// True if a bare call was cut before its arguments, so that the call behind it stands in their place.
-pub(super) fn swallows_next(value: &Value) -> bool {
+/// True if a bare call was cut before its arguments, so that the call after it stands in their place.
+fn swallows_next(value: &Value) -> bool {
     let is_call = |value: &Value| {
         NAME_KEYS.iter().any(|key| value.get(*key).is_some_and(Value::is_string))
             && ARGUMENT_KEYS.iter().any(|key| value.get(*key).is_some())

@@ -3,6 +3,8 @@
 use std::cmp::Reverse;
 use std::sync::OnceLock;
 
+use toolhub_text::has_word;
+
 /// Keys for the tool's name.
 pub(super) const NAME_KEYS: &[&str] = &["name", "tool_name", "tool", "function_name", "function", "action"];
 /// Keys for the arguments.
@@ -84,11 +86,6 @@ pub(super) const RESULT_KEYS: &[&str] = &[
 /// Keys that tell how a call went. An object that has one beside a name is a record of a call that was made.
 const RECORD_KEYS: &str = "result results output response observation success succeeded error exit_code duration duration_ms \
     elapsed elapsed_ms started_at finished_at completed_at";
-
-/// True for one of the words of a list.
-pub(super) fn has_word(words: &str, word: &str) -> bool {
-    words.split(' ').any(|known| known == word)
-}
 
 /// True if an object with these keys tells how a call went. A call of an API may have a `status`: its `type` tells it apart.
 pub(super) fn is_record<'a>(mut keys: impl Iterator<Item = &'a str> + Clone) -> bool {

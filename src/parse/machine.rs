@@ -3,7 +3,7 @@
 use std::future::Future;
 use std::pin::Pin;
 
-use super::buffer::{BlockSummary, InputBuffer};
+use super::buffer::InputBuffer;
 use super::certainty::Certainty;
 use super::dialects::{self, JSON_BARE, LinePlace};
 use super::held_calls::HeldCalls;
@@ -87,12 +87,12 @@ async fn block(
                 }
             }
             ReadOutcome::Block(to) => {
-                let block = cx.state().end_block(to, calls);
-                if !block.has_calls {
+                cx.state().advance(to);
+                if cx.state().calls.len() <= calls {
                     return Some(to);
                 }
                 let again = (!form.is_weak).then_some(entry.text);
-                if let Some(after) = swallowed(cx, opening, to, block, again) {
+                if let Some(after) = swallowed(cx, opening, to, calls, again) {
                     cx.state().discard_until(after);
                     return Some(after);
                 }
@@ -144,24 +144,25 @@ async fn words(
 }
 
 /// The end of a closing tag of reasoning that a call swallowed because its own end was missing: the call cannot be read, or
-/// it was repaired and another one begins behind the tag with the marker `again`. In a sound call the tag is part of a value.
+/// it was repaired and another one begins after the tag with the marker `again`. In a sound call the tag is part of a value.
 fn swallowed(
     cx: &ReadContext,
     opening: Opening,
     to: usize,
-    block: BlockSummary,
+    calls: usize,
     again: Option<&str>,
 ) -> Option<usize> {
-    let BlockSummary { has_failed, was_repaired, .. } = block;
-    if !cx.state().held.undecided || !(has_failed || was_repaired) {
+    let state = cx.state();
+    let block = &state.calls[calls..];
+    let has_failed = block.iter().any(|call| call.error.is_some());
+    let was_repaired = block.iter().any(|call| !call.repairs.is_empty());
+    if !state.held.undecided || !(has_failed || was_repaired) {
         return None;
     }
-    let end = cx.with(opening.start, to, |text| {
-        let (_, end) = reasoning::first_closing(text)?;
-        let runs_on = || was_repaired && again.is_some_and(|marker| text[end..].contains(marker));
-        (has_failed || runs_on()).then_some(end)
-    });
-    end.map(|end| opening.start + end)
+    let text = state.between(opening.start, to);
+    let (_, end) = reasoning::first_closing(text)?;
+    let runs_on = || was_repaired && again.is_some_and(|marker| text[end..].contains(marker));
+    (has_failed || runs_on()).then_some(opening.start + end)
 }
 
 /// The next opening from `from` on, and its entry. All text before it is released.

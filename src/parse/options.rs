@@ -22,7 +22,11 @@ pub struct ParseOptions {
 
 impl Default for ParseOptions {
     fn default() -> Self {
-        Self { openings: Openings::of(None), tools: no_tools(), reasoning: ReasoningMode::default() }
+        Self {
+            openings: Openings::of(None),
+            tools: Arc::new(HashMap::<String, Value>::new()),
+            reasoning: ReasoningMode::default(),
+        }
     }
 }
 
@@ -83,10 +87,6 @@ impl ParseOptions {
             tools.into_iter().flat_map(declared).filter(|tool| !is_hosted(tool)).map(described).collect();
         Ok(self.with_tools(tools?))
     }
-}
-
-fn no_tools() -> Arc<dyn ToolSchemas> {
-    Arc::new(HashMap::<String, Value>::new())
 }
 
 /// The declarations of a tool of Gemini, or the tool itself.

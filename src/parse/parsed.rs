@@ -70,7 +70,7 @@ pub enum Event {
     },
 }
 
-/// Why arguments that go on behind the end of their text cannot be read.
+/// Why arguments that continue after the end of their text cannot be read.
 pub(super) const CUT: &str = "the text ends before they do";
 
 /// The error of a call without a name.

@@ -55,7 +55,7 @@ pub(super) struct Opening {
     pub after: usize,
 }
 
-/// What a reader found behind a marker.
+/// What a reader found after a marker.
 pub(super) enum ReadOutcome {
     /// Not this dialect; nothing was emitted.
     No,

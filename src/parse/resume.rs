@@ -1,58 +1,21 @@
-//! Where the text goes on behind a call that cannot be read, so that the sound calls after it are found.
+//! Where the text continues after a call that cannot be read, so that the sound calls after it are found.
 //!
 //! A call must not be made of a part of another one. So the end of a damaged call is taken only where it is certain: its brackets
 //! close and each of its strings stands where a value can; or, in JSON, another object begins where it cannot be a part of
-//! it. Otherwise nothing behind it counts.
+//! it. Otherwise nothing after it counts.
 
 use super::json_calls::CallShape;
 use super::keys::first_keys;
 use super::lenient::{self, MissingClosers, Notation};
 use super::schemas::ToolSchemas;
 
-/// Behind this many damaged calls, the rest is given up: the search for an end may look at all of the text.
-const MOST_DAMAGED: usize = 24;
+/// After this many damaged calls, the rest is given up: the search for an end may look at all of the text.
+pub(super) const MOST_DAMAGED: usize = 24;
 
-/// An element of a list of calls.
-#[derive(Clone, Copy)]
-pub(super) enum ListedCall<'a> {
-    Sound(&'a str),
-    Damaged(&'a str),
-    /// A damaged one whose end is not certain, and all that follows.
-    Rest(&'a str),
-}
-
-/// The elements of a list of calls that cannot be read as a whole.
-pub(super) fn listed<'a>(
-    list: &'a str,
-    notation: Notation,
-    shape: CallShape,
-    tools: &dyn ToolSchemas,
-) -> Vec<ListedCall<'a>> {
-    let mut found = Vec::new();
-    let mut rest = list.strip_prefix('[').unwrap_or(list);
-    let mut damaged = 0;
-    loop {
-        rest = rest.trim_start_matches(|c: char| c.is_whitespace() || matches!(c, ',' | ';'));
-        if rest.is_empty() || rest.starts_with(']') {
-            return found;
-        }
-        let whole = lenient::read(rest, notation, MissingClosers::NONE).ok();
-        let end =
-            whole.filter(|read| read.cut.is_none() && ends_element(&rest[read.end..])).map(|read| read.end);
-        if let Some(end) = end {
-            found.push(ListedCall::Sound(&rest[..end]));
-            rest = &rest[end..];
-            continue;
-        }
-        damaged += 1;
-        let end = damaged_end(rest, shape, tools).filter(|_| damaged <= MOST_DAMAGED);
-        let Some(end) = end else {
-            found.push(ListedCall::Rest(rest));
-            return found;
-        };
-        found.push(ListedCall::Damaged(&rest[..end]));
-        rest = &rest[end..];
-    }
+/// The end of the sound value that a part of a list begins with.
+pub(super) fn sound_end(text: &str, notation: Notation) -> Option<usize> {
+    let read = lenient::read(text, notation, MissingClosers::NONE).ok()?;
+    (read.cut.is_none() && ends_element(&text[read.end..])).then_some(read.end)
 }
 
 fn ends_element(rest: &str) -> bool {
@@ -116,7 +79,7 @@ fn string_end(bytes: &[u8], at: usize) -> Option<usize> {
     }
 }
 
-/// True if a string stands where a value or a key can. Behind a lost quote the text between strings looks like strings: they
+/// True if a string stands where a value or a key can. After a lost quote the text between strings looks like strings: they
 /// begin with a comma or a bracket, and other text follows.
 fn fits(before: u8, bytes: &[u8], at: usize, end: usize) -> bool {
     let starts =

@@ -170,46 +170,41 @@ fn standard(kind: &str) -> &'static str {
     }
 }
 
-/// The schema of a tool's parameter.
-pub(super) fn parameter<'a>(tools: &'a dyn ToolSchemas, tool: &str, name: &str) -> Option<SchemaView<'a>> {
-    SchemaView::new(tools.parameters(tool)?).property(name)
-}
-
-/// The only known tool among these names; `None` if there is none, or several.
-pub(super) fn only_known<'a>(
-    tools: &dyn ToolSchemas,
-    names: impl IntoIterator<Item = &'a str>,
-) -> Option<&'a str> {
-    let mut known: Option<&str> = None;
-    for name in names.into_iter().filter(|name| tools.parameters(name).is_some()) {
-        match known {
-            Some(other) if other != name => return None,
-            _ => known = Some(name),
-        }
+/// What the schemas say about a call that is being read.
+impl dyn ToolSchemas + '_ {
+    /// The schema of a tool's parameter.
+    pub(super) fn parameter(&self, tool: &str, name: &str) -> Option<SchemaView<'_>> {
+        SchemaView::new(self.parameters(tool)?).property(name)
     }
-    known
-}
 
-/// True if nothing can be missing of a call whose text ended between two arguments: the tool has no other ones. If nobody said
-/// which tools there are, nothing shows that another one was to come.
-pub(super) fn is_whole(tools: &dyn ToolSchemas, tool: &str, arguments: &Map<String, Value>) -> bool {
-    !tools.are_given()
-        || tools.parameters(tool).is_some_and(|schema| SchemaView::new(schema).is_filled(arguments))
-}
+    /// The only known tool among these names; `None` if there is none, or several.
+    pub(super) fn only_known<'a>(&self, names: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
+        let mut known: Option<&str> = None;
+        for name in names.into_iter().filter(|name| self.parameters(name).is_some()) {
+            match known {
+                Some(other) if other != name => return None,
+                _ => known = Some(name),
+            }
+        }
+        known
+    }
 
-/// True if a tool that is known has a parameter that the arguments lack.
-pub(super) fn lacks_some(tools: &dyn ToolSchemas, tool: &str, arguments: &Map<String, Value>) -> bool {
-    tools.parameters(tool).is_some_and(|schema| SchemaView::new(schema).missing(arguments).is_some())
-}
+    /// True if nothing can be missing of a call whose text ended between two arguments: the tool has no other ones. If nobody said
+    /// which tools there are, nothing shows that another one was to come.
+    pub(super) fn is_whole(&self, tool: &str, arguments: &Map<String, Value>) -> bool {
+        let is_filled = |schema| SchemaView::new(schema).is_filled(arguments);
+        !self.are_given() || self.parameters(tool).is_some_and(is_filled)
+    }
 
-/// True if a name between tags can be that of the next parameter: the tool has it, and the call does not have it yet. Of a
-/// tool that is not known, any can be.
-pub(super) fn may_follow(
-    tools: &dyn ToolSchemas,
-    tool: &str,
-    name: &str,
-    arguments: &Map<String, Value>,
-) -> bool {
-    let is_own = |schema: &Value| SchemaView::new(schema).names(name);
-    !arguments.contains_key(name) && tools.parameters(tool).is_none_or(is_own)
+    /// True if a tool that is known has a parameter that the arguments lack.
+    pub(super) fn lacks_some(&self, tool: &str, arguments: &Map<String, Value>) -> bool {
+        self.parameters(tool).is_some_and(|schema| SchemaView::new(schema).missing(arguments).is_some())
+    }
+
+    /// True if a name between tags can be that of the next parameter: the tool has it, and the call does not have it yet. Of a
+    /// tool that is not known, any can be.
+    pub(super) fn may_follow(&self, tool: &str, name: &str, arguments: &Map<String, Value>) -> bool {
+        let is_own = |schema: &Value| SchemaView::new(schema).names(name);
+        !arguments.contains_key(name) && self.parameters(tool).is_none_or(is_own)
+    }
 }

@@ -3,20 +3,17 @@
 //! Channels and recipients decide. Other messages are text, whatever stands in them, except in the channel `analysis`: that is
 //! reasoning, not meant for the user.
 
-use serde_json::{Value, json};
-
 use super::json::DOCUMENT;
 use crate::author;
 use crate::parsed::Draft;
 use crate::read::arguments::{self, CallStops, NamedCall};
 use crate::read::common;
 use crate::reader::{Opening, ReadContext, ReadOutcome};
-use crate::schemas::{self, ToolSchemas};
+use crate::schemas::ToolSchemas;
 
 const START: &str = "<|start|>";
 const CHANNEL: &str = "<|channel|>";
 const MESSAGE: &str = "<|message|>";
-const ENDS: &[&str] = &["<|call|>", "<|end|>", "<|return|>", "<|start|>", "<|channel|>", "<|eom|>"];
 const STOPS: CallStops<'_> = CallStops {
     ends: &["<|call|>", "<|end|>", "<|return|>", "<|eom|>"],
     next: &["<|start|>", "<|channel|>"],
@@ -67,7 +64,7 @@ pub(super) async fn read(cx: &ReadContext, opening: Opening) -> ReadOutcome {
     }
     match recipient {
         Some(name) if recipients.len() > 1 => {
-            let end = cx.find_or_end(body, ENDS).await;
+            let end = cx.find_or_end(body, &STOPS.all(None)).await;
             cx.emit(vec![Draft::unreadable(name, "its message has two recipients")], end, "harmony");
             ReadOutcome::Block(end)
         }
@@ -99,13 +96,13 @@ const CALLING: &[&str] = &["analysis", "commentary"];
 /// The name of the tool: the model may lose the mark before the type of the arguments, `shelljson`.
 fn known<'a>(tools: &dyn ToolSchemas, name: &'a str) -> &'a str {
     let without_type = name.strip_suffix("json").filter(|_| tools.parameters(name).is_none());
-    schemas::only_known(tools, without_type).unwrap_or(name)
+    tools.only_known(without_type).unwrap_or(name)
 }
 
 /// Reasoning that is not meant for the user.
 async fn thought(cx: &ReadContext, body: usize) -> ReadOutcome {
     cx.state().advance(body);
-    ReadOutcome::Block(cx.find_or_end(body, ENDS).await)
+    ReadOutcome::Block(cx.find_or_end(body, &STOPS.all(None)).await)
 }
 
 /// What is said to the user: it has no calls. Only a token that ends the message ends it, since a text may show the others.
@@ -154,11 +151,7 @@ async fn header_end(cx: &ReadContext, at: usize) -> Option<usize> {
 async fn call(cx: &ReadContext, body: usize, name: &str) -> usize {
     let at = cx.skip_space(body).await;
     let end = if name == "python" && cx.byte(at).await != Some(b'{') {
-        // The built-in interpreter takes code as it is.
-        let end = cx.find_or_end(body, ENDS).await;
-        let code: Value = json!({"code": cx.slice(body, end)});
-        cx.emit(vec![Draft::new(name, Ok(code), Default::default())], end, "harmony");
-        end
+        arguments::code(cx, body, NamedCall::new(name, "harmony"), STOPS).await
     } else {
         arguments::read(cx, at, NamedCall::new(name, "harmony"), STOPS).await
     };

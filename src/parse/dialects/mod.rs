@@ -26,9 +26,13 @@ pub(super) fn read<'a>(cx: &'a ReadContext, opening: Opening, form: &'static For
     match &form.reader {
         FormReader::Json(block) => Box::pin(json_body::read(cx, opening, block)),
         FormReader::Tags(style) => Box::pin(invoke::read(cx, opening, style)),
-        FormReader::LostTag(style) => Box::pin(invoke::by_parameter_tag(cx, opening, style)),
+        FormReader::LostTag(style) => {
+            Box::pin(async move { invoke::by_parameter_tag(cx, opening, style).await.into() })
+        }
         FormReader::Section(style) => Box::pin(section::read(cx, opening, style, form.format())),
-        FormReader::Pairs(style) => Box::pin(arg_pairs::block(cx, opening, style, form.format())),
+        FormReader::Pairs(style) => {
+            Box::pin(async move { arg_pairs::block(cx, opening, style, form.format()).await.into() })
+        }
         FormReader::Functions(closes) => Box::pin(functions::marked(cx, opening, closes, form.format())),
         FormReader::Gemma(tokens) => Box::pin(named::gemma(cx, opening, form, *tokens)),
         FormReader::ReasoningStart(tag) => Box::pin(common::reasoning_block(cx, opening, tag)),

@@ -1,6 +1,6 @@
 //! Dialects that write the name of the tool, and then its arguments as JSON, each in its own way.
 
-use serde_json::{Value, json};
+use serde_json::Value;
 
 use super::form::Form;
 use crate::lenient::{Notation, Repairs};
@@ -11,7 +11,7 @@ use crate::read::arguments::{self, CallStops, NamedCall};
 use crate::read::common;
 use crate::read::section::SectionHeader;
 use crate::reader::{Opening, ReadContext, ReadOutcome};
-use crate::schemas::{self, ToolSchemas};
+use crate::schemas::ToolSchemas;
 
 const MISTRAL_ARGS: &[&str] = &["[ARGS]", "{"];
 
@@ -63,7 +63,7 @@ pub(super) async fn gemma(
     let parts = name.match_indices([':', '.', '/']).map(|(at, _)| &name[at + 1..]);
     let known = match cx.is_known(&name) {
         true => None,
-        false => schemas::only_known(&*cx.tools, parts),
+        false => cx.tools.only_known(parts),
     };
     let name = known.unwrap_or(&name);
     let named = NamedCall { notation: Notation::Quoted(quote), ..NamedCall::new(name, form.format()) };
@@ -117,7 +117,7 @@ fn with_server(tools: &dyn ToolSchemas, server: &str, tool: String) -> String {
         return tool;
     }
     let joined = [".", "__", "_", "-", "/", ":"].map(|between| [server, between, &tool].concat());
-    schemas::only_known(tools, joined.iter().map(String::as_str)).map_or(tool, str::to_owned)
+    tools.only_known(joined.iter().map(String::as_str)).map_or(tool, str::to_owned)
 }
 
 /// Reads the arguments and the end tags, and returns the position after them.
@@ -176,12 +176,9 @@ async fn functionary_message(cx: &ReadContext, from: usize) -> ReadOutcome {
         Some(b'{') => ReadOutcome::Block(
             arguments::read(cx, at, NamedCall::new(&name, FUNCTIONARY), FUNCTIONARY_STOPS).await,
         ),
-        // The built-in interpreter takes code as it is.
         Some(_) if name == "python" => {
-            let end = cx.find_or_end(at, &FUNCTIONARY_STOPS.all(None)).await;
-            let code = json!({"code": cx.slice(to + 1, end)});
-            cx.emit(vec![Draft::new(&name, Ok(code), Default::default())], end, FUNCTIONARY);
-            ReadOutcome::Block(end)
+            let named = NamedCall::new(&name, FUNCTIONARY);
+            ReadOutcome::Block(arguments::code(cx, to + 1, named, FUNCTIONARY_STOPS).await)
         }
         _ => ReadOutcome::No,
     }
@@ -251,7 +248,7 @@ fn tool_and_key(head: &str, tags: &ArgTags, cx: &ReadContext) -> Option<(String,
         let key = rest.trim_start();
         let key = key.strip_prefix(tags.open.as_str()).unwrap_or(key).trim();
         let is_longer = found.as_ref().is_none_or(|(name, _)| name.len() < tool.len());
-        if is_longer && schemas::parameter(&*cx.tools, tool, key).is_some() {
+        if is_longer && cx.tools.parameter(tool, key).is_some() {
             found = Some((tool.to_owned(), key.to_owned()));
         }
     });
@@ -280,7 +277,7 @@ pub(super) fn kimi_header(text: &str, tools: &dyn ToolSchemas) -> SectionHeader 
     let separated = |text| str::trim_start_matches(text, ['_', '-', ':', '.']);
     let forms = [counted, counted.trim_end_matches(['_', '-', ':', '.']), rest];
     let forms = forms.into_iter().chain(forms.map(separated));
-    if let Some(bare) = schemas::only_known(tools, forms) {
+    if let Some(bare) = tools.only_known(forms) {
         return named(bare);
     }
     match is_number(name) || (name == id && is_issued(id)) {

@@ -10,7 +10,7 @@ use crate::read::arguments::{self, CallStops, FENCES, NamedCall, skip_fence};
 use crate::read::bare_json;
 use crate::read::functions;
 use crate::reader::{Opening, ReadContext, ReadOutcome};
-use crate::schemas::{self, ToolSchemas};
+use crate::schemas::ToolSchemas;
 
 const INPUT: &str = "Action Input:";
 const OBSERVATION: &str = "Observation:";
@@ -136,7 +136,7 @@ fn emit_words(cx: &ReadContext, name: &str, text: String, end: usize) {
 /// True if the text ends where the input should be, and the tool takes one.
 async fn is_cut(cx: &ReadContext, at: usize, tool: &str) -> bool {
     let is_last = cx.byte(cx.skip_space(at).await).await.is_none();
-    is_last && !(cx.tools.are_given() && schemas::is_whole(&*cx.tools, tool, &Map::new()))
+    is_last && !(cx.tools.are_given() && cx.tools.is_whole(tool, &Map::new()))
 }
 
 /// The text without its quotation marks or backticks.

@@ -3,21 +3,32 @@
 //! Strict JSON is read by serde. Nothing is invented: a value that is cut off, or words in place of a value, are errors.
 //! The caller decides how many closing brackets may be missing at the end.
 
-mod notation;
 mod repair;
 mod strings;
 
-pub(super) use notation::Notation;
 pub(super) use repair::{Repairs, SyntaxRepair};
+
+use std::borrow::Cow;
 
 use serde_json::{Map, Number, Value};
 
 use super::keys::swallows_brace;
-use toolhub_text::message::Message;
-use toolhub_text::repeats_key;
+use toolhub_text::invisible::shortened;
+use toolhub_text::{Message, repeats_key};
 
 /// The reader is recursive, so deeper values are refused.
 const DEEPEST: usize = 128;
+
+/// How a dialect writes the values of its calls.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum Notation {
+    /// JSON, with the mistakes models make in it.
+    Json,
+    /// JSON whose strings stand between two of these tokens, without escapes.
+    Quoted(&'static str),
+    /// Python: also parentheses and triple quotes.
+    Python,
+}
 
 /// The number of nesting levels, from the outermost, whose closing bracket may be missing.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -384,11 +395,8 @@ pub(super) fn has_leading_zero(digits: &str) -> bool {
 }
 
 /// The start of a text, for an error message.
-pub(super) fn short(text: &str) -> String {
-    match text.char_indices().nth(30) {
-        Some((end, _)) => format!("{}…", &text[..end]),
-        None => text.to_owned(),
-    }
+fn short(text: &str) -> Cow<'_, str> {
+    shortened(text, 30)
 }
 
 #[cfg(test)]

@@ -6,7 +6,7 @@ use super::common;
 use crate::lenient::{Repairs, SyntaxRepair, given_twice};
 use crate::parsed::Draft;
 use crate::reader::{Opening, ReadContext, ReadOutcome};
-use crate::{python, schemas, typed};
+use crate::{python, typed};
 use toolhub_text::message::Message;
 
 /// How a dialect spells the tags of its pairs.
@@ -93,18 +93,13 @@ impl ArgTags {
 /// Longer suffixes are text.
 const LONGEST_SUFFIX: usize = 64;
 
-/// Reads the first call after a mark of this style.
+/// Reads the first call after a mark of this style, and returns its end; `None` if what follows is not a call.
 pub async fn block(
     cx: &ReadContext,
     opening: Opening,
     style: &PairStyle,
     format: &'static str,
-) -> ReadOutcome {
-    first(cx, opening, style, format).await.into()
-}
-
-/// Its end; `None` if what follows is not a call.
-async fn first(cx: &ReadContext, opening: Opening, style: &PairStyle, format: &'static str) -> Option<usize> {
+) -> Option<usize> {
     let mark = cx.slice(opening.start, opening.after);
     let (suffix, mut after) = suffix(cx, &mark, opening.after).await?;
     let tags = style.tags(&suffix);
@@ -132,9 +127,8 @@ async fn suffix(cx: &ReadContext, mark: &str, after: usize) -> Option<(String, u
         return Some((String::new(), after));
     }
     let is_part = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'-' | b'.');
-    let end = cx.skip(after, is_part).await;
-    let fits = end > after && end - after <= LONGEST_SUFFIX;
-    (fits && cx.byte(end).await == Some(b'>')).then(|| (cx.slice(after - 1, end), end + 1))
+    let end = cx.skip_most(after, LONGEST_SUFFIX, is_part).await;
+    (end > after && cx.byte(end).await == Some(b'>')).then(|| (cx.slice(after - 1, end), end + 1))
 }
 
 /// An end tag with a suffix that is left over.
@@ -218,14 +212,12 @@ impl PairReader<'_> {
                 None if cx.has(self.at, &[&tags.key]).await => self.pair().await?,
                 None => match self.key_without_tag(self.at).await {
                     // What a tool that is known does not have is not a key.
-                    Some((key, end)) if schemas::may_follow(&*cx.tools, self.tool, &key, &self.map) => {
+                    Some((key, end)) if cx.tools.may_follow(self.tool, &key, &self.map) => {
                         self.repairs.add(SyntaxRepair::MissingStartTag);
                         self.at = end;
                         self.value(key).await?
                     }
-                    _ if cx.byte(self.at).await.is_none()
-                        && !schemas::is_whole(&*cx.tools, self.tool, &self.map) =>
-                    {
+                    _ if cx.byte(self.at).await.is_none() && !cx.tools.is_whole(self.tool, &self.map) => {
                         return Err("the text ends before the call does".into());
                     }
                     _ if self.is_over(self.at).await => {
@@ -288,7 +280,7 @@ impl PairReader<'_> {
         let Some((key, value)) = pair.filter(|(key, _)| is_end && is_name(key)) else {
             return Err("a key has the end tag of a value".into());
         };
-        let value = typed::typed(value, schemas::parameter(&*self.cx.tools, self.tool, key));
+        let value = typed::typed(value, self.cx.tools.parameter(self.tool, key));
         Ok(Some((key.to_owned(), value)))
     }
 
@@ -323,7 +315,7 @@ impl PairReader<'_> {
         if to == after {
             self.repairs.add(SyntaxRepair::MissingEndTag);
         }
-        let schema = schemas::parameter(&*cx.tools, self.tool, &key);
+        let schema = cx.tools.parameter(self.tool, &key);
         let value = cx.with(from, to, |text| {
             // The line end is in place of the end tag.
             let text = if to == after { text.strip_suffix('\n').unwrap_or(text) } else { text };

@@ -1,13 +1,13 @@
 //! The JSON object after a name, for dialects that write the name outside of it.
 
-use serde_json::{Map, Value};
+use serde_json::{Map, Value, json};
 
 use crate::extent::ValueExtent;
 use crate::keys::{ARGUMENT_KEYS, NAME_KEYS};
 use crate::lenient::{self, MissingClosers, Notation, Repairs, SyntaxRepair};
 use crate::parsed::{CUT, Draft};
 use crate::reader::ReadContext;
-use crate::{schemas, typed};
+use crate::typed;
 use toolhub_text::message::Message;
 
 /// Reads the arguments at `at` (white space and a fence may come first), emits the call, and returns the position after
@@ -51,6 +51,14 @@ pub async fn read(cx: &ReadContext, at: usize, call: NamedCall<'_>, stops: CallS
     }
 }
 
+/// Reads code, which the built-in interpreter takes as it is, emits the call, and returns the position after it.
+pub async fn code(cx: &ReadContext, from: usize, call: NamedCall<'_>, stops: CallStops<'_>) -> usize {
+    let end = cx.find_or_end(from, &stops.all(None)).await;
+    let code = json!({"code": cx.slice(from, end)});
+    cx.emit(vec![Draft::new(call.name, Ok(code), Repairs::default())], end, call.format);
+    end
+}
+
 /// The arguments of a whole call that was written in their place: its name is that of the tool, which has no such parameters.
 fn unwrapped(given: Value, tool: &str, cx: &ReadContext, repairs: &mut Repairs) -> Value {
     let Value::Object(map) = &given else { return given };
@@ -58,7 +66,7 @@ fn unwrapped(given: Value, tool: &str, cx: &ReadContext, repairs: &mut Repairs) 
     let (Some(name), Some(inner), 2) = (key_of(NAME_KEYS), key_of(ARGUMENT_KEYS), map.len()) else {
         return given;
     };
-    let is_own = [name, inner].iter().any(|key| schemas::parameter(&*cx.tools, tool, key).is_some());
+    let is_own = [name, inner].iter().any(|key| cx.tools.parameter(tool, key).is_some());
     if is_own || map[name] != tool || !map[inner].is_object() {
         return given;
     }
@@ -70,7 +78,7 @@ fn unwrapped(given: Value, tool: &str, cx: &ReadContext, repairs: &mut Repairs) 
 fn by_schema(given: Value, tool: &str, cx: &ReadContext) -> Value {
     let Value::Object(map) = given else { return given };
     let typed = map.into_iter().map(|(key, value)| {
-        let schema = schemas::parameter(&*cx.tools, tool, &key);
+        let schema = cx.tools.parameter(tool, &key);
         (key, typed::by_schema(value, schema))
     });
     typed.collect::<Map<_, _>>().into()

@@ -4,7 +4,7 @@ use super::arguments::FENCES;
 use crate::extent::ValueExtent;
 use crate::json_calls::{self, CallShape};
 use crate::keys::{ARGUMENT_KEYS, NAME_KEYS, RESULT_KEYS, first_keys};
-use crate::lenient::{self, MissingClosers, Notation};
+use crate::lenient::{self, MissingClosers, Notation, Repairs};
 use crate::parsed::Draft;
 use crate::reader::{ReadContext, ReadOutcome};
 use crate::schemas::ToolSchemas;
@@ -29,23 +29,13 @@ pub async fn value(cx: &ReadContext, at: usize, stop: Option<&str>, format: &'st
         // Only the outermost bracket may be missing: everything inside is complete.
         ValueExtent::Cut { .. } => (cx.end_so_far(), MissingClosers::OUTERMOST),
     };
+    let bare = CallShape::Bare;
     let drafts = cx.with(at, end, |text| {
-        let mut reading = lenient::read(text, Notation::Json, missing).ok()?;
-        let is_early = || {
-            json_calls::ends_early(&reading.value, CallShape::Bare)
-                || json_calls::swallows_next(&reading.value)
-        };
-        if missing == MissingClosers::OUTERMOST && is_early() {
-            return None;
-        }
-        json_calls::take_cut(&mut reading.value, reading.dangling, CallShape::Bare);
-        let mut found = json_calls::calls(reading.value, reading.repairs, CallShape::Bare, &*cx.tools)?;
-        reading.cut.into_iter().for_each(|cut| json_calls::report_cut(&mut found, cut));
-        Some(found)
+        json_calls::read(text, Notation::Json, missing, bare, Repairs::default(), &*cx.tools).ok()?
     });
     let drafts = match drafts {
         None if stop.is_some() => {
-            // Without an end of its own, it ends with its fence: the calls behind it are not lost with it.
+            // Without an end of its own, it ends with its fence: the calls after it are not lost with it.
             let to = match extent {
                 ValueExtent::Cut { .. } => cx.find_or_end(at, stop.as_slice()).await,
                 _ => end,
@@ -68,7 +58,7 @@ pub async fn value(cx: &ReadContext, at: usize, stop: Option<&str>, format: &'st
     }
 }
 
-/// True if the mark at `at` ends a fence. With a word behind it, it opens the next one.
+/// True if the mark at `at` ends a fence. With a word after it, it opens the next one.
 pub async fn ends_fence(cx: &ReadContext, at: usize, fence: Option<&str>) -> bool {
     let Some(fence) = fence.filter(|fence| FENCES.contains(fence)) else { return false };
     cx.has(at, &[fence]).await

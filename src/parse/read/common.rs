@@ -2,9 +2,9 @@
 
 use crate::author::{BegunTurn, TurnMark};
 use crate::certainty::FenceLine;
-use crate::keys::has_word;
 use crate::reader::{Opening, ReadContext, ReadOutcome};
 use crate::reasoning::{ReasoningTag, closing, is_mention, rest_of_tag};
+use toolhub_text::has_word;
 
 /// End the message that a text of gpt-oss begins inside of: the token, and what is left when a server drops the tokens.
 const HARMONY_ENDS: &[&str] = &["<|end|>", "assistantfinal", "assistantcommentary"];
@@ -92,7 +92,7 @@ async fn tag_end(cx: &ReadContext, at: usize, tag: &ReasoningTag) -> Option<usiz
     cx.wait(|view| rest_of_tag(view.from(at), view.ended)).await.map(|rest| at + rest)
 }
 
-/// True if words or the mark of a block quote stand on the same line before a mark, and words right behind it.
+/// True if words or the mark of a block quote stand on the same line before a mark, and words right after it.
 pub async fn is_in_sentence(cx: &ReadContext, opening: Opening) -> bool {
     let is_word = |byte: &u8| byte.is_ascii_alphanumeric() || *byte >= 0x80 || *byte == b'>';
     let has_words = |line: &[u8]| line.iter().any(is_word);

@@ -7,7 +7,7 @@ use crate::parsed::Draft;
 use crate::python::{self, BrokenCall, PythonCalls};
 use crate::reader::{Opening, ReadContext, ReadOutcome};
 
-/// The error of a call that goes on behind the end of its text.
+/// The error of a call that continues after the end of its text.
 const CUT: &str = "the text ends inside the arguments";
 
 /// Longer words are not names of functions.
@@ -51,7 +51,7 @@ fn unfinished(cx: &ReadContext) -> ReadOutcome {
     }
 }
 
-/// Calls behind a marker, until one of `closes`.
+/// Calls after a marker, until one of `closes`.
 pub async fn marked(
     cx: &ReadContext,
     opening: Opening,
@@ -112,21 +112,7 @@ fn unreadable(broken: Option<BrokenCall>) -> Draft {
 
 /// True if a name and an opening parenthesis are at `at`.
 async fn names_call(cx: &ReadContext, at: usize) -> bool {
-    let mut next = at;
-    let name_end = cx
-        .wait(|view| {
-            let rest = view.from(next);
-            match rest.iter().position(|byte| !python::names(*byte)) {
-                _ if next - at > LONGEST_NAME => Some(None),
-                Some(end) => Some(Some(next + end)),
-                None => {
-                    next += rest.len();
-                    view.ended.then_some(None)
-                }
-            }
-        })
-        .await;
-    let Some(end) = name_end.filter(|end| *end > at) else { return false };
+    let end = cx.skip_most(at, LONGEST_NAME, python::names).await;
     let begins = cx.byte(at).await.is_some_and(|byte| !byte.is_ascii_digit() && byte != b'-' && byte != b'.');
-    begins && cx.byte(end).await == Some(b'(')
+    end > at && begins && cx.byte(end).await == Some(b'(')
 }

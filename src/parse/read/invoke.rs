@@ -13,7 +13,7 @@ use super::common;
 use crate::lenient::{Repairs, SyntaxRepair};
 use crate::parsed::Draft;
 use crate::reader::{Opening, ReadContext, ReadOutcome};
-use crate::schemas::{self, SchemaView};
+use crate::schemas::SchemaView;
 use crate::{elements, typed};
 use toolhub_text::repeats_key;
 
@@ -144,13 +144,8 @@ async fn call(cx: &ReadContext, opening: Opening, style: &TagStyle) -> Option<us
 }
 
 /// Reads a call whose tag is lost: its name stands in the tag of a parameter, right before the first real one. Only the name of a
-/// known tool shows that.
-pub async fn by_parameter_tag(cx: &ReadContext, opening: Opening, style: &TagStyle) -> ReadOutcome {
-    after_parameter_tag(cx, opening, style).await.into()
-}
-
-/// Its end; `None` if what follows is not a call.
-async fn after_parameter_tag(cx: &ReadContext, opening: Opening, style: &TagStyle) -> Option<usize> {
+/// known tool shows that. Returns its end; `None` if what follows is not a call.
+pub async fn by_parameter_tag(cx: &ReadContext, opening: Opening, style: &TagStyle) -> Option<usize> {
     let wrapped = cx.after(opening.start, style.wraps).await;
     let at = cx.skip_space(wrapped.unwrap_or(opening.start)).await;
     cx.literal(at, &[style.param]).await.filter(|_| !cx.tools.is_empty())?;
@@ -165,7 +160,7 @@ async fn after_parameter_tag(cx: &ReadContext, opening: Opening, style: &TagStyl
 }
 
 /// True if a tag is only mentioned: it is in quotes, or in a sentence whose paragraph does not end the call. `at` is the position
-/// after the white space behind it.
+/// after the white space after it.
 async fn is_mentioned(cx: &ReadContext, opening: Opening, at: usize, style: &TagStyle) -> bool {
     if common::is_mentioned(cx, opening).await {
         return true;
@@ -212,7 +207,7 @@ async fn by_parameters(cx: &ReadContext, at: usize, name: &str, style: &TagStyle
     let error = call.read().await.err();
     let ParameterReader { at: end, mut map, mut repairs, has_stray_end, .. } = call;
     // The parameter that the end tag belongs to lost its own tag.
-    let is_damaged = has_stray_end && schemas::lacks_some(&*cx.tools, name, &map);
+    let is_damaged = has_stray_end && cx.tools.lacks_some(name, &map);
     let error = error.or(is_damaged.then_some("a value has an end tag inside, and a parameter is missing"));
     if let Some(inside) = unwrapped(&map, name, cx) {
         map = inside;
@@ -285,7 +280,7 @@ impl ParameterReader<'_> {
             }
             return match cx.byte(self.at).await {
                 None if self.map.is_empty() => Err("the text ends before its parameters"),
-                None if !schemas::is_whole(&*cx.tools, self.tool, &self.map) => Err(CUT),
+                None if !cx.tools.is_whole(self.tool, &self.map) => Err(CUT),
                 _ if ends_without_tag(cx, self.at, style).await => {
                     self.repairs.add(SyntaxRepair::MissingEndTag);
                     Ok(())
@@ -326,7 +321,7 @@ impl ParameterReader<'_> {
         if repaired {
             self.repairs.add(SyntaxRepair::MissingEndTag);
         }
-        let schema = schemas::parameter(&*cx.tools, self.tool, &name);
+        let schema = cx.tools.parameter(self.tool, &name);
         let value = cx.with(from, to, |text| {
             let text = if repaired { without_own_tag(text, &name) } else { text };
             let text = match () {
@@ -398,12 +393,12 @@ impl ParameterReader<'_> {
         let Some((TagHeader { name: Some(name), .. }, end)) = header(cx, after, self.style).await else {
             return false;
         };
-        let is_next = name != other && schemas::may_follow(&*cx.tools, tool, &name, &self.map);
+        let is_next = name != other && cx.tools.may_follow(tool, &name, &self.map);
         is_next && (cx.is_known(tool) || !is_quoted(cx, at, end).await)
     }
 }
 
-/// A value may quote this many calls. Behind more of them without an end nothing is a call: the search for the end must not
+/// A value may quote this many calls. After more of them without an end nothing is a call: the search for the end must not
 /// begin again at each of them.
 const QUOTED_CALLS: usize = 64;
 

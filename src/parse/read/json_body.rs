@@ -11,7 +11,7 @@ use crate::json_calls::{self, CallShape};
 use crate::lenient::{self, MissingClosers, Notation, Repairs, SyntaxRepair};
 use crate::parsed::Draft;
 use crate::reader::{Opening, ReadContext, ReadOutcome};
-use crate::resume::{self, ListedCall};
+use crate::resume;
 
 /// The tags that a dialect puts around JSON.
 #[derive(Clone, Copy)]
@@ -68,8 +68,8 @@ pub fn usual(cx: &ReadContext, opening: Opening, body: &JsonBlock) -> Option<usi
         // serde takes a list for such a call, too.
         let keyed = || first_value::<UsualCall<'_>>(json).filter(|_| json.starts_with('{'));
         let (call, after) = to_the_letter(json).or_else(keyed)?;
-        let behind = after.trim_ascii_start();
-        let rest = body.closes.iter().find_map(|tag| behind.strip_prefix(tag))?;
+        let next = after.trim_ascii_start();
+        let rest = body.closes.iter().find_map(|tag| next.strip_prefix(tag))?;
         let end = text.len() - rest.len();
         let (name, arguments) = (call.name.trim(), call.arguments.get());
         let mut texts = [name].into_iter().chain(call.id).chain(call.source);
@@ -199,7 +199,7 @@ struct JsonReader<'a> {
     stops: Vec<&'static str>,
     /// What was needed to find the values.
     repairs: Repairs,
-    /// A part of a value cannot be read. Behind such a part stands the rest of it: what cannot be read there either is reported
+    /// A part of a value cannot be read. After such a part stands the rest of it: what cannot be read there either is reported
     /// already.
     is_broken: bool,
 }
@@ -232,7 +232,7 @@ impl JsonReader<'_> {
         end
     }
 
-    /// The calls of a value, and its length. A damaged object may have taken in the calls behind it.
+    /// The calls of a value, and its length. A damaged object may have taken in the calls after it.
     fn with_next(&self, text: &str, found: Vec<Draft>) -> (Vec<Draft>, usize) {
         let (cx, shape) = (self.cx, self.body.shape);
         if text.starts_with('[') && found.iter().any(|draft| draft.error.is_some()) && cx.take_rescan() {
@@ -257,54 +257,44 @@ impl JsonReader<'_> {
     }
 
     /// The calls of a list one by one, if there are more than were `found` in all of it.
-    fn one_by_one(&self, text: &str, found: Vec<Draft>) -> Vec<Draft> {
+    fn one_by_one(&self, list: &str, found: Vec<Draft>) -> Vec<Draft> {
         let JsonBlock { notation, shape, .. } = *self.body;
         let count = |drafts: &[Draft]| drafts.iter().filter(|draft| draft.error.is_none()).count();
-        let mut read: Vec<Draft> = Vec::new();
-        for call in resume::listed(text, notation, shape, &*self.cx.tools) {
-            let (ListedCall::Sound(part) | ListedCall::Damaged(part) | ListedCall::Rest(part)) = call;
+        let (mut read, mut damaged) = (Vec::<Draft>::new(), 0);
+        let mut rest = list.strip_prefix('[').unwrap_or(list);
+        loop {
+            rest = rest.trim_start_matches(|c: char| c.is_whitespace() || matches!(c, ',' | ';'));
+            if rest.is_empty() || rest.starts_with(']') {
+                break;
+            }
             // What is not an object is the rest of the call before it, which must not run without its arguments.
-            if !part.starts_with('{') {
+            if !rest.starts_with('{') {
                 read.pop_if(|draft| draft.error.is_some() || draft.arguments.is_empty());
             }
-            match call {
-                ListedCall::Sound(text) => read.extend(self.drafts(text, MissingClosers::NONE)),
-                ListedCall::Damaged(text) => read.extend(self.damaged(text)),
-                ListedCall::Rest(text) => {
-                    read.push(match lenient::read(text, notation, MissingClosers::NONE) {
-                        Ok(_) => Draft::failed("", NO_END),
-                        Err(why) => Draft::unreadable("", why),
-                    })
-                }
+            let sound = resume::sound_end(rest, notation);
+            damaged += usize::from(sound.is_none());
+            let damaged_end = || resume::damaged_end(rest, shape, &*self.cx.tools);
+            let end = sound.or_else(|| damaged_end().filter(|_| damaged <= resume::MOST_DAMAGED));
+            let (call, after) = rest.split_at(end.unwrap_or(rest.len()));
+            match (sound, end) {
+                (Some(_), _) => read.extend(self.drafts(call, MissingClosers::NONE)),
+                (None, Some(_)) => read.extend(self.damaged(call)),
+                // Its end is not certain: all that follows may be a part of it.
+                (None, None) => read.push(match lenient::read(call, notation, MissingClosers::NONE) {
+                    Ok(_) => Draft::failed("", NO_END),
+                    Err(why) => Draft::unreadable("", why),
+                }),
             }
+            rest = after;
         }
         if count(&read) > count(&found) { read } else { found }
     }
 
     fn drafts(&self, text: &str, missing: MissingClosers) -> Vec<Draft> {
-        let shape = self.body.shape;
-        let mut reading = match lenient::read(text, self.body.notation, missing) {
-            Ok(reading) => reading,
-            Err(why) => return vec![Draft::unreadable("", why)],
-        };
-        if missing == MissingClosers::OUTERMOST && json_calls::ends_early(&reading.value, shape) {
-            return vec![Draft::unreadable("", "the text ends before its arguments")];
+        let JsonBlock { notation, shape, .. } = *self.body;
+        match json_calls::read(text, notation, missing, shape, self.repairs, &*self.cx.tools) {
+            Ok(found) => found.unwrap_or_default(),
+            Err(why) => vec![Draft::unreadable("", why)],
         }
-        let mut repairs = self.repairs;
-        repairs.join(reading.repairs);
-        let calls = |value| json_calls::calls(value, repairs, shape, &*self.cx.tools).unwrap_or_default();
-        let broken = json_calls::take_cut(&mut reading.value, reading.dangling, shape);
-        let mut found = calls(reading.value);
-        if let Some(broken) = broken {
-            let name = calls(broken).pop().map(|draft| draft.name).unwrap_or_default();
-            found.push(Draft::cut(&name));
-            return found;
-        }
-        // They have the text of the whole value: one report is enough.
-        found.dedup_by(|next, before| {
-            next.is_nameless() && before.is_nameless() && next.error == before.error
-        });
-        reading.cut.into_iter().for_each(|cut| json_calls::report_cut(&mut found, cut));
-        found
     }
 }
