@@ -1,16 +1,16 @@
 //! One check of a value against a schema.
 
 use super::coerce;
-use super::compile::{self, Compiled};
+use super::compile::{self, Compiled, all_of};
 use super::cost::{LIMIT, LISTING, QUICK};
 use super::opaque::{self, Opaque};
-use super::references::children;
+use super::references::values;
 use super::violations::Explainer;
 use jsonschema::ValidationError;
 use jsonschema::error::ValidationErrorKind as Violation;
 use serde_json::Value;
 use std::borrow::Cow;
-use std::cell::{Cell, RefCell};
+use std::cell::Cell;
 use std::sync::{Arc, OnceLock};
 use toolhub_text::{Message, message};
 use toolhub_types::model::{CheckOptions, Fitting, Unchecked};
@@ -71,26 +71,18 @@ impl Schema {
             let compiled = self.compiled();
             judgement = stack::with_room(compiled.stack_for_all(), || compiled.check(task));
         });
-        judgement.unwrap_or_else(|| Ok(self.compiled().unchanged(Some(TOO_LARGE))))
+        judgement.unwrap_or_else(|| Ok(self.compiled().fitting(None, Some(all_of(TOO_LARGE)))))
     }
 }
 
 /// Whether compiling a schema takes a few milliseconds at most.
 fn is_small(schema: &Value) -> bool {
-    let (mut left, mut todo) = (SMALL, vec![schema]);
-    while let Some(value) = todo.pop() {
-        todo.extend(children(value));
-        let size = match value {
-            Value::String(text) => text.len(),
-            Value::Object(map) => map.keys().map(String::len).sum(),
-            _ => 8,
-        };
-        match left.checked_sub(size) {
-            Some(rest) => left = rest,
-            None => return false,
-        }
-    }
-    true
+    let size = |value: &Value| match value {
+        Value::String(text) => text.len(),
+        Value::Object(map) => map.keys().map(String::len).sum(),
+        _ => 8,
+    };
+    values(schema).try_fold(SMALL, |left, value| left.checked_sub(size(value))).is_some()
 }
 
 impl Compiled {
@@ -105,25 +97,17 @@ impl Compiled {
             return self.check_all(task);
         }
         match self.cheap().filter(|cheap| cheap.cost.of_check(task.given).deciding <= LIMIT) {
-            Some(cheap) => cheap.check_all(task).map(|fitting| {
-                let skipped = Unchecked { place: "".into(), reason: TOO_COSTLY };
-                let unchecked = self.unchecked.iter().cloned().chain([skipped]);
-                Fitting { replacement: fitting.replacement, unchecked: unchecked.collect() }
-            }),
-            None => Ok(self.unchanged(Some(TOO_LARGE))),
+            Some(cheap) => cheap
+                .check_all(task)
+                .map(|fitting| self.fitting(fitting.replacement, Some(all_of(TOO_COSTLY)))),
+            None => Ok(self.fitting(None, Some(all_of(TOO_LARGE)))),
         }
-    }
-
-    fn unchanged(&self, skipped: Option<&'static str>) -> Fitting<Value> {
-        let mut unchecked = self.unchecked.clone();
-        unchecked.extend(skipped.map(|reason| Unchecked { place: "".into(), reason }));
-        Fitting { replacement: None, unchecked }
     }
 
     fn check_all(&self, task: &Task<'_>) -> Judgement {
         match &self.built {
             Some(built) if !built.validator.is_valid(task.given) => self.judge(task),
-            _ => Ok(self.unchanged(None)),
+            _ => Ok(self.fitting(None, None)),
         }
     }
 
@@ -137,11 +121,11 @@ impl Compiled {
                 violations.iter().any(|violation| !opaque::depends_on(violation, opaque))
             });
             if !is_wrong {
-                return Ok(self.fitting(None, &lists));
+                return Ok(self.fitting(None, lists.given_up.take()));
             }
         }
         let coerced = match coerce.then(|| coerce::coerced(&lists, given, opaque)) {
-            Some((fitting, true)) => return Ok(self.fitting(Some(fitting), &lists)),
+            Some((fitting, true)) => return Ok(self.fitting(Some(fitting), lists.given_up.take())),
             // What could be coerced needs no explanation.
             Some((value, _)) => Cow::Owned(value),
             None => Cow::Borrowed(given),
@@ -152,7 +136,7 @@ impl Compiled {
             // The last look of the coercion was more than it could pay for.
             Some(violations) if violations.iter().all(|one| opaque::depends_on(one, opaque)) => {
                 drop(violations);
-                return Ok(self.fitting(Some(coerced.into_owned()), &lists));
+                return Ok(self.fitting(Some(coerced.into_owned()), lists.given_up.take()));
             }
             Some(violations) => return Err(explainer.explain(violations)),
             None => {}
@@ -166,10 +150,8 @@ impl Compiled {
         })
     }
 
-    fn fitting(&self, replacement: Option<Value>, lists: &Lists<'_>) -> Fitting<Value> {
-        let mut unchecked = self.unchecked.clone();
-        unchecked.extend(lists.given_up.borrow().clone().map(|place| Unchecked { place, reason: GIVEN_UP }));
-        Fitting { replacement, unchecked }
+    fn fitting(&self, replacement: Option<Value>, skipped: Option<Unchecked>) -> Fitting<Value> {
+        Fitting { replacement, unchecked: self.unchecked.iter().cloned().chain(skipped).collect() }
     }
 }
 
@@ -177,13 +159,13 @@ impl Compiled {
 pub struct Lists<'c> {
     compiled: &'c Compiled,
     left: Cell<u64>,
-    /// The place in the schema of a pattern that was given up.
-    pub given_up: RefCell<Option<Arc<str>>>,
+    /// A pattern that was given up.
+    given_up: Cell<Option<Unchecked>>,
 }
 
 impl<'c> Lists<'c> {
     pub fn new(compiled: &'c Compiled) -> Self {
-        Lists { compiled, left: Cell::new(LISTING), given_up: RefCell::new(None) }
+        Lists { compiled, left: Cell::new(LISTING), given_up: Cell::new(None) }
     }
 
     pub fn may_give_up(&self) -> bool {
@@ -208,7 +190,8 @@ impl<'c> Lists<'c> {
             Violation::BacktrackLimitExceeded { .. } | Violation::RegexEngineFailure { .. }
         );
         if is_given_up {
-            self.given_up.replace(Some(error.schema_path().as_str().into()));
+            let place = error.schema_path().as_str().into();
+            self.given_up.set(Some(Unchecked { place, reason: GIVEN_UP }));
         }
         !is_given_up
     }

@@ -35,6 +35,12 @@ struct Replacement {
     is_wrapped: bool,
 }
 
+impl Replacement {
+    fn at(error: &ValidationError<'_>, value: Option<Value>, is_wrapped: bool) -> Self {
+        Replacement { place: error.instance_path().as_str().to_owned(), value, is_wrapped }
+    }
+}
+
 /// Replacements that belong together: one option of a choice.
 type Repair = Vec<Replacement>;
 
@@ -205,32 +211,19 @@ fn conversion(error: &ValidationError<'_>) -> Option<Replacement> {
         Violation::UniqueItems => convert::without_repeats(error.instance()),
         _ => None,
     }?;
-    Some(Replacement {
-        place: error.instance_path().as_str().to_owned(),
-        value: Some(value),
-        is_wrapped: false,
-    })
+    Some(Replacement::at(error, Some(value), false))
 }
 
 fn wrapping(error: &ValidationError<'_>) -> Option<Replacement> {
-    match error.kind() {
-        Violation::Type { kind } if wants(kind, JsonType::Array) => Some(Replacement {
-            place: error.instance_path().as_str().to_owned(),
-            value: Some(convert::wrapped(error.instance())?),
-            is_wrapped: true,
-        }),
-        _ => None,
-    }
+    let Violation::Type { kind } = error.kind() else { return None };
+    let wrapped = convert::wrapped(error.instance()).filter(|_| wants(kind, JsonType::Array));
+    Some(Replacement::at(error, Some(wrapped?), true))
 }
 
 /// A null inside `union` may mean "not given"; the next validation shows whether it may be left out.
 fn omission(error: &ValidationError<'_>, union: &str) -> Option<Replacement> {
-    let place = error.instance_path().as_str();
-    (error.instance().is_null() && place != union).then(|| Replacement {
-        place: place.to_owned(),
-        value: None,
-        is_wrapped: false,
-    })
+    let is_inside = error.instance_path().as_str() != union;
+    (error.instance().is_null() && is_inside).then(|| Replacement::at(error, None, false))
 }
 
 fn wants(kind: &TypeKind, wanted: JsonType) -> bool {

@@ -6,7 +6,6 @@ use super::plain::plain_rules;
 use super::prepare::prepared;
 use super::references::children;
 use serde_json::Value;
-use std::borrow::Cow;
 use std::sync::{Arc, OnceLock};
 use toolhub_types::model::Unchecked;
 use toolhub_types::stack;
@@ -39,23 +38,23 @@ pub struct Compiled {
 /// The draft is the one that `$schema` names, else 2020-12. Of a schema that is above the bound, or cannot be compiled, only the
 /// [plain rules](plain_rules) are checked.
 pub fn compile(schema: &Arc<Value>) -> Compiled {
-    stack::with_room(COMPILING, || compile_here(schema)).unwrap_or_else(|| {
-        let reason = "no thread could be started to compile it";
-        Compiled::nothing(Unchecked { place: "".into(), reason })
-    })
+    stack::with_room(COMPILING, || compile_here(schema))
+        .unwrap_or_else(|| Compiled::nothing(all_of("no thread could be started to compile it")))
+}
+
+/// The whole schema, as far as it is not checked.
+pub fn all_of(reason: &'static str) -> Unchecked {
+    Unchecked { place: "".into(), reason }
 }
 
 fn compile_here(schema: &Arc<Value>) -> Compiled {
-    let schema = match prepared(schema) {
-        Cow::Borrowed(_) => schema.clone(),
-        Cow::Owned(schema) => Arc::new(schema),
-    };
+    let schema = prepared(schema);
     let is_above = Cost::of(&schema, 0, 1).is_above_the_bound();
     let built = match patterns::heaviest(&schema).filter(|_| !is_above) {
         Some(heaviest) => {
             patterns::build(&schema, heaviest).map_err(|place| Unchecked { place, reason: BROKEN })
         }
-        None => Err(Unchecked { place: "".into(), reason: ABOVE }),
+        None => Err(all_of(ABOVE)),
     };
     match built {
         Ok(built) => Compiled::of(schema, built),
@@ -109,7 +108,7 @@ impl Compiled {
     /// The rules whose cost does not multiply, for a value that is too costly for all of them.
     pub fn cheap(&self) -> Option<&Compiled> {
         let compile = || {
-            let cheap = plain(&self.schema, Unchecked { place: "".into(), reason: ABOVE });
+            let cheap = plain(&self.schema, all_of(ABOVE));
             cheap.built.is_some().then(|| Box::new(cheap))
         };
         self.cheap.get_or_init(compile).as_deref()

@@ -4,7 +4,7 @@
 //! along all paths, by the depth of the value: a schema of n references can have 2ⁿ paths, but each schema is counted once
 //! for each depth. A check then costs at most the sum over the values that it is given, and one that costs too much is not begun.
 
-use super::references::{Resolver, children, kept_in};
+use super::references::{Resolver, children, kept_in, values};
 use serde_json::{Map, Value};
 use std::collections::HashMap;
 
@@ -248,17 +248,7 @@ impl<'a> CostNode<'a> {
 /// The values that the keywords of a schema list, as far as they are not schemas.
 fn values_listed(map: &Map<String, Value>) -> usize {
     let lists = ["enum", "const", "required", "dependentRequired", "type"];
-    let listed = lists.iter().filter_map(|key| map.get(*key)).map(values).sum::<usize>();
+    let listed = lists.iter().filter_map(|key| map.get(*key)).flat_map(values).count();
     let names = map.get("properties").and_then(Value::as_object).map_or(0, Map::len);
     map.len() + listed + names
-}
-
-/// The number of values inside a value, and itself.
-fn values(value: &Value) -> usize {
-    let (mut count, mut todo) = (0, vec![value]);
-    while let Some(value) = todo.pop() {
-        count += 1;
-        todo.extend(children(value));
-    }
-    count
 }

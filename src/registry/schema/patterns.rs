@@ -1,7 +1,7 @@
 //! What the patterns of a schema cost. A match cannot be interrupted, so a pattern has a largest size, and texts are
 //! counted by it.
 
-use super::references::children;
+use super::references::values;
 use jsonschema::error::ValidationErrorKind as Violation;
 use jsonschema::{PatternOptions, ValidationOptions, Validator};
 use serde_json::{Map, Value, json};
@@ -63,9 +63,8 @@ fn options<'a>() -> ValidationOptions<'a> {
 
 /// The size of the heaviest pattern of a schema, in KiB; `None` if all together are too heavy.
 pub fn heaviest(schema: &Value) -> Option<usize> {
-    let (mut largest, mut total, mut seen, mut todo) = (0, 0, HashSet::new(), vec![schema]);
-    while let Some(value) = todo.pop() {
-        todo.extend(children(value));
+    let (mut largest, mut total, mut seen) = (0, 0, HashSet::new());
+    for value in values(schema) {
         let Value::Object(map) = value else { continue };
         let names = map.get("patternProperties").and_then(Value::as_object).into_iter().flat_map(Map::keys);
         for pattern in map.get("pattern").and_then(Value::as_str).into_iter().chain(names.map(String::as_str))

@@ -3,7 +3,7 @@
 
 use super::references::REFERENCES;
 use serde_json::{Map, Value, json};
-use std::borrow::Cow;
+use std::sync::Arc;
 
 /// What these hold is data, not a schema.
 const DATA: [&str; 4] = ["const", "default", "enum", "examples"];
@@ -11,39 +11,15 @@ const DATA: [&str; 4] = ["const", "default", "enum", "examples"];
 const NAMED: [&str; 5] = ["properties", "patternProperties", "$defs", "definitions", "dependentSchemas"];
 
 /// The schema with null among the types wherever it is nullable, and with encoded references.
-pub fn prepared(schema: &Value) -> Cow<'_, Value> {
-    if !is_odd(schema) {
-        return Cow::Borrowed(schema);
-    }
-    let mut schema = schema.clone();
-    mend(&mut schema);
-    Cow::Owned(schema)
-}
-
-fn is_nullable(map: &Map<String, Value>) -> bool {
-    map.get("nullable") == Some(&Value::Bool(true))
+pub fn prepared(schema: &Arc<Value>) -> Arc<Value> {
+    let mut mended = Value::clone(schema);
+    mend(&mut mended);
+    if mended == **schema { schema.clone() } else { Arc::new(mended) }
 }
 
 /// Whether a byte of a reference may stand in an address as it is.
 fn stays(byte: u8) -> bool {
     byte.is_ascii_alphanumeric() || b"-._~:/?#[]@!$&'()*+,;=%".contains(&byte)
-}
-
-fn is_odd(schema: &Value) -> bool {
-    match schema {
-        Value::Object(map) => {
-            let mut references = REFERENCES.iter().filter_map(|keyword| map.get(*keyword)?.as_str());
-            is_nullable(map)
-                || references.any(|reference| !reference.bytes().all(stays))
-                || map.iter().filter(|(key, _)| !DATA.contains(&key.as_str())).any(|(key, value)| match value
-                {
-                    Value::Object(named) if NAMED.contains(&key.as_str()) => named.values().any(is_odd),
-                    value => is_odd(value),
-                })
-        }
-        Value::Array(items) => items.iter().any(is_odd),
-        _ => false,
-    }
 }
 
 fn mend(schema: &mut Value) {
@@ -62,7 +38,7 @@ fn mend(schema: &mut Value) {
                     *reference = encoded(reference);
                 }
             }
-            if is_nullable(map) {
+            if map.get("nullable") == Some(&Value::Bool(true)) {
                 allow_null(map);
             }
         }
@@ -108,7 +84,7 @@ mod tests {
 
     #[test]
     fn what_is_nullable_may_be_null() {
-        let schema = json!({"properties": {
+        let schema = Arc::new(json!({"properties": {
             "a": {"type": "string", "nullable": true},
             "b": {"type": "string", "enum": ["x"], "nullable": true},
             "c": {"type": "string", "default": {"type": "x", "nullable": true}},
@@ -116,7 +92,7 @@ mod tests {
             "e": {"$ref": "#/$defs/E", "nullable": true},
             "f": {"oneOf": [{"type": "string"}], "nullable": true},
             "nullable": {"type": "integer"},
-        }});
+        }}));
         let expected = json!({"properties": {
             "a": {"type": ["string", "null"], "nullable": true},
             "b": {"type": ["string", "null"], "enum": ["x", null], "nullable": true},
@@ -127,15 +103,17 @@ mod tests {
             "nullable": {"type": "integer"},
         }});
         assert_eq!(*prepared(&schema), expected);
-        assert!(matches!(prepared(&json!({"properties": {"nullable": {}}})), Cow::Borrowed(_)));
+        let plain = Arc::new(json!({"properties": {"nullable": {}}}));
+        assert!(Arc::ptr_eq(&prepared(&plain), &plain));
     }
 
     #[test]
     fn names_of_properties_are_no_keywords() {
-        let schema = json!({"properties": {"nullable": true, "type": {"type": "string"}}});
-        assert!(matches!(prepared(&schema), Cow::Borrowed(_)));
-        let default =
-            json!({"properties": {"default": {"type": "string", "nullable": true}, "nullable": true}});
+        let schema = Arc::new(json!({"properties": {"nullable": true, "type": {"type": "string"}}}));
+        assert!(Arc::ptr_eq(&prepared(&schema), &schema));
+        let default = Arc::new(
+            json!({"properties": {"default": {"type": "string", "nullable": true}, "nullable": true}}),
+        );
         let expected = json!({"properties": {
             "default": {"type": ["string", "null"], "nullable": true},
             "nullable": true,

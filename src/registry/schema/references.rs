@@ -1,8 +1,8 @@
 //! Where the schemas of a document are, and where its references lead. As the validator sees it: a path that is not seen here
 //! would not be counted.
 
+use percent_encoding::percent_decode_str;
 use serde_json::{Map, Value};
-use std::borrow::Cow;
 use std::collections::HashMap;
 
 /// Keywords that refer to another schema.
@@ -12,6 +12,16 @@ pub const REFERENCES: [&str; 3] = ["$ref", "$dynamicRef", "$recursiveRef"];
 pub fn children(value: &Value) -> impl Iterator<Item = &Value> {
     let items = value.as_array().into_iter().flatten();
     items.chain(value.as_object().into_iter().flat_map(Map::values))
+}
+
+/// A value, and all that is inside it.
+pub fn values(value: &Value) -> impl Iterator<Item = &Value> {
+    let mut todo = vec![value];
+    std::iter::from_fn(move || {
+        let next = todo.pop()?;
+        todo.extend(children(next));
+        Some(next)
+    })
 }
 
 /// The schemas inside a schema.
@@ -73,9 +83,7 @@ impl<'a> Resolver<'a> {
         // In the oldest draft `id` is a keyword, in all others the name of many a property.
         let is_old =
             root.get("$schema").and_then(Value::as_str).is_some_and(|draft| draft.contains("draft-04"));
-        let mut todo = vec![root];
-        while let Some(value) = todo.pop() {
-            todo.extend(children(value));
+        for value in values(root) {
             let Value::Object(map) = value else { continue };
             for name in ["$anchor", "$dynamicAnchor"].iter().filter_map(|key| map.get(*key)?.as_str()) {
                 let known = resolver.anchors.entry(name).or_insert(Some(value));
@@ -133,7 +141,7 @@ impl<'a> Resolver<'a> {
 
 /// The schema at a JSON pointer without its first slash, read as leniently as the validator reads it.
 fn at<'a>(root: &'a Value, pointer: &str) -> Option<&'a Value> {
-    decoded(pointer)?.split('/').try_fold(root, |value, step| match value {
+    percent_decode_str(pointer).decode_utf8().ok()?.split('/').try_fold(root, |value, step| match value {
         Value::Array(items) => items.get(step.parse::<usize>().ok()?),
         value => value.get(&*step.replace("~1", "/").replace("~0", "~")),
     })
@@ -147,26 +155,4 @@ pub fn target<'a>(root: &'a Value, map: &Map<String, Value>) -> Option<&'a Value
 /// Schemas that look at the same value, for a message.
 pub fn beside<'a>(root: &'a Value, map: &'a Map<String, Value>) -> Vec<&'a Value> {
     target(root, map).into_iter().chain(kept_in(map).beside).collect()
-}
-
-/// A fragment without its `%` escapes; `None` if that is not text.
-fn decoded(fragment: &str) -> Option<Cow<'_, str>> {
-    if !fragment.contains('%') {
-        return Some(Cow::Borrowed(fragment));
-    }
-    let (mut bytes, mut rest) = (Vec::with_capacity(fragment.len()), fragment.as_bytes());
-    let digit = |byte: Option<&u8>| char::from(*byte?).to_digit(16);
-    while let Some((byte, after)) = rest.split_first() {
-        match digit(after.first()).zip(digit(after.get(1))).filter(|_| *byte == b'%') {
-            Some((high, low)) => {
-                bytes.push((high * 16 + low) as u8);
-                rest = &after[2..];
-            }
-            None => {
-                bytes.push(*byte);
-                rest = after;
-            }
-        }
-    }
-    String::from_utf8(bytes).ok().map(Cow::Owned)
 }
