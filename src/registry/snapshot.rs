@@ -38,24 +38,10 @@ pub struct Snapshot {
     /// Tag → candidates, ordered by priority, then registration.
     pub(super) tags: Map<OrdMap<(i32, u64), Arc<Candidate>>>,
     version: u64,
-    sorted: Lazy<Vec<Arc<str>>>,
+    /// Computed at the first use after a change.
+    sorted: OnceLock<Arc<Vec<Arc<str>>>>,
     /// What the user says of tools of one name.
     users_word: Option<UsersWord>,
-}
-
-/// Computed at the first use. A clone starts empty, because a clone is about to change.
-struct Lazy<T>(OnceLock<Arc<T>>);
-
-impl<T> Default for Lazy<T> {
-    fn default() -> Self {
-        Lazy(OnceLock::new())
-    }
-}
-
-impl<T> Clone for Lazy<T> {
-    fn clone(&self) -> Self {
-        Lazy::default()
-    }
 }
 
 impl Snapshot {
@@ -162,7 +148,7 @@ impl Snapshot {
             names.sort_unstable();
             Arc::new(names)
         };
-        self.sorted.0.get_or_init(make).clone()
+        self.sorted.get_or_init(make).clone()
     }
 
     /// Adds a candidate; returns it, those that it replaces, and the other names that changed.
@@ -238,6 +224,7 @@ impl Snapshot {
     /// that changed.
     fn publish(&mut self, before: Option<&NameEntry>, mut entry: NameEntry) -> Vec<Arc<str>> {
         self.version += 1;
+        self.sorted = OnceLock::new();
         entry.changed_at = self.version;
         entry.verdict = tell_apart(&entry.candidates, &entry.verdict, self.users_word.as_ref());
         let name = entry.name.clone();
