@@ -1,15 +1,14 @@
 //! Whole texts of results that were cut for a model, by handle, and the tool by which the model reads the rest.
 
 use parking_lot::Mutex;
-use ring::rand::{SecureRandom, SystemRandom};
 use serde_json::{Value, json};
 use std::borrow::Cow;
 use std::collections::VecDeque;
-use std::fmt::Write;
 use std::sync::{Arc, OnceLock};
 use toolhub_context::truncate::{grouped, page};
 use toolhub_registry::schema::ArgumentSchema;
 use toolhub_store::Store;
+use toolhub_store::ledger::new_id;
 use toolhub_text::message;
 use toolhub_types::error::{ErrorKind, HubError, clip};
 use toolhub_types::model::{Arguments, CheckOptions, Effects, Evidence, Fitting, Lang, ToolOutput, ToolSpec};
@@ -19,8 +18,8 @@ use toolhub_types::tool::{BoxFuture, CallContext, Tool};
 /// How many texts, and how many bytes of text, are kept in memory.
 const MAX_TEXTS: usize = 256;
 const MAX_BYTES: usize = 32_000_000;
-/// Processes that share a store draw their handles independently, so a handle must be long enough not to collide or be
-/// guessed.
+/// Of an id. Processes that share a store draw their handles independently, so a handle must be long enough not to collide or
+/// be guessed.
 const HANDLE_BYTES: usize = 8;
 
 /// Texts by handle. The least recently used is dropped when there are too many or they are too long; a store keeps them too.
@@ -64,7 +63,7 @@ impl ResultTexts {
 
     /// The same in memory alone.
     pub fn keep_here(&self, text: &str, reader: Option<&Principal>, handle: Option<String>) -> String {
-        let handle = handle.unwrap_or_else(new_handle);
+        let handle = handle.unwrap_or_else(|| format!("r_{}", new_id()));
         self.memory.lock().insert(key(&handle, reader).into_owned(), text.into());
         handle
     }
@@ -132,17 +131,6 @@ fn key<'a>(handle: &'a str, reader: Option<&Principal>) -> Cow<'a, str> {
 pub fn tape_handle(digest: &str) -> String {
     let digits = digest.trim_start_matches("sha256:");
     format!("r_{}", digits.get(..2 * HANDLE_BYTES).unwrap_or(digits))
-}
-
-fn new_handle() -> String {
-    let mut bytes = [0; HANDLE_BYTES];
-    if SystemRandom::new().fill(&mut bytes).is_err() {
-        fastrand::fill(&mut bytes);
-    }
-    bytes.iter().fold("r_".to_owned(), |mut handle, byte| {
-        let _ = write!(handle, "{byte:02x}");
-        handle
-    })
 }
 
 fn expired(handle: &str) -> HubError {

@@ -13,10 +13,7 @@ const MOST_VALUES: usize = 100;
 pub fn contents(uri: &str, mime_type: Option<&str>, value: Value) -> Map<String, Value> {
     let contents = match value {
         Value::Object(mut result) if result.get("contents").is_some_and(Value::is_array) => {
-            match result.remove("contents") {
-                Some(Value::Array(contents)) => contents,
-                _ => Vec::new(),
-            }
+            result.get_mut("contents").and_then(Value::as_array_mut).map(std::mem::take).unwrap_or_default()
         }
         Value::Array(several) if !several.is_empty() && several.iter().all(is_content) => several,
         value => vec![value],
@@ -41,29 +38,21 @@ fn media(value: &Value) -> Option<(&Value, &Value)> {
 }
 
 fn content(uri: &str, mime_type: Option<&str>, value: Value) -> Value {
-    let mut content = Map::from_iter([("uri".to_owned(), json!(uri))]);
     let mime = |usual: &str| json!(mime_type.unwrap_or(usual));
     if let Some((data, own)) = media(&value) {
-        content.insert("mimeType".to_owned(), own.clone());
-        content.insert("blob".to_owned(), data.clone());
-        return Value::Object(content);
+        return json!({"uri": uri, "mimeType": own, "blob": data});
     }
     match value {
         Value::Object(members) if is_content(&Value::Object(members.clone())) => {
             let usual = if members.contains_key("blob") { "application/octet-stream" } else { "text/plain" };
-            content.insert("mimeType".to_owned(), mime(usual));
+            let mut content =
+                Map::from_iter([("uri".to_owned(), json!(uri)), ("mimeType".to_owned(), mime(usual))]);
             content.extend(members.into_iter().filter(|(key, _)| key != "type"));
+            Value::Object(content)
         }
-        Value::String(text) => {
-            content.insert("mimeType".to_owned(), mime("text/plain"));
-            content.insert("text".to_owned(), Value::String(text));
-        }
-        value => {
-            content.insert("mimeType".to_owned(), mime("application/json"));
-            content.insert("text".to_owned(), json!(value.to_string()));
-        }
+        Value::String(text) => json!({"uri": uri, "mimeType": mime("text/plain"), "text": text}),
+        value => json!({"uri": uri, "mimeType": mime("application/json"), "text": value.to_string()}),
     }
-    Value::Object(content)
 }
 
 /// The answer to `prompts/get`. A text or a content block is a message of the user; `{"role": …, "content": …}` is a message; a

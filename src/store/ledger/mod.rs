@@ -20,7 +20,7 @@ mod tidying;
 pub use approvals::{ApprovalAnswer, ApprovalQuestion, PendingApproval};
 pub use occurrences::OccurrenceTicket;
 pub use owner::fork_locks::close_in_child;
-pub use owner::new_row_id;
+pub use owner::{new_id, new_row_id};
 pub use queue::{LedgerFailure, LedgerQueue};
 pub use rows::{EffectEnd, EffectState, LateDigests, LedgerFilter, LedgerRow, NewEffect};
 pub use runs::{CallsBefore, RunCall, RunClaim, RunMemory, Settlement};
