@@ -111,7 +111,9 @@ def readable(value: Any) -> str:
         return _decoded(bytes(cast("bytes", value)))
     if issubclass(kind, (dict, list, tuple)):
         try:
-            return _without_controls(json.dumps(value, ensure_ascii=False, default=_shown))
+            text = json.dumps(value, ensure_ascii=False, default=_shown)
+            # `json` leaves some control characters, and with one a terminal command would begin.
+            return re.sub("[\x7f-\x9f]", lambda found: f"\\u{ord(found[0]):04x}", text)
         except KeyboardInterrupt:
             raise
         except BaseException:
@@ -126,11 +128,6 @@ def whole(text: str) -> str:
     True
     """
     return text if text.isascii() else text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
-
-
-def _without_controls(text: str) -> str:
-    """JSON with all control characters escaped; `json` leaves some of them, and with one a terminal command would begin."""
-    return re.sub("[\x7f-\x9f]", lambda found: f"\\u{ord(found[0]):04x}", text)
 
 
 def _decoded(data: bytes) -> str:

@@ -51,7 +51,8 @@ class ToolResult(dict[str, Any]):
         if self.success:
             return None
         given = self.get("error")
-        if _is_empty(given):
+        # By its type: an array, for example, is neither true nor false.
+        if given is None or (type(given) in (str, bool, int, float, list, tuple, dict) and not given):
             given = self.get("_meta", {}).get("error", {}).get("message")
         return None if given is None else readable(given)
 
@@ -141,12 +142,3 @@ class ToolResult(dict[str, Any]):
 
 _SHOWN = 60
 """The number of characters of a text that `repr` shows."""
-
-
-def _is_empty(given: object) -> bool:
-    try:
-        return not given
-    except KeyboardInterrupt:
-        raise
-    except BaseException:  # an array, for example, is neither true nor false
-        return False

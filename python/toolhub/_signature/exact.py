@@ -11,7 +11,6 @@ Schema with a limit, so it is enough to check here what Rust's engine, which nee
 
 from __future__ import annotations
 
-import cmath
 import re
 from collections.abc import Callable
 from functools import lru_cache
@@ -56,12 +55,6 @@ def exact(node: Any) -> Any:
         return {**_integer(own), **outer}
     if kind == "float":
         return {**_number({**own, "strict": True}, "float"), **outer}
-    if kind == "complex":
-        return {
-            "type": "function-wrap",
-            "function": {"type": "no-info", "function": _finite},
-            "schema": schema,
-        }
     if kind not in _HOLDERS or schema.get("validate_default"):
         return schema
     held = {key: exact(part) if key in _PARTS else part for key, part in own.items()}
@@ -103,14 +96,6 @@ def _integer(schema: dict[str, Any]) -> dict[str, Any]:
         return schema
     choices = [{**schema, "strict": True}, _number(schema, "int")]
     return {"type": "union", "mode": "left_to_right", "choices": choices}
-
-
-def _finite(value: Any, build: Callable[[Any], Any]) -> Any:
-    """Text such as "NaN" or "1e999" is not a number; Python's own numbers are taken as they are."""
-    number = build(value)
-    if isinstance(value, str) and not cmath.isfinite(number):
-        raise PydanticKnownError("finite_number")
-    return number
 
 
 def safe(core: Any, json_schema: dict[str, Any]) -> Any:

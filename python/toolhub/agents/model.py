@@ -32,7 +32,7 @@ class AgentModel:
         self._view = view
         self._llm = llm
         self._chat = chat
-        self.emit: Callable[[AgentEvent], None] = _ignore
+        self.emit: Callable[[AgentEvent], None] = lambda event: None
 
     def __bool__(self) -> bool:
         """Whether there is a model."""
@@ -171,7 +171,3 @@ def _tokens(text: str) -> int:
 def _clean(text: str) -> str:
     """Text without halves of characters, which some tokenizers leave."""
     return text if text.isascii() else text.encode("utf-8", "replace").decode()
-
-
-def _ignore(event: AgentEvent) -> None:
-    del event

@@ -7,7 +7,7 @@ from typing import Any, cast
 from ..kit import shown_as
 from ..result import ToolResult
 from .events import Record
-from .shapes import STEP_OPTIONS, wrong
+from .shapes import STEP, wrong
 
 NONE = "none"
 """The tool of a step that needs only thinking."""
@@ -42,9 +42,8 @@ class Step(Record):
             tool_type=tool_type,
             dependencies=list(dependencies),
             complexity=complexity,
+            arguments=None if arguments is None else dict(arguments),
         )
-        # Most plans leave the arguments to the execution; then a step has the five fields that it was planned with.
-        self["arguments"] = None if arguments is None else dict(arguments)
 
     @classmethod
     def of(cls, given: "Step | Mapping[str, Any]") -> "Step":
@@ -53,12 +52,7 @@ class Step(Record):
             return given
         if not isinstance(cast("object", given), Mapping):
             raise TypeError(f"a step must be a Step or a mapping, got {type(given).__name__}")
-        if "description" not in given:
-            raise ValueError("a step needs a description")
-        for name in ("description", "tool_type"):
-            if not isinstance(given.get(name, NONE), str):
-                raise TypeError(f"{name} of a step must be text, got {type(given[name]).__name__}")
-        if (problem := wrong(STEP_OPTIONS, given)) is not None:
+        if (problem := wrong(STEP, given)) is not None:
             raise TypeError(f"a step cannot be read: {problem}")
         known = ("id", "description", "tool_type", "dependencies", "complexity", "arguments")
         fields: dict[str, Any] = {"id": 1} | {

@@ -37,10 +37,10 @@ _KINDS: dict[str, Callable[[Any], bool]] = {
         isinstance(one, Mapping) and all(isinstance(key, str) for key in cast("Mapping[Any, Any]", one))
     ),
     _LIST: lambda one: isinstance(one, (list, tuple)),
-    _PAIR: lambda one: _is_pair(one),
+    _PAIR: _is_pair,
     _NOTHING: lambda one: one is None,
     _MESSAGE: lambda one: isinstance(one, (str, dict)) and one not in ("", {}),
-    _FORMAT: lambda one: _is_format(one),
+    _FORMAT: _is_format,
     _COUNT: lambda one: _is_whole(one) and 0 <= one < 2**63,
     _ID: lambda one: _is_whole(one) or isinstance(one, str),
     _SECONDS: lambda one: (_is_whole(one) or isinstance(one, float)) and 0 <= one <= sys.float_info.max,
@@ -82,10 +82,14 @@ _TALK = dict.fromkeys(("rounds", "empty", "refused", "repeats"), Maybe(_COUNT)) 
     "evidence": Maybe([_MAPPING]),
     "held": Maybe(_HELD),
 }
-STEP_OPTIONS = {"id": Maybe(_ID), "dependencies": Maybe([_ID]), "arguments": Maybe(_MAPPING)}
-"""The fields of a step that may be missing."""
-
-_STEP = {**STEP_OPTIONS, "id": _ID, "description": _TEXT, "tool_type": _TEXT, "dependencies": [_ID]}
+STEP = {
+    "id": Maybe(_ID),
+    "description": _TEXT,
+    "tool_type": Maybe(_TEXT),
+    "dependencies": Maybe([_ID]),
+    "arguments": Maybe(_MAPPING),
+}
+_STEP = {**STEP, "id": _ID, "tool_type": _TEXT, "dependencies": [_ID]}
 STEP_RESULT = {"id": _ID, "success": _FLAG, "result": _TEXT}
 _ATTEMPT = {"method": _TEXT, "tool": _TEXT, "arguments": Maybe(_MAPPING), "error": _TEXT}
 _RESULT = dict.fromkeys(("description", "result", "method"), _TEXT) | {

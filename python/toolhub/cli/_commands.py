@@ -118,7 +118,8 @@ def parser_for(words: "Sequence[str]") -> argparse.ArgumentParser:
         parser.error(_unknown(wanted))
     commands = parser.add_subparsers(metavar="COMMAND", required=True, parser_class=_Parser)
     for name in COMMANDS if wanted is None else (wanted,):
-        command = commands.add_parser(name, help=COMMANDS[name], description=_sentence(COMMANDS[name]))
+        about = COMMANDS[name]
+        command = commands.add_parser(name, help=about, description=f"{about[0].upper()}{about[1:]}.")
         if name == wanted:
             module = module_of(name)
             command.set_defaults(run=module.run, command=name)
@@ -129,10 +130,6 @@ def parser_for(words: "Sequence[str]") -> argparse.ArgumentParser:
             if sources := _SOURCES.get(name):
                 add_source_arguments(command, sources)
     return parser
-
-
-def _sentence(text: str) -> str:
-    return f"{text[0].upper()}{text[1:]}."
 
 
 def _unknown(command: str) -> str:

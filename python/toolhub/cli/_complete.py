@@ -164,7 +164,8 @@ def _arguments(words: list[str], placed: list[str], typed: str) -> list[str]:
     if sign:
         is_json = name.endswith(":")
         values = _enum(members(properties.get(name.rstrip(":"))))
-        return [f"{name}={json.dumps(value) if is_json else _as_text(value)}" for value in values]
+        texts = (v if isinstance(v, str) and not is_json else json.dumps(v) for v in values)
+        return [f"{name}={text}" for text in texts]
     return [
         f"{name}{'=' if members(schema).get('type') in _PLAIN or _enum(members(schema)) else ':='}"
         for name, schema in properties.items()
@@ -178,7 +179,3 @@ def _enum(schema: "dict[str, Any]") -> "list[Any]":
         return [True, False]
     values = [schema["const"]] if "const" in schema else items(schema.get("enum"))
     return values if all(isinstance(value, (str, int, float)) for value in values) else []
-
-
-def _as_text(value: "Any") -> str:
-    return value if isinstance(value, str) else json.dumps(value)

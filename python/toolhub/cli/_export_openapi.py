@@ -8,7 +8,9 @@ Generators read references to `#/components/schemas/NAME` and hardly any others,
 import json
 import re
 from typing import Any
+from urllib.parse import quote, unquote
 
+from .. import __version__
 from .._core import ToolInfo
 from ._export_names import camel, identifiers, pascal
 from ._json import items, members
@@ -39,7 +41,7 @@ _PLACES = frozenset(
 )
 
 
-def openapi(tools: list[ToolInfo], version: str) -> str:
+def openapi(tools: list[ToolInfo]) -> str:
     """The whole document."""
     operations = identifiers([tool.name for tool in tools], camel)
     prefixes = identifiers(operations.values(), pascal)
@@ -62,10 +64,10 @@ def openapi(tools: list[ToolInfo], version: str) -> str:
                 }
             },
         }
-        paths[f"/tools/{_in_path(tool.name)}"] = {"post": operation}
+        paths[f"/tools/{quote(tool.name, safe='')}"] = {"post": operation}
     document = {
         "openapi": "3.1.0",
-        "info": {"title": "toolhub", "version": version},
+        "info": {"title": "toolhub", "version": __version__},
         "paths": paths,
         "components": {"schemas": schemas},
     }
@@ -83,12 +85,6 @@ def _result(value: Any) -> dict[str, Any]:
         },
         "required": ["success"],
     }
-
-
-def _in_path(name: str) -> str:
-    from urllib.parse import quote
-
-    return quote(name, safe="")
 
 
 class _Moved:
@@ -139,8 +135,6 @@ class _Moved:
 
     def _component(self, reference: str) -> str | None:
         """The component that a reference leads to; None if it leads out of the schema or nowhere."""
-        from urllib.parse import unquote
-
         passed: set[str] = set()
         while reference.startswith("#") and reference not in passed:
             passed.add(reference)

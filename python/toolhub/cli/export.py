@@ -17,6 +17,7 @@ from .._core import ToolInfo
 from ._catalog import open_catalog
 from ._exits import NOT_FOUND, Failure, unwritten
 from ._export_names import camel, identifiers, pascal, snake
+from ._export_openapi import openapi
 from ._json import members
 from ._output import counted, first_line, put, put_json, say
 from ._shapes import PYTHON, TYPESCRIPT, Form, Shapes, key
@@ -206,15 +207,8 @@ def _python_result(name: str, root: dict[str, Any], schema: Any) -> list[str]:
 _WRAPPED = "x-fastmcp-wrap-result"
 
 
-def _openapi(tools: list[ToolInfo]) -> str:
-    from .. import __version__
-    from ._export_openapi import openapi
-
-    return openapi(tools, __version__)
-
-
 _WRITERS: dict[str, Callable[[list[ToolInfo]], str]] = {
     "ts": _typescript,
     "py": _python,
-    "openapi": _openapi,
+    "openapi": openapi,
 }

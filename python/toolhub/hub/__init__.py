@@ -126,17 +126,8 @@ class ToolHub(
     _moved = MOVED
     # A call gives a result of kind `closed`; what is not a call raises it.
     _closed_too = frozenset(
-        {
-            "__init__",
-            "call",
-            "call_by_capability",
-            "call_many",
-            "execute_many",
-            "dispatch_sync",
-            "run",
-            "run_sync",
-        }
-        | {"close", "aclose"}
+        {"call", "call_by_capability", "call_many", "execute_many", "dispatch_sync", "run", "run_sync"}
+        | {"__init__", "close", "aclose"}
     )
 
     def __init__(

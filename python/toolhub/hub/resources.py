@@ -98,7 +98,7 @@ class Resources(Offered):
         if content is DEFAULT:
             return partial(self._decorate, uri, options)
         is_content = not callable(content)
-        function = partial(_same, content) if is_content else content
+        function = (lambda: content) if is_content else content
         own = None if is_content else getattr(content, "__name__", None)
         named = {**options, "name": options.get("name") or own or uri}
         self._offer("resources", uri, function, is_content, named)
@@ -119,7 +119,3 @@ class Resources(Offered):
         """
         check_text("uri", uri)
         _core.resource_updated(self._core, uri)
-
-
-def _same(content: Any) -> Any:
-    return content

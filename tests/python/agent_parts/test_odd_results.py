@@ -86,8 +86,8 @@ def test_a_plan_goes_on_after_an_odd_result(tool: Any, text: str) -> None:
 @pytest.mark.parametrize(
     ("step", "says"),
     [
-        ({"id": 1, "description": None}, "description of a step must be text, got NoneType"),
-        ({"id": 1, "description": "x", "tool_type": 7}, "tool_type of a step must be text, got int"),
+        ({"id": 1, "description": None}, "description must be text, got NoneType"),
+        ({"id": 1, "description": "x", "tool_type": 7}, "tool_type must be text, got 7"),
     ],
 )
 def test_a_step_that_is_none(step: Any, says: str) -> None:
