@@ -93,7 +93,7 @@ __all__ = sorted(_MODULE_OF)  # pyright: ignore[reportUnsupportedDunderAll]
 
 _lifecycle.install()
 if "TOOLHUB_RECORD" in os.environ or "TOOLHUB_REPLAY" in os.environ:
-    from .testing._environment import use_environment
+    from .testing.cassettes import use_environment
 
     use_environment()
 

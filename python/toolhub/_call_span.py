@@ -174,16 +174,7 @@ class CallSpan(trace.Span):
 class TracedCall:
     """One call that is traced: its span is current while it runs."""
 
-    __slots__ = (
-        "_execution_id",
-        "_learnt",
-        "_span",
-        "_status",
-        "_token",
-        "_tool",
-        "_tracing",
-        "around",
-    )
+    __slots__ = ("_execution_id", "_learnt", "_span", "_status", "_token", "_tool", "_tracing", "around")
 
     def __init__(self, tracing: "Tracing", tool: str, around: "Around") -> None:
         self._tracing, self._tool, self.around = tracing, tool, around

@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal, cast
 
 from . import _background, _core
+from ._background import blocking
 from ._checks import check_finite, check_mapping, check_text, if_given
-from ._twins import blocking
 from .principal import Principal
 
 if TYPE_CHECKING:

@@ -9,10 +9,10 @@ from collections.abc import Mapping
 from typing import Any, cast
 
 from . import Candidate, _core
+from ._background import blocking
 from ._checks import check_text
 from ._compat import CORE_TOOLS, SOURCE_ALIASES, ToolCandidate
 from ._signature.context import PASSED_ON
-from ._twins import blocking
 from ._unknown_options import known_options
 from .events import EXECUTE
 from .exceptions import ErrorKind

@@ -7,6 +7,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, NamedTuple, Self, TypeVar
 
 from . import _core, _user_functions
+from ._background import blocking
 from ._checks import check_mapping, check_path, check_seconds, check_text, check_whole
 from ._core import (
     ToolInfo,
@@ -23,7 +24,6 @@ from ._core import (
 from ._lazy import shown_as as shown_as
 from ._plain import readable, whole
 from ._tape import on_tape
-from ._twins import blocking
 from ._user_functions import unmissed
 from .exceptions import ErrorKind
 from .hub._synthesis import ask as _ask

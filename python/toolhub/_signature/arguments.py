@@ -21,12 +21,11 @@ from pydantic_core import SchemaValidator
 from typing_extensions import TypedDict
 
 from . import schema
-from .declared import single_of
 from .exact import exact, safe
 from .parameters import NOTHING, CallSignature, bare
 from .plain import plain_names
 from .readable import Readable
-from .schema import EXTRAS, Arguments, Build
+from .schema import EXTRAS, Arguments, Build, single_of
 
 # pydantic accepts look-around only with Python's engine; `patterns` then takes it out of the validator.
 _CONFIGS = (

@@ -16,9 +16,9 @@ from typing import Any, cast
 
 from . import callables, docstrings
 from .context import Context, context_of, late
-from .declared import declared, is_model
 from .facts import Facts, facts_of
 from .parameters import Parameter
+from .schema import declared, is_model
 from .styles import Described, by_keyword, by_value
 
 

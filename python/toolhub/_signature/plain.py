@@ -12,9 +12,8 @@ from collections.abc import Mapping
 from typing import Any, Literal, Union, cast
 
 from . import schema
-from .declared import single_of
 from .parameters import NOTHING, CallSignature
-from .schema import Arguments, Build
+from .schema import Arguments, Build, single_of
 
 _SCALARS: tuple[tuple[Any, dict[str, Any]], ...] = (
     (str, {"type": "string"}),

@@ -8,9 +8,9 @@ from collections.abc import Callable, Mapping, MutableMapping
 from dataclasses import dataclass
 from typing import Any, Literal, Union
 
-from .declared import single_of
 from .facts import Facts
 from .parameters import Parameter
+from .schema import single_of
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,7 +13,8 @@ else uses the public interface of `ToolHub`. Results go to stdout; problems, pro
 import sys
 from collections.abc import Sequence
 
-from ._exits import INTERRUPTED, NOT_WRITTEN, OK, Failure, OutputError
+from . import _output
+from ._output import OK, Failure, OutputError
 
 __all__ = ["main"]
 
@@ -36,21 +37,15 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except Failure as failure:
         return _fail(failure, words)
     except OutputError as error:
-        from ._output import forget, say
-
-        say(f"the command ran, but its output cannot be written: {error}")
-        forget(sys.stdout)
-        return NOT_WRITTEN
+        _output.say(f"the command ran, but its output cannot be written: {error}")
+        _output.forget(sys.stdout)
+        return _output.NOT_WRITTEN
     except KeyboardInterrupt:
-        from ._output import write_err
-
-        write_err("\n")
-        return INTERRUPTED
+        _output.write_err("\n")
+        return _output.INTERRUPTED
     except BrokenPipeError:
         # As `| head` does.
-        from ._output import forget
-
-        forget(sys.stdout)
+        _output.forget(sys.stdout)
         return OK
 
 
@@ -67,21 +62,19 @@ def _run(words: list[str]) -> int:
 
 def _fail(failure: Failure, words: list[str]) -> int:
     """Say why a command failed; with `--json` the reason is an object on stdout as well, whatever command it was."""
-    from ._output import forget, json_text, say, write_err, write_out
-
     if not failure.is_said:
-        say(str(failure))
+        _output.say(str(failure))
     own = words[: words.index("--")] if "--" in words else words
     if "--json" in own:
         if own[:1] == ["serve"] and "--http" not in own:
             # There, stdout is for the client.
-            write_err(json_text(failure.as_json(), sys.stderr))
+            _output.write_err(_output.json_text(failure.as_json(), sys.stderr))
             return failure.code
         try:
-            write_out(json_text(failure.as_json(), sys.stdout))
+            _output.write_out(_output.json_text(failure.as_json(), sys.stdout))
             _flush()
         except (OutputError, BrokenPipeError):
-            forget(sys.stdout)
+            _output.forget(sys.stdout)
     return failure.code
 
 
@@ -92,9 +85,7 @@ def _escape_what_cannot_be_encoded() -> None:
 
 
 def _flush() -> None:
-    from ._output import has_stream
-
-    if has_stream(sys.stdout):
+    if _output.has_stream(sys.stdout):
         try:
             sys.stdout.flush()
         except BrokenPipeError:

@@ -13,8 +13,7 @@ from contextlib import contextmanager, redirect_stdout
 
 from .. import _core
 from .._progress_line import ProgressLine
-from ._exits import NOT_FOUND, USAGE, Failure, code_of_connect, failing
-from ._output import say
+from ._output import NOT_FOUND, USAGE, Failure, code_of_connect, failing, say
 from ._sources import NO_SERVER, config_files, store_file
 
 TYPE_CHECKING = False

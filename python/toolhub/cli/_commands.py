@@ -4,7 +4,7 @@ import argparse
 from functools import partial
 from importlib import import_module
 
-from ._exits import USAGE, Failure
+from ._output import USAGE, Failure
 from ._sources import add_source_arguments
 
 TYPE_CHECKING = False

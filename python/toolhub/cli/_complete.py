@@ -6,9 +6,8 @@ Names come from the store, never from a server: completion must be quick, and mu
 import json
 
 from ._commands import COMMANDS, parser_for
-from ._exits import Failure
 from ._json import items, members
-from ._output import one_line, put
+from ._output import Failure, one_line, put
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

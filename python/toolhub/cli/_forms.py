@@ -14,9 +14,8 @@ from typing import Any
 
 from .. import _core
 from ._clients import ClientFile
-from ._documents import read_settings
 from ._draft import Draft, settle
-from ._json import items, kind, members, texts, with_texts
+from ._json import items, kind, members, read_settings, texts, with_texts
 from ._rules import forbid
 
 Entry = dict[str, Any]

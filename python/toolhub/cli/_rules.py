@@ -14,9 +14,8 @@ from functools import lru_cache
 from typing import Any, NamedTuple
 
 from ._clients import ClientFile, paths_of
-from ._documents import read_settings
 from ._draft import Draft, Rules
-from ._json import items, members, texts
+from ._json import items, members, read_settings, texts
 
 
 class _Said(NamedTuple):

@@ -2,8 +2,8 @@
 
 import os
 
-from ._exits import USAGE, Failure
 from ._json import items
+from ._output import USAGE, Failure
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

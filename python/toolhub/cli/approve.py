@@ -1,7 +1,6 @@
 """`toolhub pending`, `approve`, `deny`, `ledger` and `settle`: calls that wait for a person, and what calls have done."""
 
-from ._exits import FAILED, NOT_FOUND, OK, USAGE, Failure, failing
-from ._output import answer, one_line, put, put_json, say
+from ._output import FAILED, NOT_FOUND, OK, USAGE, Failure, answer, failing, one_line, put, put_json, say
 from ._sources import existing_store
 
 TYPE_CHECKING = False

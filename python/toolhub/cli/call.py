@@ -8,9 +8,21 @@ import sys
 
 from .._progress_line import ProgressLine
 from ._catalog import open_hub, split_name, tell
-from ._exits import FAILED, NOT_FOUND, USAGE, Failure, code_of, code_of_connect, failing
 from ._json import items, members
-from ._output import clean, is_terminal, put, put_json, say
+from ._output import (
+    FAILED,
+    NOT_FOUND,
+    USAGE,
+    Failure,
+    clean,
+    code_of,
+    code_of_connect,
+    failing,
+    is_terminal,
+    put,
+    put_json,
+    say,
+)
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

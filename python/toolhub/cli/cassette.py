@@ -2,8 +2,7 @@
 
 import argparse
 
-from ._exits import USAGE, failing
-from ._output import clean, put, put_json
+from ._output import USAGE, clean, failing, put, put_json
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:

@@ -3,8 +3,7 @@
 import argparse
 
 from ._catalog import connect_with_progress, open_hub, require_server, server_as_json, tell
-from ._exits import OK, code_of_connect
-from ._output import clean, put_json, put_table, say
+from ._output import OK, clean, code_of_connect, put_json, put_table, say
 from ._sources import NO_SERVER
 
 

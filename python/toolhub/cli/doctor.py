@@ -6,8 +6,7 @@ from .. import _core
 from . import _diagnosis
 from ._catalog import connect_with_progress, open_hub, require_server
 from ._diagnosis import STEPS, Diagnosis
-from ._exits import AUTH, CONNECT, FAILED, OK, USAGE, Failure
-from ._output import clean, paint, put, put_json
+from ._output import AUTH, CONNECT, FAILED, OK, USAGE, Failure, clean, paint, put, put_json
 from ._sources import config_files
 
 TYPE_CHECKING = False

@@ -15,11 +15,10 @@ from typing import Any
 
 from .._core import ToolInfo
 from ._catalog import open_catalog
-from ._exits import NOT_FOUND, Failure, unwritten
 from ._export_names import camel, identifiers, pascal, snake
 from ._export_openapi import openapi
 from ._json import members
-from ._output import counted, first_line, put, put_json, say
+from ._output import NOT_FOUND, Failure, counted, first_line, put, put_json, say, unwritten
 from ._shapes import PYTHON, TYPESCRIPT, Form, Shapes, key
 
 

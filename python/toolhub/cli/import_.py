@@ -9,10 +9,9 @@ from typing import Any
 
 from .. import _core
 from ._clients import ClientFile, known_files, known_names, named_file
-from ._exits import NOT_FOUND, OK, USAGE, Failure, unwritten
 from ._forms import ImportedFile, read_file
 from ._json import items, members
-from ._output import clean, one_line, put, put_json, say
+from ._output import NOT_FOUND, OK, USAGE, Failure, clean, one_line, put, put_json, say, unwritten
 from ._sources import own_config, serving_words
 
 # Without what is around it, a quotation is a part of a word, as in a shell.

@@ -3,8 +3,7 @@
 import argparse
 import os
 
-from ._exits import USAGE, failing
-from ._output import answer, put
+from ._output import USAGE, answer, failing, put
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:

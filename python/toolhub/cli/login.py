@@ -3,8 +3,7 @@
 import argparse
 
 from ._catalog import open_hub, require_server, tell
-from ._exits import OK, USAGE, Failure, code_of_connect, failing
-from ._output import answer, say
+from ._output import OK, USAGE, Failure, answer, code_of_connect, failing, say
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:

@@ -2,8 +2,7 @@
 
 import argparse
 
-from ._exits import FAILED, OK, USAGE, Failure, failing
-from ._output import answer, clean, paint, put, put_json
+from ._output import FAILED, OK, USAGE, Failure, answer, clean, failing, paint, put, put_json
 from .call import read_text
 
 

@@ -3,8 +3,7 @@
 import argparse
 
 from ._catalog import connect_missing, open_hub, require_server
-from ._exits import FAILED, NOT_FOUND, OK, Failure
-from ._output import answer, clean, put_json, put_table, say
+from ._output import FAILED, NOT_FOUND, OK, Failure, answer, clean, put_json, put_table, say
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:

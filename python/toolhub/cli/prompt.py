@@ -4,8 +4,7 @@ import argparse
 from typing import Any
 
 from ._catalog import connect_missing, open_hub
-from ._exits import USAGE, failing
-from ._output import answer, put, put_json, say
+from ._output import USAGE, answer, failing, put, put_json, say
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:

@@ -5,8 +5,7 @@ import sys
 from contextlib import contextmanager
 
 from .. import _core
-from ._exits import FAILED, USAGE, Failure, failing
-from ._output import put_json, say
+from ._output import FAILED, USAGE, Failure, failing, put_json, say
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -35,7 +34,7 @@ def add_run_arguments(parser: "argparse.ArgumentParser") -> None:
 
 def run(given: "argparse.Namespace") -> int:
     """Run the command."""
-    from ..testing._environment import RECORD
+    from ..testing.cassettes import RECORD
 
     path = os.path.abspath(given.output)
     if not given.json:

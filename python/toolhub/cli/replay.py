@@ -4,8 +4,7 @@ import argparse
 import json
 import os
 
-from ._exits import FAILED, USAGE, Failure, failing
-from ._output import put_json, say
+from ._output import FAILED, USAGE, Failure, failing, put_json, say
 from .record import add_run_arguments, run_with
 
 
@@ -24,8 +23,7 @@ def run(given: argparse.Namespace) -> int:
     """Run the command, and report what differs from the recording."""
     import tempfile
 
-    from ..testing._environment import REPLAY
-    from ..testing.cassettes import CassetteError, events_of
+    from ..testing.cassettes import REPLAY, CassetteError, events_of
 
     with failing(USAGE, CassetteError, OSError):
         events_of(given.file)

@@ -3,8 +3,7 @@
 import argparse
 
 from ._catalog import group_of, open_catalog, tool_as_json
-from ._exits import NOT_FOUND, USAGE, Failure
-from ._output import clean, cut, first_line, paint, put, put_json, say, width
+from ._output import NOT_FOUND, USAGE, Failure, clean, cut, first_line, paint, put, put_json, say, width
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:

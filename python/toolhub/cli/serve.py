@@ -8,9 +8,8 @@ import sys
 from collections.abc import Generator
 from typing import TYPE_CHECKING, Any
 
-from ._exits import FAILED, OK, USAGE, Failure, failing
 from ._json import members
-from ._output import clean, counted, is_terminal, put_json, say
+from ._output import FAILED, OK, USAGE, Failure, clean, counted, failing, is_terminal, put_json, say
 from ._sources import NO_SERVER, config_files, serving_words, store_file
 
 if TYPE_CHECKING:

@@ -3,8 +3,7 @@
 import argparse
 
 from ._catalog import open_hub, tell
-from ._exits import NOT_FOUND, Failure
-from ._output import clean, put_json, put_table, say
+from ._output import NOT_FOUND, Failure, clean, put_json, put_table, say
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:

@@ -2,8 +2,7 @@
 
 import argparse
 
-from ._exits import FAILED, OK, failing
-from ._output import answer, say
+from ._output import FAILED, OK, answer, failing, say
 from ._sources import existing_store
 
 

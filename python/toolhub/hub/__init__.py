@@ -14,6 +14,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Literal, Self, Unpack, cast
 
 from .. import _background, _core
+from .._background import blocking
 from .._callbacks import Callbacks
 from .._checks import (
     check_callable,
@@ -26,7 +27,6 @@ from .._checks import (
 )
 from .._compat import CORE_TOOLS, SOURCE_ALIASES, CompatMethods
 from .._lazy import shown_as
-from .._twins import blocking
 from .._unknown_options import explain_unknown_options
 from .._user_functions import aend_waits, end_waits, in_thread
 from ..events import Event, Events
@@ -75,14 +75,7 @@ _CLOSING = 5.0
 
 
 @explain_unknown_options
-class ToolHub(
-    ToolMethods,
-    RunMethods,
-    PromptMethods,
-    LedgerMethods,
-    ServeMethods,
-    CompatMethods,
-):
+class ToolHub(ToolMethods, RunMethods, PromptMethods, LedgerMethods, ServeMethods, CompatMethods):
     """Registers tools, selects among their candidates and calls them.
 
     Calls: `timeout` (seconds) applies to one candidate, `max_parallel` to the first batch of a race. `seed` makes the choice
@@ -220,13 +213,7 @@ class ToolHub(
         """
         return self._folders().load("tools", folder)
 
-    def load_skills(
-        self,
-        folder: Folder,
-        *,
-        python: bool = True,
-        allow_scripts: bool = False,
-    ) -> LoadReport:
+    def load_skills(self, folder: Folder, *, python: bool = True, allow_scripts: bool = False) -> LoadReport:
         """Register the skills of a folder: every subfolder with a `SKILL.md` of the Agent Skills format, and the skill classes
         in its Python modules (with `python=False` no module is imported).
 

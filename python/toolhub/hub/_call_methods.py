@@ -7,11 +7,11 @@ from functools import lru_cache, partial
 from typing import TYPE_CHECKING, Any, TypeVar, Unpack, cast
 
 from .. import _core
+from .._background import blocking
 from .._checks import check_callable, check_mapping, check_seconds, check_text, check_whole, if_given
 from .._core import CallOptions as PlannedOptions
 from .._core import Hub
 from .._lazy import asyncio
-from .._twins import blocking
 from .._unknown_options import refuse_unknown
 from .._user_functions import ProgressReports, unmissed
 from ..events import EXECUTE, RESULTS, Events, Watched

@@ -5,9 +5,9 @@ from dataclasses import dataclass, field
 from typing import Any, Unpack
 
 from .. import _core
+from .._background import blocking
 from .._checks import check_callable, check_seconds, check_whole, if_given
 from .._lazy import shown_as
-from .._twins import blocking
 from .._unknown_options import refuse_unknown
 from ..events import ROUTE
 from ..exceptions import ErrorKind

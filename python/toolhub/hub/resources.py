@@ -5,8 +5,8 @@ from functools import partial
 from typing import Any, TypeVar, Unpack, overload
 
 from .. import _core, offers
+from .._background import blocking
 from .._checks import check_text
-from .._twins import blocking
 from .._unknown_options import explain_unknown_options
 from ..offers import Offers, Resource, ResourceContent, ResourceTemplate
 from ..options import DEFAULT, ResourceOptions

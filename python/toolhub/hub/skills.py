@@ -4,7 +4,7 @@ import base64
 from collections.abc import Awaitable, Callable, Iterable
 from typing import Any
 
-from .._twins import blocking
+from .._background import blocking
 from .._unknown_options import explain_unknown_options
 from ..result import ToolResult
 from ._local_skills import RUN_SCRIPT, LocalSkills

@@ -17,9 +17,8 @@ from .._checks import check_path
 from .._marks import MARK
 from .._signature.callables import name_of
 from ..servers import LoadReport, LogOnce
-from .files import ModuleFile, is_skill, modules_of
 from .members import Member, Outline, members, outline
-from .modules import Modules, why
+from .modules import ModuleFile, Modules, is_skill, modules_of, why
 
 if TYPE_CHECKING:
     from ..hub._registration import Registration

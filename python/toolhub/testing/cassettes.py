@@ -1,5 +1,6 @@
 """`record` and `replay`: context managers around the tape of the core; and a cassette as a person reads it."""
 
+import atexit
 import json
 import os
 from abc import ABC, abstractmethod
@@ -154,3 +155,41 @@ def lines_of(path: str) -> Iterator[str]:
 def _short(value: Any) -> str:
     text = json.dumps(value, ensure_ascii=False)
     return text if len(text) <= _WIDTH else f"{text[:_WIDTH]}…"
+
+
+RECORD = "TOOLHUB_RECORD"
+"""The path of the cassette to write."""
+
+REPLAY = "TOOLHUB_REPLAY"
+"""A JSON list: the path of the cassette to replay, the mode, and the path for what was missed."""
+
+
+def use_environment() -> None:
+    """Record or replay this process as the environment says, until it exits. Its own children do neither."""
+    record_to, replay_from = os.environ.pop(RECORD, ""), os.environ.pop(REPLAY, "")
+    if replay_from:
+        _replay(*json.loads(replay_from))
+    elif record_to:
+        tape = record(record_to).__enter__()
+        atexit.register(tape.__exit__, None, None, None)
+
+
+def _replay(path: str, mode: str, report: str) -> None:
+
+    tape = replay(path, mode).__enter__()  # pyright: ignore[reportArgumentType]
+    process = os.getpid()
+
+    def end() -> None:
+        # A fork has a copy of the tape, and nothing to report.
+        if os.getpid() != process:
+            return
+        missed: list[str] = []
+        unused: list[str] = []
+        try:
+            tape.__exit__(None, None, None)
+        except ReplayError as error:
+            missed, unused = error.missed, error.unused
+        with open(report, "w", encoding="utf-8") as file:
+            json.dump({"missed": missed, "unused": unused, "notices": tape.notices}, file)
+
+    atexit.register(end)
