@@ -20,7 +20,7 @@ use toolhub_engine::offers::OfferSignals;
 use toolhub_protocol::{INTERNAL_ERROR, METHOD_NOT_FOUND};
 use toolhub_store::tape;
 use toolhub_types::error::clip;
-use toolhub_types::model::{OfferKind, Trust};
+use toolhub_types::model::{ChangedOffer, OfferKind, Trust};
 use toolhub_types::notices::LogSink;
 use toolhub_types::telemetry::Telemetry;
 use toolhub_types::tool::{AskCaller, BoxFuture, CallLog, QuestionAnswer, RoundQuestion, ServerRound};
@@ -95,7 +95,7 @@ impl ServerCallbacks {
     pub fn new(config: &ServerConfig, host: Host) -> Arc<Self> {
         Arc::new(ServerCallbacks {
             server: config.id.clone(),
-            resources: KnownResources::new(config.id.clone(), host.offers.clone()),
+            resources: KnownResources::default(),
             host,
             roots: config.options.roots.clone(),
             trust: config.options.trust,
@@ -118,6 +118,12 @@ impl ServerCallbacks {
         self.tools_changed.notify_one();
     }
 
+    /// The server has other resources or prompts than were listed.
+    fn announce_offers(&self, kind: OfferKind) {
+        self.resources.forget(kind);
+        self.host.offers.send(&self.server, ChangedOffer::List(kind));
+    }
+
     /// A session with this server has begun. What it says about itself is kept.
     pub fn session_began(&self, server: &ServerIdentity) {
         let ServerIdentity { capabilities, instructions, .. } = server;
@@ -131,7 +137,7 @@ impl ServerCallbacks {
             match before.as_ref().is_some_and(has) == has(capabilities) {
                 // The server may have changed since the last session.
                 true => self.resources.forget(kind),
-                false => self.resources.announce(kind),
+                false => self.announce_offers(kind),
             }
         }
     }
@@ -360,11 +366,11 @@ impl Listener for ServerCallbacks {
     fn notified(&self, method: &str, params: Option<&RawValue>) {
         match method {
             "notifications/tools/list_changed" => self.announce_change(),
-            "notifications/resources/list_changed" => self.resources.announce(OfferKind::Resources),
-            "notifications/prompts/list_changed" => self.resources.announce(OfferKind::Prompts),
+            "notifications/resources/list_changed" => self.announce_offers(OfferKind::Resources),
+            "notifications/prompts/list_changed" => self.announce_offers(OfferKind::Prompts),
             "notifications/resources/updated" => {
                 if let Some(uri) = parsed(params)["uri"].as_str() {
-                    self.resources.updated(uri);
+                    self.host.offers.send(&self.server, ChangedOffer::Content(Arc::from(uri)));
                 }
             }
             // The first one belongs to the session, which lists its tools by itself.
@@ -398,7 +404,7 @@ impl Listener for ServerCallbacks {
     fn reconnected(&self) {
         for kind in [OfferKind::Resources, OfferKind::Prompts] {
             match self.declares(kind.capability()) {
-                Some(true) => self.resources.announce(kind),
+                Some(true) => self.announce_offers(kind),
                 _ => self.resources.forget(kind),
             }
         }

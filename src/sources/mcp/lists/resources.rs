@@ -15,12 +15,10 @@ use serde_json::{Map, Value};
 use std::collections::{BTreeMap, HashMap};
 use std::sync::{Arc, Weak};
 use tokio::sync::Notify;
-use toolhub_engine::offers::OfferSignals;
 use toolhub_protocol::METHOD_NOT_FOUND;
 use toolhub_text::{Message, message};
 use toolhub_types::aside::heavy;
 use toolhub_types::error::{ErrorKind, HubError, Outcome, clip};
-use toolhub_types::model::ChangedOffer;
 pub use toolhub_types::model::OfferKind;
 use toolhub_types::tool::CallContextExtras;
 
@@ -34,11 +32,8 @@ const ROUNDS: usize = 10;
 const MOST_SUBSCRIPTIONS: usize = 1_000;
 
 /// What one server listed last. A list from before a change is not used.
-pub struct KnownResources {
-    server: Arc<str>,
-    lists: Mutex<KnownLists>,
-    signals: OfferSignals,
-}
+#[derive(Default)]
+pub struct KnownResources(Mutex<KnownLists>);
 
 #[derive(Default)]
 struct KnownLists {
@@ -47,31 +42,16 @@ struct KnownLists {
 }
 
 impl KnownResources {
-    pub fn new(server: Arc<str>, signals: OfferSignals) -> Self {
-        KnownResources { server, lists: Mutex::default(), signals }
-    }
-
-    /// The content of a resource has changed.
-    pub fn updated(&self, uri: &str) {
-        self.signals.send(&self.server, ChangedOffer::Content(Arc::from(uri)));
-    }
-
-    /// The server has announced a change.
-    pub fn announce(&self, kind: OfferKind) {
-        self.forget(kind);
-        self.signals.send(&self.server, ChangedOffer::List(kind));
-    }
-
     /// A change may have been missed: what was listed is not used any more. Resources and their templates change together.
     pub fn forget(&self, kind: OfferKind) {
-        let mut lists = self.lists.lock();
+        let mut lists = self.0.lock();
         lists.changes += 1;
         lists.by_kind.retain(|known, _| known.capability() != kind.capability());
     }
 
     /// What was listed last, unless it may have changed since.
     fn get(&self, kind: OfferKind) -> Option<Arc<Vec<Value>>> {
-        self.lists.lock().by_kind.get(&kind).cloned()
+        self.0.lock().by_kind.get(&kind).cloned()
     }
 }
 
@@ -93,7 +73,7 @@ pub async fn list(server: &Arc<Server>, kind: OfferKind) -> Result<Arc<Vec<Value
     let _call = server.begin_call();
     // To list does no harm: when the connection is lost meanwhile, it is done once more.
     let list_once = |connection: Arc<Connection>| async move {
-        let known = &server.callbacks().resources.lists;
+        let known = &server.callbacks().resources.0;
         // Before the request: a change that is announced meanwhile needs another list.
         let changes = known.lock().changes;
         let declared = connection.server().capabilities.get(kind.capability());

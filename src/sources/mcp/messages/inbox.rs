@@ -135,19 +135,19 @@ struct GivenUpCall {
 }
 
 impl Pending {
-    /// The one caller of all calls that the server may be working on. A server that was told of a cancellation answers the
+    /// The one caller of all calls that the server may be working on; `None` if there may be several. A server that was told of a cancellation answers the
     /// call late or never, so a call that was given up stays in doubt: no other principal gets a question that may be its.
-    fn only_owner(&self) -> Result<Option<CallOwner>, SeveralCallers> {
+    fn only_owner(&self) -> Option<CallOwner> {
         let mut given_up = self.recently_given_up();
         // Through its latest call: an earlier one may be answered while the question is on its way, and then nobody is there.
         let Some(WatchedCall { owner: own, .. }) =
             self.calls.iter().max_by_key(|(id, _)| **id).map(|(_, call)| call)
         else {
-            return if given_up.any(|call| call.caller.is_some()) { Err(SeveralCallers) } else { Ok(None) };
+            return given_up.all(|call| call.caller.is_none()).then(CallOwner::default);
         };
         let is_alone = self.calls.values().all(|other| other.owner.caller() == own.caller())
             && given_up.all(|call| call.principal == own.principal);
-        if is_alone { Ok(Some(own.clone())) } else { Err(SeveralCallers) }
+        is_alone.then(|| own.clone())
     }
 
     fn recently_given_up(&self) -> impl Iterator<Item = &GivenUpCall> {
@@ -229,23 +229,23 @@ impl Inbox {
     }
 
     /// The caller whom a message concerns: that of the call on whose stream it came. A message that came on no call's stream
-    /// concerns the one caller of all calls that the server may be working on; `Err` when there are several, or when that one
+    /// concerns the one caller of all calls that the server may be working on; `None` when there are several, or when that one
     /// has gone.
-    fn owner(&self, wanted: Option<u64>) -> Result<Option<CallOwner>, SeveralCallers> {
+    fn owner(&self, wanted: Option<u64>) -> Option<CallOwner> {
         let pending = self.pending.lock();
         if let Some(call) = wanted.and_then(|id| pending.calls.get(&id)) {
-            return Ok(Some(call.owner.clone()));
+            return Some(call.owner.clone());
         }
         if wanted.is_some_and(|id| pending.given_up.iter().any(|call| call.id == id)) {
-            return Err(SeveralCallers);
+            return None;
         }
         pending.only_owner()
     }
 
     fn asked_by(&self, wanted: Option<u64>) -> Asked {
         match self.owner(wanted) {
-            Ok(owner) => owner.and_then(|owner| owner.ask).map_or(Asked::Owner, Asked::Caller),
-            Err(SeveralCallers) => Asked::Unclear,
+            Some(owner) => owner.ask.map_or(Asked::Owner, Asked::Caller),
+            None => Asked::Unclear,
         }
     }
 
@@ -349,7 +349,7 @@ impl Inbox {
 
     fn notified(&self, method: &str, params: Option<&RawValue>, wanted: Option<u64>) {
         if method == "notifications/message"
-            && let Ok(Some(CallOwner { log: Some(log), .. })) = self.owner(wanted)
+            && let Some(CallOwner { log: Some(log), .. }) = self.owner(wanted)
         {
             self.listener.logged(params, &log);
         }
@@ -446,9 +446,6 @@ impl Drop for PendingReply {
     }
 }
 
-/// The server may be working for several callers, or for one that has gone.
-struct SeveralCallers;
-
 /// A request whose progress is passed on, and a call whose questions and log messages go to its caller.
 pub struct Watched {
     inbox: Arc<Inbox>,
@@ -539,7 +536,7 @@ mod tests {
             .zip(0..)
             .map(|(log, id)| inbox.watch(id, None, Some(CallOwner { log: Some(log.clone()), ..of("ann") })))
             .collect();
-        let asked = inbox.owner(None).ok().flatten().and_then(|owner| owner.log).unwrap();
+        let asked = inbox.owner(None).and_then(|owner| owner.log).unwrap();
         assert!(Arc::ptr_eq(&asked.write, &logs[49].write));
         drop(calls);
     }

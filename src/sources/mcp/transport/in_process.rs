@@ -6,7 +6,7 @@ use crate::mcp::wire::clean;
 use parking_lot::Mutex;
 use serde_json::value::RawValue;
 use std::fmt;
-use std::sync::{Arc, OnceLock};
+use std::sync::{Arc, OnceLock, Weak};
 use tokio::sync::{Mutex as AsyncMutex, Notify, mpsc};
 use toolhub_text::message;
 use toolhub_types::error::{ErrorKind, HubError, Outcome};
@@ -16,10 +16,6 @@ use toolhub_types::tool::BoxFuture;
 const LONGEST_REASON: usize = 1_000;
 
 pub struct InProcess {
-    shared: Arc<InProcessShared>,
-}
-
-struct InProcessShared {
     server: Arc<str>,
     /// Gone once the transport is closed, which ends the input of the server.
     to_server: Mutex<Option<mpsc::Sender<String>>>,
@@ -34,22 +30,11 @@ type SessionEnd = Arc<OnceLock<Option<String>>>;
 impl InProcess {
     pub fn open(server: Arc<str>, link: &ServerLink, inbox: Arc<Inbox>) -> Result<Arc<Self>, HubError> {
         let ClientSide { to_server, from_server, end } = link.open()?;
-        let shared = Arc::new(InProcessShared { server, to_server: Mutex::new(Some(to_server)), inbox, end });
-        tokio::spawn(read(shared.clone(), from_server));
-        Ok(Arc::new(InProcess { shared }))
+        let transport = Arc::new(InProcess { server, to_server: Mutex::new(Some(to_server)), inbox, end });
+        tokio::spawn(read(Arc::downgrade(&transport), from_server));
+        Ok(transport)
     }
-}
 
-/// Reads what the server sends until it ends the session.
-async fn read(shared: Arc<InProcessShared>, mut from_server: mpsc::Receiver<String>) {
-    while let Some(message) = from_server.recv().await {
-        shared.inbox.receive(message.as_bytes(), None, &|| Some(shared.answerer()));
-    }
-    shared.to_server.lock().take();
-    shared.inbox.end(&shared.ended());
-}
-
-impl InProcessShared {
     fn ended(&self) -> HubError {
         let text = match self.end.get() {
             Some(Some(reason)) => {
@@ -72,52 +57,59 @@ impl InProcessShared {
         }
         Err(self.ended().with_outcome(Outcome::NotSent))
     }
+}
 
-    fn answerer(self: &Arc<Self>) -> Answerer {
-        let shared = self.clone();
-        Box::new(move |answer| {
-            Box::pin(async move {
-                let _ = shared.deliver(answer, &SendStage::default()).await;
-            })
-        })
+/// Reads what the server sends until it ends the session, or until nobody has the transport any more.
+async fn read(transport: Weak<InProcess>, mut from_server: mpsc::Receiver<String>) {
+    while let Some(message) = from_server.recv().await {
+        let Some(open) = transport.upgrade() else { return };
+        open.inbox.receive(message.as_bytes(), None, &|| Some(answerer(transport.clone())));
     }
+    if let Some(open) = transport.upgrade() {
+        open.to_server.lock().take();
+        open.inbox.end(&open.ended());
+    }
+}
+
+fn answerer(transport: Weak<InProcess>) -> Answerer {
+    Box::new(move |answer| {
+        Box::pin(async move {
+            if let Some(open) = transport.upgrade() {
+                let _ = open.deliver(answer, &SendStage::default()).await;
+            }
+        })
+    })
 }
 
 impl Transport for InProcess {
     fn request<'a>(&'a self, request: &'a OutgoingRequest) -> BoxFuture<'a, Result<Box<RawValue>, HubError>> {
         Box::pin(async move {
-            let expected = self.shared.inbox.await_answer(request.id)?;
-            self.shared.deliver(request.body.clone(), &request.stage).await?;
+            let expected = self.inbox.await_answer(request.id)?;
+            self.deliver(request.body.clone(), &request.stage).await?;
             expected.answer().await
         })
     }
 
     fn send<'a>(&'a self, message: String) -> BoxFuture<'a, Result<(), HubError>> {
-        Box::pin(async move { self.shared.deliver(message, &SendStage::default()).await })
+        Box::pin(async move { self.deliver(message, &SendStage::default()).await })
     }
 
     fn retired(&self) -> Option<HubError> {
-        let is_over = self.shared.end.get().is_some() || self.shared.to_server.lock().is_none();
-        is_over.then(|| self.shared.ended().with_outcome(Outcome::NotSent))
+        let is_over = self.end.get().is_some() || self.to_server.lock().is_none();
+        is_over.then(|| self.ended().with_outcome(Outcome::NotSent))
     }
 
     fn has_unread(&self) -> bool {
-        let to_server = self.shared.to_server.lock();
+        let to_server = self.to_server.lock();
         to_server.as_ref().is_some_and(|sender| sender.capacity() < sender.max_capacity())
     }
 
     fn close(&self) -> BoxFuture<'_, ()> {
         Box::pin(async move {
-            self.shared.to_server.lock().take();
+            self.to_server.lock().take();
             let error = HubError::new(ErrorKind::Closed, "the connection to the server is closed");
-            self.shared.inbox.end(&error);
+            self.inbox.end(&error);
         })
-    }
-}
-
-impl Drop for InProcess {
-    fn drop(&mut self) {
-        self.shared.to_server.lock().take();
     }
 }
 
@@ -262,7 +254,7 @@ mod tests {
             |error: &HubError| error.message == "Server 'ill' ended its session: the database is away";
         assert!(transport.retired().is_some_and(|error| is_reason(&error)));
         let stage = SendStage::default();
-        let sent = transport.shared.deliver("{}".to_owned(), &stage).await;
+        let sent = transport.deliver("{}".to_owned(), &stage).await;
         assert!(sent.is_err_and(|error| is_reason(&error) && error.outcome == Outcome::NotSent));
         assert!(!stage.may_have_left());
         // The queue of the session goes with it.

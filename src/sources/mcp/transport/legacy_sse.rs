@@ -38,7 +38,7 @@ impl HttpTransport {
                 break endpoint(&remote, &base, &event.data)?;
             }
         };
-        let shared = HttpShared::new(protocol_headers, remote.clone(), endpoint, inbox, true);
+        let shared = HttpShared::new(remote.clone(), endpoint, inbox, true);
         tokio::spawn(read(shared.clone(), remote, events));
         Ok(Arc::new(HttpTransport { shared }))
     }

@@ -50,9 +50,8 @@ impl HttpTransport {
     /// Checks the options. The first request makes the first connection.
     pub fn open(options: HttpOptions, inbox: Arc<Inbox>) -> Result<Arc<Self>, HubError> {
         let remote = Arc::new(HttpEndpoint::new(options)?);
-        let (protocol_headers, endpoint) = (ProtocolHeaders::new(&remote), remote.url.clone());
-        let shared = HttpShared::new(protocol_headers, remote, endpoint, inbox, false);
-        Ok(Arc::new(HttpTransport { shared }))
+        let endpoint = remote.url.clone();
+        Ok(Arc::new(HttpTransport { shared: HttpShared::new(remote, endpoint, inbox, false) }))
     }
 }
 
@@ -149,16 +148,15 @@ pub(crate) struct HttpShared {
 
 impl HttpShared {
     pub(crate) fn new(
-        protocol_headers: ProtocolHeaders,
         remote: Arc<HttpEndpoint>,
         endpoint: Url,
         inbox: Arc<Inbox>,
         is_sse: bool,
     ) -> Arc<Self> {
         Arc::new(HttpShared {
+            protocol_headers: ArcSwap::from_pointee(ProtocolHeaders::new(&remote)),
             remote: ArcSwapOption::new(Some(remote)),
             endpoint,
-            protocol_headers: ArcSwap::from_pointee(protocol_headers),
             inbox,
             over: OnceLock::new(),
             closed: CancellationToken::new(),

@@ -13,7 +13,8 @@ mod process;
 
 use super::group::{host_mark, pidfd};
 use parking_lot::Mutex;
-use std::os::fd::{AsRawFd, FromRawFd, OwnedFd, RawFd};
+use std::io::PipeWriter;
+use std::os::fd::AsRawFd;
 use std::ptr::null_mut;
 use std::sync::atomic::{AtomicI32, Ordering};
 
@@ -38,7 +39,7 @@ struct Watch {
 struct Sentinel {
     pid: libc::pid_t,
     /// The sentinel holds the other end: this one closes when the host dies or executes another program.
-    _lifeline: OwnedFd,
+    _lifeline: PipeWriter,
 }
 
 /// The place for the group of one server. Dropped when the group has ended.
@@ -119,7 +120,7 @@ pub fn forget() {
 
 impl Sentinel {
     fn start(host: u32, groups: GroupSlots) -> Option<Self> {
-        let (watched_end, lifeline) = pipe()?;
+        let (watched_end, lifeline) = std::io::pipe().ok()?;
         // Shows the end of the host also if a forked copy of it lives on with the lifeline.
         let host_fd = pidfd(host);
         let task = process::SentinelTask {
@@ -168,17 +169,6 @@ fn fork(task: process::SentinelTask) -> Option<libc::pid_t> {
         }
         libc::pthread_sigmask(libc::SIG_SETMASK, &raw const before, null_mut());
         libc::pid_t::try_from(pid).ok().filter(|pid| *pid > 0)
-    }
-}
-
-fn pipe() -> Option<(OwnedFd, OwnedFd)> {
-    let mut ends: [RawFd; 2] = [-1; 2];
-    // SAFETY: the call fills in the two descriptors, which are new, and nothing else owns them.
-    unsafe {
-        if libc::pipe2(ends.as_mut_ptr(), libc::O_CLOEXEC) != 0 {
-            return None;
-        }
-        Some((OwnedFd::from_raw_fd(ends[0]), OwnedFd::from_raw_fd(ends[1])))
     }
 }
 
