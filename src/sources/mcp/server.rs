@@ -15,7 +15,7 @@ mod shutdown;
 use self::backoff::{LIST_STARTS_WITHIN, MOST_LIST_STARTS, Outage, RetryBudget};
 use self::publish::ServerLists;
 
-use self::callers::{CallerServers, PrincipalPool};
+use self::callers::PrincipalPool;
 pub use self::info::ServerInfo;
 use self::lifecycle::{Availability, ConnectFailure, ConnectReason, Lifecycle, Unavailable};
 use super::auth::{CallerNeeds, Credentials};
@@ -73,7 +73,11 @@ pub struct Server {
     calls_ended: Notify,
     /// Fires when the server was removed or replaced.
     pub(super) dismissed: CancellationToken,
-    callers: CallerServers,
+    /// What its headers and its credentials need of callers.
+    needs: CallerNeeds,
+    /// It is the server of one caller: its tools are not offered by the hub.
+    is_of_one: bool,
+    callers: PrincipalPool<Server>,
 }
 
 /// A call in progress; it keeps the connection from being closed for idleness.
@@ -131,7 +135,9 @@ impl Server {
             calls: AtomicUsize::new(0),
             calls_ended: Notify::new(),
             dismissed: CancellationToken::new(),
-            callers: CallerServers { needs, is_of_one, servers: PrincipalPool::default() },
+            needs,
+            is_of_one,
+            callers: PrincipalPool::default(),
         })
     }
 
@@ -339,7 +345,7 @@ impl Server {
             }
         };
         let changed = self.callbacks().tools_changed.clone();
-        if !self.callers.is_of_one || self.config().options.pin {
+        if !self.is_of_one || self.config().options.pin {
             session.tasks.spawn(session::keep_tools_listed(changed, list));
         }
         let (server, ending) = (Arc::downgrade(self), connection.clone());
@@ -355,7 +361,7 @@ impl Server {
             || self.callbacks().declares("resources.subscribe") == Some(true);
         if connection.server().era == Era::Modern && announces {
             let (server, callbacks) = (Arc::downgrade(self), self.callbacks().clone());
-            let lists = !self.callers.is_of_one;
+            let lists = !self.is_of_one;
             self.lists.is_silent.store(false, Ordering::Relaxed);
             session.tasks.spawn(async move {
                 let of_tools = connection.server().announces_changes_of("tools");

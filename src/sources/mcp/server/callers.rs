@@ -31,19 +31,10 @@ struct NotPublished;
 
 impl ListingSink for NotPublished {}
 
-/// What a server is for its callers.
-pub(super) struct CallerServers {
-    /// What its headers and its credentials need.
-    pub needs: CallerNeeds,
-    /// It is the server of one caller: its tools are not offered by the hub.
-    pub is_of_one: bool,
-    pub servers: PrincipalPool<Server>,
-}
-
 impl Server {
     /// Whether callers of a gateway have connections of their own.
     pub fn is_per_caller(&self) -> bool {
-        self.callers.needs != CallerNeeds::Nothing
+        self.needs != CallerNeeds::Nothing
     }
 
     /// The server as this caller may use it, for what raises no questions.
@@ -62,13 +53,13 @@ impl Server {
         principal: Option<&Arc<Principal>>,
         client: Option<&str>,
     ) -> Result<Arc<Server>, HubError> {
-        let CallerServers { needs, is_of_one, servers } = &self.callers;
+        let Server { needs, is_of_one, callers, .. } = &**self;
         // A server is the same for all, until it asks and does not say on whose behalf.
         if *is_of_one || *needs == CallerNeeds::Nothing && !self.callbacks().asks_without_call() {
             return Ok(self.clone());
         }
         // Clients without credentials share a process as long as one of them has calls in it.
-        let has_own = |principal: &Principal| !principal.is_anonymous() || self.is_taken(servers, client);
+        let has_own = |principal: &Principal| !principal.is_anonymous() || self.is_taken(client);
         let Some(principal) = principal.filter(|principal| has_own(principal)) else {
             if *needs != CallerNeeds::Caller {
                 return Ok(self.clone());
@@ -91,7 +82,7 @@ impl Server {
             // Neither part has a line break in it.
             true => format!("{}\n{}", principal.rights, token.map_or("", Secret::expose)),
             // A process of its own, whatever the caller may do: it gets no credentials.
-            false => match servers.any_of(&principal.id).filter(|_| client.is_none()) {
+            false => match callers.any_of(&principal.id).filter(|_| client.is_none()) {
                 Some(own) => return Ok(own),
                 None => client.unwrap_or_default().to_owned(),
             },
@@ -100,7 +91,7 @@ impl Server {
         let unused_for = |server: &Server| Some(server.unused_for()).filter(|unused| !unused.is_zero());
         let is_free =
             |server: &Server| !self.is_per_caller() && server.is_free_for(client.unwrap_or_default());
-        let server = servers.get(&principal.id, rights, make, is_free, unused_for).ok_or_else(|| {
+        let server = callers.get(&principal.id, rights, make, is_free, unused_for).ok_or_else(|| {
             let id = self.id();
             let text = message!("Server '{}' is used by too many callers at once; try again later.", id);
             HubError::new(ErrorKind::Overloaded, text)
@@ -112,9 +103,9 @@ impl Server {
     }
 
     /// Whether a client without credentials needs a process of its own for a call, or has one.
-    fn is_taken(&self, servers: &PrincipalPool<Server>, client: Option<&str>) -> bool {
+    fn is_taken(&self, client: Option<&str>) -> bool {
         let Some(client) = client.filter(|_| !self.is_per_caller()) else { return false };
-        servers.has(&Principal::anonymous().id, client) || !self.is_free_for(client)
+        self.callers.has(&Principal::anonymous().id, client) || !self.is_free_for(client)
     }
 
     /// Whether no other client has a call on this connection, or has left one that is not answered.
@@ -148,7 +139,7 @@ impl Server {
 
     /// Those of callers too.
     fn live_connections(self: &Arc<Self>) -> Vec<Arc<Connection>> {
-        let all = self.callers.servers.all().into_iter().chain([self.clone()]);
+        let all = self.callers.all().into_iter().chain([self.clone()]);
         all.filter_map(|server| server.live_connection()).collect()
     }
 

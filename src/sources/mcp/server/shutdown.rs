@@ -105,7 +105,7 @@ impl Server {
 
     /// Ends the connection and every attempt for good, also those of callers. Calls in flight fail.
     pub async fn close(&self) {
-        for server in self.callers.servers.take() {
+        for server in self.callers.take() {
             server.close_own().await;
         }
         self.close_own().await;

@@ -96,7 +96,7 @@ impl HttpShared {
         response: HttpResponse,
     ) -> Result<(), HubError> {
         let mut events = Events::new(response, remote.limit, StreamPosition::default());
-        let mut delay = ReconnectDelay::of_resuming();
+        let mut delay = ReconnectDelay::new(Duration::from_millis(200), Duration::from_secs(5));
         loop {
             match events.next(remote).await {
                 Ok(event) if !is_message(&event) => {}
@@ -181,8 +181,8 @@ pub(crate) async fn listen(shared: Arc<HttpShared>) {
 
 async fn keep_listening(shared: &Arc<HttpShared>) {
     let Ok(remote) = shared.remote() else { return };
-    let (mut delay, mut position) = (ReconnectDelay::of_listening(), StreamPosition::default());
-    let mut is_first = true;
+    let mut delay = ReconnectDelay::new(Duration::from_secs(1), Duration::from_secs(30));
+    let (mut position, mut is_first) = (StreamPosition::default(), true);
     loop {
         match shared.stream(&remote, &position).await {
             Ok(Some(response)) => {
@@ -217,14 +217,8 @@ pub(crate) struct ReconnectDelay {
 }
 
 impl ReconnectDelay {
-    /// For a stream that holds the answer to a request.
-    pub(crate) fn of_resuming() -> Self {
-        Self { backoff: Backoff::new(Duration::from_millis(200), Duration::from_secs(5)), retry: 0 }
-    }
-
-    /// For a stream that only brings notifications.
-    pub(crate) fn of_listening() -> Self {
-        Self { backoff: Backoff::new(Duration::from_secs(1), Duration::from_secs(30)), retry: 0 }
+    fn new(first: Duration, ceiling: Duration) -> Self {
+        ReconnectDelay { backoff: Backoff::new(first, ceiling), retry: 0 }
     }
 
     /// The wait before the next attempt.
@@ -359,7 +353,7 @@ mod reconnect_delay_tests {
 
     #[test]
     fn waits_double_up_to_the_ceiling_and_heed_only_longer_ones() {
-        let mut delay = ReconnectDelay::of_resuming();
+        let mut delay = ReconnectDelay::new(Duration::from_millis(200), Duration::from_secs(5));
         let mut wait = |asked: Option<u64>| delay.wait(asked.map(Duration::from_millis)).as_millis();
         assert_eq!([wait(Some(0)), wait(None), wait(Some(2000)), wait(None)], [200, 400, 2000, 1600]);
         assert_eq!([wait(None), wait(None), wait(None)], [3200, 5000, 5000]);

@@ -190,15 +190,6 @@ pub struct StdioShared {
     pub retired: OnceLock<HubError>,
 }
 
-impl StdioShared {
-    pub fn gone(&self) -> HubError {
-        let gone = || {
-            HubError::new(ErrorKind::Closed, message!("Server '{}' is not running any more.", self.server))
-        };
-        self.retired.get().cloned().unwrap_or_else(gone)
-    }
-}
-
 pub struct ProcessSupervisor {
     pub process: Process,
     pub shared: Arc<StdioShared>,

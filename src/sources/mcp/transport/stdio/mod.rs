@@ -44,6 +44,7 @@ use std::time::Duration;
 use tokio::sync::{mpsc, watch};
 use tokio::time::timeout;
 use tokio_util::sync::CancellationToken;
+use toolhub_text::message;
 use toolhub_types::aside::heavy;
 use toolhub_types::error::{ErrorKind, HubError};
 use toolhub_types::telemetry::{SpanAttribute, SpanAttributes};
@@ -160,7 +161,10 @@ impl Transport for Stdio {
     fn send<'a>(&'a self, message: String) -> BoxFuture<'a, Result<(), HubError>> {
         Box::pin(async move {
             let outgoing = Outgoing::new(message, Arc::default(), &self.shared.input);
-            self.queue.send(outgoing).await.map_err(|_| self.shared.gone())
+            self.queue.send(outgoing).await.map_err(|_| {
+                let text = message!("Server '{}' is not running any more.", self.shared.server);
+                self.retired().unwrap_or_else(|| HubError::new(ErrorKind::Closed, text))
+            })
         })
     }
 
