@@ -93,8 +93,8 @@ pub fn by_request(exchange: &Exchange) -> AskRound {
 
 // The `requestState` that a modern client gets with questions, and sends back with the answers.
 //
-// It is [sealed](crate::session::sealing) for one caller, view and request, so it opens for the same request only. It names the call that
-// waits in the memory of one replica. If the questions are those of a server that keeps nothing about the request itself, the
+// It is sealed (`session/sealing.rs`) for one caller, view and request, so it opens for the same request only. It names the call
+// that waits in the memory of one replica. If the questions are those of a server that keeps nothing about the request itself, the
 // state carries all that the server needs to go on: any replica that shares the keys sends it the answers.
 
 /// How long a caller may take to answer a question.

@@ -5,8 +5,8 @@
 //! nonce = the beginning of HMAC-SHA256(another key, content and place)
 //! ```
 //!
-//! A place says for whom and for what a text is: the request and the caller of a [state](crate::request_state). The nonce comes of what is encrypted, so the same content has the same text each
-//! time, and no nonce is used for two contents.
+//! A place says for whom and for what a text is: the request and the caller of a state ([`crate::kept::RequestState`]). The nonce
+//! comes of what is encrypted, so the same content has the same text each time, and no nonce is used for two contents.
 
 use base64::prelude::*;
 use ring::aead::{AES_128_GCM, Aad, LessSafeKey, NONCE_LEN, Nonce, UnboundKey};
