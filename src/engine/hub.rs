@@ -40,7 +40,7 @@ use toolhub_context::search::{Search, Uses, Vectors};
 use toolhub_context::truncate::Limits;
 use toolhub_registry::capability::CapabilityRules;
 use toolhub_registry::route::{Directory, Labels, Route};
-use toolhub_registry::select::{self, Candidates, Selection, StrategyInput, StrategyPatterns, Wanted};
+use toolhub_registry::select::{self, Candidates, StrategyInput, StrategyPatterns, Wanted};
 use toolhub_registry::{Candidate, Filter, NameEntry, Registry, Snapshot, UsersWord};
 use toolhub_store::Store;
 use toolhub_text::message;
@@ -311,8 +311,9 @@ impl Hub {
             prefer: self.wanted(options).prefer,
             patterns: Some(&self.options.strategies),
         };
-        let Selection { candidates, healthy, strategy, rule, guarded } =
-            select::select(candidates, healthy, &input);
+        let (strategy, rule) = select::decide(&candidates, &input);
+        // Then another candidate may follow a failed one only when the failure proves that nothing happened.
+        let guarded = candidates.iter().any(|candidate| select::runs_alone(candidate));
         let rules = Rules {
             strategy,
             batch: options.max_parallel.unwrap_or(self.options.max_parallel).max(1),

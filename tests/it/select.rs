@@ -12,7 +12,7 @@ use toolhub::error::ErrorKind;
 use toolhub::model::{Effects, Evidence, Prefer, Shadow, Source, Strategy, ToolOutput, ToolSpec};
 use toolhub::registry::{Candidate, Filter, Registry};
 use toolhub::select::{Candidates, Rule, StrategyInput, StrategyPatterns, Wanted};
-use toolhub::select::{by_capability, by_name, decide, is_shadow, select};
+use toolhub::select::{by_capability, by_name, decide, is_shadow, runs_alone};
 use toolhub::stats::{BreakerPolicy, CandidateStats};
 
 const DECLARED: Effects = Effects::may_act(Evidence::Registration);
@@ -121,9 +121,7 @@ fn unknown_effects_keep_tools_of_servers_apart_but_not_native_ones() {
         assert_eq!(decide(&native, &asked(wanted, false)), (wanted, Rule::Asked));
     }
     assert_eq!(decide(&servers, &asked(Fallback, false)), (Fallback, Rule::Asked));
-    let guarded = |candidates: &Candidates| {
-        select(candidates.clone(), candidates.len(), &StrategyInput::default()).guarded
-    };
+    let guarded = |candidates: &Candidates| candidates.iter().any(|one| runs_alone(one));
     assert!(guarded(&servers));
     assert!(!guarded(&native));
 }
@@ -151,9 +149,8 @@ fn the_callers_strategy_counts_except_for_tools_that_may_act() {
 
 #[test]
 fn effects_are_guarded_also_if_the_tool_is_idempotent() {
-    let guarded = |levels: &[Effects], idempotent| {
-        select(with_effects(levels, idempotent), levels.len(), &StrategyInput::default()).guarded
-    };
+    let guarded =
+        |levels: &[Effects], idempotent| with_effects(levels, idempotent).iter().any(|one| runs_alone(one));
     assert!(guarded(&[DECLARED], false));
     assert!(guarded(&[HARMLESS, GUESSED], false), "one with effects guards all");
     assert!(!guarded(&[HARMLESS, HARMLESS], false));
@@ -167,9 +164,7 @@ fn who_prefers_servers_asks_them_before_the_others_not_beside_them() {
         (0..).zip(sources).map(|(id, source)| Arc::new(candidate(id, *source, reading("any")))).collect()
     };
     let chosen = |sources: &[Source], wanted, by_capability, prefer| {
-        let selection =
-            select(of(sources), sources.len(), &StrategyInput { prefer, ..asked(wanted, by_capability) });
-        (selection.strategy, selection.rule)
+        decide(&of(sources), &StrategyInput { prefer, ..asked(wanted, by_capability) })
     };
     let mixed = [Source::Mcps, Source::Tools];
     assert_eq!(chosen(&mixed, Auto, false, Prefer::Mcps), (Fallback, Rule::Preferred));
