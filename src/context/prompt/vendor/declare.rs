@@ -2,7 +2,7 @@
 
 use super::api::Vendor;
 use super::names::{is_vendor_name, vendor_name};
-use super::words::{parts_mut, types_in};
+use super::words::{parts_mut, rename_properties, types_in};
 use super::{gemini, inline, open, plain, strict};
 use crate::prompt::clean::{line, paragraphs};
 use serde_json::{Value, json};
@@ -115,23 +115,15 @@ fn rename_keys(schema: &mut Value, vendor: Vendor) -> Result<bool, String> {
     for name in map.get_mut("required").and_then(Value::as_array_mut).into_iter().flatten() {
         *name = Value::String(vendor.key(name.as_str().unwrap_or_default()));
     }
-    let Some(properties) = map.get_mut("properties").and_then(Value::as_object_mut) else {
-        return Ok(is_changed);
-    };
-    for (name, mut schema) in std::mem::take(properties) {
-        let key = vendor.key(&name);
-        if key != name
-            && let Some(schema) = schema.as_object_mut()
-        {
-            is_changed = true;
-            let text = schema.get("description").and_then(Value::as_str).unwrap_or_default();
-            schema.insert("description".into(), Value::String(with_name(&name, text)));
-        }
-        if properties.insert(key.clone(), schema).is_some() {
-            return Err(format!("two of its parameters would be called '{key}'"));
-        }
-    }
-    Ok(is_changed)
+    Ok(is_changed
+        | rename_properties(map, |name, schema| {
+            let key = vendor.key(name);
+            if let Some(schema) = schema.as_object_mut().filter(|_| key != name) {
+                let text = schema.get("description").and_then(Value::as_str).unwrap_or_default();
+                schema.insert("description".into(), Value::String(with_name(name, text)));
+            }
+            key
+        })?)
 }
 
 /// A description that starts with the name, for an API that does not accept the name itself.

@@ -2,7 +2,7 @@
 //! object without properties.
 
 use super::inline::gather_in_object;
-use super::words::{add_words, as_text, is_simple_pattern, item_of, put_into_words, types_told};
+use super::words::{add_words, as_text, item_of, may_limit, put_into_words, types_told};
 use crate::prompt::types;
 use serde_json::{Map, Value, json};
 use toolhub_text::has_word;
@@ -100,16 +100,16 @@ fn object(mut map: Map<String, Value>) -> Value {
 }
 
 fn finish(mut map: Map<String, Value>, name: &str) -> Value {
-    put_into_words(&mut map, |key, value| match (key, name) {
-        ("format", "string") => value == "date-time" || value == "enum",
-        ("format", "number") => value == "float" || value == "double",
-        ("format", "integer") => value == "int32" || value == "int64",
-        ("format", _) => false,
-        ("minimum" | "maximum", _) => name == "number" || name == "integer",
-        ("minItems" | "maxItems", _) => name == "array",
-        ("minLength" | "maxLength", _) => name == "string",
-        ("pattern", _) => name == "string" && value.as_str().is_some_and(is_simple_pattern),
-        (key, _) => has_word(KEPT, key),
+    let formats = match name {
+        "string" => "date-time enum",
+        "number" => "float double",
+        "integer" => "int32 int64",
+        _ => "",
+    };
+    put_into_words(&mut map, |key, value| {
+        has_word(KEPT, key)
+            && may_limit(key, value, &[name])
+            && (key != "format" || value.as_str().is_some_and(|format| has_word(formats, format)))
     });
     Value::Object(map)
 }

@@ -1,7 +1,7 @@
 //! A schema without hidden characters, for the model of a vendor. A parameter gets its own name back in the arguments; a value
 //! that is allowed with hidden characters is coerced when the arguments are checked.
 
-use super::words::parts_mut;
+use super::words::{parts_mut, rename_properties};
 use crate::prompt::clean::plain;
 use serde_json::Value;
 
@@ -18,18 +18,7 @@ pub fn clean(tree: &mut Value) -> Result<bool, String> {
     for (_, value) in map.iter_mut().filter(|(keyword, _)| TEXTS.contains(&keyword.as_str())) {
         *value = all_plain(value.take());
     }
-    let properties = map.get_mut("properties").and_then(Value::as_object_mut);
-    let Some(properties) = properties.filter(|all| all.keys().any(|name| plain(name) != name.as_str()))
-    else {
-        return Ok(is_renamed);
-    };
-    for (name, schema) in std::mem::take(properties) {
-        let shown = plain(&name).into_owned();
-        if properties.insert(shown.clone(), schema).is_some() {
-            return Err(format!("two of its parameters would be called '{shown}'"));
-        }
-    }
-    Ok(true)
+    Ok(is_renamed | rename_properties(map, |name, _| plain(name).into_owned())?)
 }
 
 /// The value without hidden characters in any of its texts.

@@ -2,7 +2,7 @@
 //! cannot be expressed and becomes a string with JSON, which the hub parses.
 
 use super::inline::gather_in_object;
-use super::words::{add_words, as_text, is_simple_pattern, item_of, put_into_words, types_in, types_told};
+use super::words::{add_words, as_text, item_of, may_limit, put_into_words, types_in, types_told};
 use serde_json::{Map, Value, json};
 use toolhub_text::has_word;
 
@@ -11,13 +11,8 @@ const MOST_PROPERTIES: usize = 5_000;
 const MOST_OPTIONS: usize = 1_000;
 const FORMATS: [&str; 9] =
     ["date-time", "time", "date", "duration", "email", "hostname", "ipv4", "ipv6", "uuid"];
-const KEPT: [&str; 8] = ["type", "description", "title", "enum", "properties", "required", "items", "anyOf"];
-/// Supported for values of these types only.
-const KEPT_FOR: [(&str, &str); 3] = [
-    ("minimum maximum exclusiveMinimum exclusiveMaximum multipleOf", "number integer"),
-    ("minItems maxItems", "array"),
-    ("format pattern", "string"),
-];
+const KEPT: &str = "type description title enum properties required items anyOf format pattern minimum maximum \
+    exclusiveMinimum exclusiveMaximum multipleOf minItems maxItems";
 /// How to give a value of any type that is not a scalar.
 const OTHERS: &str = "an object or a list as JSON text";
 
@@ -149,15 +144,17 @@ impl Closing {
     fn simple(&self, mut map: Map<String, Value>, types: Value) -> Map<String, Value> {
         map.insert("type".into(), types.clone());
         let types = types_in(Some(&types));
-        let limited = |key: &str| KEPT_FOR.iter().find(|(limits, _)| has_word(limits, key));
-        put_into_words(&mut map, |key, value| match key {
-            _ if limited(key).is_some_and(|(_, of)| !types.iter().any(|one| has_word(of, one))) => false,
-            "format" => value.as_str().is_some_and(|format| FORMATS.contains(&format)),
-            "pattern" => value.as_str().is_some_and(is_simple_pattern),
-            "enum" => value.as_array().is_some_and(|all| {
-                all.len() <= MOST_OPTIONS && !all.iter().any(|one| one.is_object() || one.is_array())
-            }),
-            other => KEPT.contains(&other) || limited(other).is_some(),
+        put_into_words(&mut map, |key, value| {
+            let is_kept = match key {
+                "format" => {
+                    types.contains(&"string") && value.as_str().is_some_and(|it| FORMATS.contains(&it))
+                }
+                "enum" => value.as_array().is_some_and(|all| {
+                    all.len() <= MOST_OPTIONS && !all.iter().any(|one| one.is_object() || one.is_array())
+                }),
+                _ => may_limit(key, value, &types),
+            };
+            is_kept && has_word(KEPT, key)
         });
         map
     }

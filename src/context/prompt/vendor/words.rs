@@ -4,6 +4,7 @@
 use crate::prompt::schema::SchemaShape;
 use crate::prompt::types;
 use serde_json::{Map, Value, json};
+use toolhub_text::has_word;
 use toolhub_types::model::Lang;
 
 /// The schemas in the keywords of a tree.
@@ -18,6 +19,24 @@ pub fn parts_mut(map: &mut Map<String, Value>) -> Vec<&mut Value> {
         }
     }
     parts
+}
+
+/// Gives the properties of a schema other names. Returns whether any differs; fails when two become one.
+pub fn rename_properties(
+    map: &mut Map<String, Value>,
+    shown: impl Fn(&str, &mut Value) -> String,
+) -> Result<bool, String> {
+    let Some(Value::Object(properties)) = map.get_mut("properties") else { return Ok(false) };
+    let mut is_renamed = false;
+    for (name, mut schema) in std::mem::take(properties) {
+        let key = shown(&name, &mut schema);
+        is_renamed |= key != name;
+        if properties.contains_key(&key) {
+            return Err(format!("two of its parameters would be called '{key}'"));
+        }
+        properties.insert(key, schema);
+    }
+    Ok(is_renamed)
 }
 
 /// The types that a `type` names.
@@ -35,6 +54,21 @@ pub fn types_told(map: &Map<String, Value>) -> Vec<String> {
         types.extend(map.get("enum").and_then(Value::as_array).and_then(|all| common_type(all)));
     }
     types.into_iter().map(str::to_owned).collect()
+}
+
+/// Keywords that limit values of certain types only.
+const LIMITS: [(&str, &str); 4] = [
+    ("minimum maximum exclusiveMinimum exclusiveMaximum multipleOf", "number integer"),
+    ("minLength maxLength", "string"),
+    ("minItems maxItems", "array"),
+    ("pattern", "string"),
+];
+
+/// Whether a keyword may limit a value of one of these types, in the form that every vendor's engine takes.
+pub fn may_limit(key: &str, value: &Value, types: &[&str]) -> bool {
+    let of = LIMITS.iter().find(|(keys, _)| has_word(keys, key));
+    of.is_none_or(|(_, of)| types.iter().any(|one| has_word(of, one)))
+        && (key != "pattern" || value.as_str().is_some_and(is_simple_pattern))
 }
 
 /// Removes all keywords that `keep` does not allow, and describes them in the description.
@@ -93,7 +127,7 @@ pub fn item_of(map: &mut Map<String, Value>, otherwise: Value) -> Value {
 }
 
 /// True for a pattern that every vendor's engine knows: look-around and groups with a flag are refused, and broken patterns.
-pub fn is_simple_pattern(pattern: &str) -> bool {
+fn is_simple_pattern(pattern: &str) -> bool {
     !pattern.contains("(?") && jsonschema::options().build(&json!({"pattern": pattern})).is_ok()
 }
 
