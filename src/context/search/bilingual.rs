@@ -4,10 +4,8 @@
 //! needs it; without the file, search does without. A line is a Chinese word, its frequency (0 to 9, 0 for the most frequent)
 //! and its glosses: `删除⇥1⇥delete;cancel`. Lines are sorted by bytes.
 
-use flate2::read::GzDecoder;
-use std::fs::File;
-use std::io::Read;
-use std::path::{Path, PathBuf};
+use super::lexicon::DataFile;
+use std::path::PathBuf;
 use std::sync::OnceLock;
 
 /// The file must not be larger than this when it is unpacked.
@@ -20,17 +18,17 @@ const RARE: f32 = 0.05;
 /// The Chinese words that stand for an English one, the most frequent ones.
 const TRANSLATIONS: usize = 3;
 
-static FILE: OnceLock<PathBuf> = OnceLock::new();
-static LOADED: OnceLock<Option<Bilingual>> = OnceLock::new();
+static FILE: DataFile<Bilingual> =
+    DataFile::new(MOST_BYTES, |bytes| String::from_utf8(bytes).ok().map(Bilingual::of));
 
 /// Names the file of the dictionary. The first name counts.
 pub fn use_dictionary(file: PathBuf) {
-    let _ = FILE.set(file);
+    FILE.is_at(file);
 }
 
 /// The dictionary, if there is one.
 pub fn bilingual() -> Option<&'static Bilingual> {
-    LOADED.get_or_init(|| FILE.get().and_then(|file| Bilingual::load(file))).as_ref()
+    FILE.read()
 }
 
 pub struct Bilingual {
@@ -57,13 +55,6 @@ impl<'d> ChineseWord<'d> {
 }
 
 impl Bilingual {
-    fn load(file: &Path) -> Option<Self> {
-        let mut text = String::new();
-        let packed = File::open(file).ok()?;
-        GzDecoder::new(packed).take(MOST_BYTES).read_to_string(&mut text).ok()?;
-        Some(Self::of(text))
-    }
-
     fn of(text: String) -> Self {
         let begins = text.match_indices('\n').map(|(at, _)| at as u32 + 1);
         let lines: Vec<u32> =

@@ -181,22 +181,21 @@ fn letters(word: &str) -> u32 {
 }
 
 #[cfg(test)]
-impl Dictionary {
-    pub fn bytes(&self) -> usize {
-        let buckets: usize =
-            self.buckets.values().map(|bucket| bucket.capacity() * size_of::<StemEntry>() + 32).sum();
-        self.forms.bytes()
-            + self.stemmed.capacity() * 4
-            + self.stems.bytes()
-            + self.rows.capacity() * 4
-            + buckets
-    }
-}
-
-#[cfg(test)]
 mod tests {
     use super::*;
     use proptest::prelude::*;
+
+    impl Dictionary {
+        pub fn bytes(&self) -> usize {
+            let buckets: usize =
+                self.buckets.values().map(|bucket| bucket.capacity() * size_of::<StemEntry>() + 32).sum();
+            self.forms.bytes()
+                + self.stemmed.capacity() * 4
+                + self.stems.bytes()
+                + self.rows.capacity() * 4
+                + buckets
+        }
+    }
 
     proptest! {
         #[test]

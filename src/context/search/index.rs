@@ -246,18 +246,23 @@ fn position_of(postings: &[Weighed], slot: DocumentSlot) -> Result<usize, usize>
 }
 
 #[cfg(test)]
-impl Index {
-    /// Memory in bytes: postings, documents, name table, dictionary.
-    pub fn bytes(&self) -> [usize; 4] {
-        let spilled = |list: &SmallVec<[Weighed; 2]>| if list.spilled() { list.capacity() * 4 } else { 0 };
-        let postings = self.postings.iter().map(spilled).sum::<usize>()
-            + self.postings.capacity() * size_of::<SmallVec<[Weighed; 2]>>();
-        let terms: usize = self.documents.iter().flatten().map(|document| document.terms.len() * 4).sum();
-        let directions =
-            self.documents.iter().flatten().filter(|document| document.direction.is_some()).count();
-        let documents = terms
-            + directions * size_of::<Direction>()
-            + self.documents.capacity() * size_of::<Option<Document>>();
-        [postings, documents, self.slots.capacity() * 5, self.dictionary.bytes()]
+mod tests {
+    use super::*;
+
+    impl Index {
+        /// Memory in bytes: postings, documents, name table, dictionary.
+        pub fn bytes(&self) -> [usize; 4] {
+            let spilled =
+                |list: &SmallVec<[Weighed; 2]>| if list.spilled() { list.capacity() * 4 } else { 0 };
+            let postings = self.postings.iter().map(spilled).sum::<usize>()
+                + self.postings.capacity() * size_of::<SmallVec<[Weighed; 2]>>();
+            let terms: usize = self.documents.iter().flatten().map(|document| document.terms.len() * 4).sum();
+            let directions =
+                self.documents.iter().flatten().filter(|document| document.direction.is_some()).count();
+            let documents = terms
+                + directions * size_of::<Direction>()
+                + self.documents.capacity() * size_of::<Option<Document>>();
+            [postings, documents, self.slots.capacity() * 5, self.dictionary.bytes()]
+        }
     }
 }

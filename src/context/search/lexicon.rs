@@ -1,9 +1,15 @@
-//! Interns short texts: all of them in one buffer, and a hash table of their numbers.
+//! Words of files and tools: short texts that are interned, and files of words beside the Python package.
 
+use flate2::read::GzDecoder;
 use foldhash::fast::RandomState;
 use hashbrown::HashTable;
+use std::fs::File;
 use std::hash::BuildHasher;
+use std::io::Read;
+use std::path::PathBuf;
+use std::sync::OnceLock;
 
+/// Interns short texts: all of them in one buffer, and a hash table of their numbers.
 #[derive(Default)]
 pub struct Lexicon {
     text: String,
@@ -44,16 +50,43 @@ fn text<'a>(all: &'a str, ends: &[u32], number: u32) -> &'a str {
     &all[start..ends[at] as usize]
 }
 
-#[cfg(test)]
-impl Lexicon {
-    pub fn bytes(&self) -> usize {
-        self.text.capacity() + self.ends.capacity() * 4 + self.table.capacity() * 5
+/// A packed file that is read when it is first needed. Search does without one that is not there or cannot be read.
+pub struct DataFile<T> {
+    place: OnceLock<PathBuf>,
+    content: OnceLock<Option<T>>,
+    most_bytes: u64,
+    parse: fn(Vec<u8>) -> Option<T>,
+}
+
+impl<T> DataFile<T> {
+    pub const fn new(most_bytes: u64, parse: fn(Vec<u8>) -> Option<T>) -> Self {
+        DataFile { place: OnceLock::new(), content: OnceLock::new(), most_bytes, parse }
+    }
+
+    pub fn is_at(&self, place: PathBuf) {
+        let _ = self.place.set(place);
+    }
+
+    pub fn read(&self) -> Option<&T> {
+        let read = || {
+            let mut bytes = Vec::new();
+            let packed = File::open(self.place.get()?).ok()?;
+            GzDecoder::new(packed).take(self.most_bytes).read_to_end(&mut bytes).ok()?;
+            (self.parse)(bytes)
+        };
+        self.content.get_or_init(read).as_ref()
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    impl Lexicon {
+        pub fn bytes(&self) -> usize {
+            self.text.capacity() + self.ends.capacity() * 4 + self.table.capacity() * 5
+        }
+    }
 
     #[test]
     fn every_text_has_its_number() {

@@ -10,12 +10,8 @@
 //! stems of the words, a line each; the weight of each word (a byte); and [`DIMENSIONS`] values of four bits for each word, the
 //! lower half of a byte first, each 8 more than its value.
 
-use super::lexicon::Lexicon;
-use flate2::read::GzDecoder;
-use std::fs::File;
-use std::io::Read;
-use std::path::{Path, PathBuf};
-use std::sync::OnceLock;
+use super::lexicon::{DataFile, Lexicon};
+use std::path::PathBuf;
 
 pub const DIMENSIONS: usize = 128;
 /// The file must not be larger than this when it is unpacked.
@@ -23,17 +19,16 @@ const MOST_BYTES: u64 = 2_000_000;
 /// The length of a [`Direction`], as far as rounding allows.
 const LENGTH: f32 = 127.0;
 
-static FILE: OnceLock<PathBuf> = OnceLock::new();
-static LOADED: OnceLock<Option<WordVectors>> = OnceLock::new();
+static FILE: DataFile<WordVectors> = DataFile::new(MOST_BYTES, |bytes| WordVectors::read(&bytes));
 
 /// Names the file of the vectors. The first name counts.
 pub fn use_word_vectors(file: PathBuf) {
-    let _ = FILE.set(file);
+    FILE.is_at(file);
 }
 
 /// The vectors, if there are any.
 pub fn word_vectors() -> Option<&'static WordVectors> {
-    LOADED.get_or_init(|| FILE.get().and_then(|file| WordVectors::load(file))).as_ref()
+    FILE.read()
 }
 
 pub struct WordVectors {
@@ -47,12 +42,6 @@ pub struct WordVectors {
 pub struct VectorRow(u16);
 
 impl WordVectors {
-    fn load(file: &Path) -> Option<Self> {
-        let mut bytes = Vec::new();
-        GzDecoder::new(File::open(file).ok()?).take(MOST_BYTES).read_to_end(&mut bytes).ok()?;
-        Self::read(&bytes)
-    }
-
     /// `None` if the bytes are not such a file.
     fn read(bytes: &[u8]) -> Option<Self> {
         let (count, mut rest) = bytes.split_first_chunk::<2>()?;
