@@ -3,6 +3,7 @@
 //! Policy only: thresholds, how much of each answer goes in, and the words of the prompt. The plan decides when the
 //! model is asked, and what happens when it fails.
 
+use crate::truncate::is_han;
 use std::time::Duration;
 use toolhub_text::{Message, message};
 use toolhub_types::kind::ToolKind;
@@ -68,10 +69,6 @@ pub fn prompt(question: &str, parts: &[Part<'_>]) -> String {
         .map(|(at, part)| format!("{}. [{}] {}", at + 1, part.label, part.shown.trim()))
         .collect();
     format!("{task}\n\n{asked}: {}\n\n{answers}:\n{}\n\n{rules}", question.trim(), listed.join("\n"))
-}
-
-fn is_han(c: char) -> bool {
-    matches!(c, '\u{3400}'..='\u{4dbf}' | '\u{4e00}'..='\u{9fff}' | '\u{f900}'..='\u{faff}')
 }
 
 #[cfg(test)]

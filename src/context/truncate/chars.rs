@@ -107,7 +107,7 @@ pub(super) fn trimmed(text: &str, at: usize) -> usize {
 }
 
 /// Ideographs: Chinese, and the Chinese characters of other languages.
-pub(super) fn is_han(c: char) -> bool {
+pub(crate) fn is_han(c: char) -> bool {
     matches!(c, '\u{3400}'..='\u{4dbf}' | '\u{4e00}'..='\u{9fff}' | '\u{f900}'..='\u{faff}' | '\u{20000}'..='\u{3ffff}' | '々' | '〇')
 }
 

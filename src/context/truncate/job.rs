@@ -1,7 +1,7 @@
 //! One text to be truncated, and the result.
 
 use super::chars::{Chars, count};
-use super::notice::{self, Language, Noun};
+use super::notice::{self, Noun, language_of};
 use super::tokens::TokenCounter;
 use toolhub_types::model::Lang;
 
@@ -50,7 +50,7 @@ pub(super) struct CutJob<'a> {
     pub estimated: bool,
     pub counter: &'a dyn TokenCounter,
     pub noun: Noun,
-    pub language: Language,
+    pub lang: Lang,
 }
 
 impl<'a> CutJob<'a> {
@@ -58,10 +58,7 @@ impl<'a> CutJob<'a> {
         let window_chars = count(window);
         let total_chars = total_chars.max(window_chars);
         let whole = window_chars == total_chars;
-        let language = match options.lang {
-            Lang::Zh => Language::Chinese,
-            Lang::En => Language::of(window),
-        };
+        let lang = if options.lang == Lang::Zh { Lang::Zh } else { language_of(window) };
         let (counter, noun): (&dyn TokenCounter, _) = match options.unit {
             Unit::Chars => (&Chars, Noun::Characters),
             Unit::Tokens(counter) => (counter, Noun::Tokens),
@@ -71,17 +68,11 @@ impl<'a> CutJob<'a> {
             Noun::Tokens => extrapolated(counter, window, window_chars, total_chars),
         };
         let estimated = noun == Noun::Tokens && (counter.estimated() || !whole);
-        CutJob { window, whole, limit, total_chars, total, estimated, counter, noun, language }
+        CutJob { window, whole, limit, total_chars, total, estimated, counter, noun, lang }
     }
 
     pub fn unchanged(&self) -> Truncated {
-        Truncated {
-            text: self.window.to_owned(),
-            cut: 0,
-            total: self.total,
-            estimated: self.estimated,
-            truncated: false,
-        }
+        Truncated { cut: 0, truncated: false, ..self.cut_to(self.window.to_owned(), 0) }
     }
 
     /// The result with `text`, of which `kept` units are from the input.
@@ -96,7 +87,7 @@ impl<'a> CutJob<'a> {
     }
 
     pub fn notice(&self, cut: usize) -> String {
-        notice::notice(self.language, self.noun, self.estimated, cut, self.total)
+        notice::notice(self.lang, self.noun, self.estimated, cut, self.total)
     }
 }
 

@@ -34,6 +34,7 @@ pub use notice::grouped;
 pub use page::page;
 pub use tokens::TokenCounter;
 
+pub(crate) use chars::is_han;
 use chars::{count, index_of};
 use job::CutJob;
 

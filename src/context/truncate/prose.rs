@@ -4,7 +4,8 @@ use super::boundary::region_of;
 use super::chars::count;
 use super::job::{CutJob, Truncated};
 use super::markdown::{CutPlan, Gap, plan};
-use super::notice::{Language, Noun};
+use super::notice::Noun;
+use toolhub_types::model::Lang;
 
 /// What follows the kept text. A small limit gets less.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -65,7 +66,7 @@ fn assemble(job: &CutJob<'_>, plan: &CutPlan, kept: usize, tail: Tail) -> String
     }
     if plan.end > 0 {
         text.push_str(match plan.gap {
-            Gap::Space if job.language == Language::Chinese => "",
+            Gap::Space if job.lang == Lang::Zh => "",
             Gap::None => "",
             Gap::Space => " ",
             Gap::Line => "\n",

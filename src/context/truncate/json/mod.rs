@@ -28,7 +28,7 @@ pub(super) fn begins(text: &str) -> bool {
 /// Truncates a text that is JSON as far as it is known; `None` if it is not. A list of hits keeps only `hits` items,
 /// even if the text `fits`.
 pub(super) fn cut(job: &CutJob<'_>, hits: Option<usize>, fits: bool) -> Option<Truncated> {
-    let tape = JsonTape::read(job.window, job.whole, hits, job.language)?;
+    let tape = JsonTape::read(job.window, job.whole, hits, job.lang)?;
     if fits && !tape.capped() {
         return Some(job.unchanged());
     }

@@ -6,18 +6,19 @@
 //! array keeps its first elements, an object the members that tell most; a link as a whole, or not at all.
 
 use super::super::job::CutJob;
-use super::super::notice::{self, Language, Noun, more};
+use super::super::notice::{self, Noun, more};
 use super::scan::ODD;
 use super::string::shorten;
 use super::tape::{ATOM, JsonNode, JsonTape, NodeShape};
 use super::telling::{Telling, is_link, telling};
+use toolhub_types::model::Lang;
 
 /// The room that a value with an unknown end asks for, beyond its known part.
 const BEYOND: usize = 48;
 
 pub(super) struct Writer<'t> {
     tape: &'t JsonTape<'t>,
-    language: Language,
+    lang: Lang,
     total_chars: usize,
     /// The size of the whole text, if the limit is in tokens.
     total_tokens: Option<usize>,
@@ -67,7 +68,7 @@ impl<'t> Writer<'t> {
     pub(super) fn new(tape: &'t JsonTape<'t>, job: &CutJob<'_>) -> Self {
         Writer {
             tape,
-            language: job.language,
+            lang: job.lang,
             total_chars: job.total_chars,
             total_tokens: (job.noun == Noun::Tokens).then_some(job.total),
             out: String::new(),
@@ -131,11 +132,9 @@ impl<'t> Writer<'t> {
                 let raw = self.tape.raw(index);
                 let content = raw.strip_prefix('"').unwrap_or(raw);
                 let content = if node.open { content } else { content.strip_suffix('"').unwrap_or(content) };
-                self.push(&shorten(content, self.beyond(index), room, self.language));
+                self.push(&shorten(content, self.beyond(index), room, self.lang));
             }
-            NodeShape::Atom => {
-                self.push(&shorten(self.tape.raw(index), self.beyond(index), room, self.language))
-            }
+            NodeShape::Atom => self.push(&shorten(self.tape.raw(index), self.beyond(index), room, self.lang)),
         }
     }
 
@@ -382,16 +381,16 @@ impl<'t> Writer<'t> {
         let text = match mark {
             MoreMark::Nothing => return String::new(),
             MoreMark::Ellipsis => String::from("…"),
-            MoreMark::More(missing) => more(self.language, missing),
+            MoreMark::More(missing) => more(self.lang, missing),
             MoreMark::Notice => {
                 let cut = self.total_chars.saturating_sub(kept);
                 match self.total_tokens {
                     // How many tokens are kept is only known once all is written.
                     Some(total) => {
                         let cut = total as u128 * cut as u128 / self.total_chars.max(1) as u128;
-                        notice::notice(self.language, Noun::Tokens, true, cut as usize, total)
+                        notice::notice(self.lang, Noun::Tokens, true, cut as usize, total)
                     }
-                    None => notice::notice(self.language, Noun::Characters, false, cut, self.total_chars),
+                    None => notice::notice(self.lang, Noun::Characters, false, cut, self.total_chars),
                 }
             }
         };

@@ -2,7 +2,8 @@
 
 use super::super::boundary;
 use super::super::chars::{floor, index_of, last_cluster};
-use super::super::notice::{Language, more};
+use super::super::notice::more;
+use toolhub_types::model::Lang;
 
 /// How far past the cut a string is decoded, to see what follows a stop.
 const AHEAD: usize = 32;
@@ -10,13 +11,13 @@ const AHEAD: usize = 32;
 /// The string with the content `raw` (as in JSON, without quotes) within `room` characters, quotes and mark
 /// included. `room` must be at least 2, and less than the string needs, unless the string continues `beyond` the known part:
 /// by that many characters, or by an unknown number (`None`).
-pub(super) fn shorten(raw: &str, beyond: Option<usize>, room: usize, language: Language) -> String {
+pub(super) fn shorten(raw: &str, beyond: Option<usize>, room: usize, lang: Lang) -> String {
     let Some(room) = room.checked_sub(3) else {
         return String::from("\"\"");
     };
     let open = beyond != Some(0);
     let total = raw.chars().count() + beyond.unwrap_or(0);
-    let worst = more(language, total).chars().count();
+    let worst = more(lang, total).chars().count();
     // The mark may take a third of the string.
     let counted = beyond.is_some() && worst * 3 <= room;
     let end = cut(raw, open, if counted { room + 1 - worst } else { room });
@@ -24,7 +25,7 @@ pub(super) fn shorten(raw: &str, beyond: Option<usize>, room: usize, language: L
     text.push('"');
     text.push_str(&raw[..end]);
     match counted {
-        true => text.push_str(&more(language, total - raw[..end].chars().count())),
+        true => text.push_str(&more(lang, total - raw[..end].chars().count())),
         false => text.push('…'),
     }
     text.push('"');
@@ -124,7 +125,7 @@ mod tests {
     use super::*;
 
     fn short(raw: &str, room: usize) -> String {
-        shorten(raw, Some(0), room, Language::English)
+        shorten(raw, Some(0), room, Lang::En)
     }
 
     #[test]
@@ -150,8 +151,8 @@ mod tests {
         assert_eq!(short(r"ab\u0065\u0301xyzxyzxyzxyz", 11), "\"ab…\"");
         assert_eq!(short("abe\u{301}xyzxyzxyzxyz", 6), "\"ab…\"");
         // The unknown rest of an open string may belong to its last cluster.
-        assert_eq!(shorten("abcde", None, 20, Language::English), "\"abcd…\"");
-        assert_eq!(shorten(r"abcd\u0065", None, 20, Language::English), "\"abcd…\"");
+        assert_eq!(shorten("abcde", None, 20, Lang::En), "\"abcd…\"");
+        assert_eq!(shorten(r"abcd\u0065", None, 20, Lang::En), "\"abcd…\"");
     }
 
     #[test]

@@ -3,8 +3,9 @@
 //! The reader keeps its own stack, so depth costs memory and not the thread's stack. A text that is cut off is
 //! fine: what was not closed is marked `open`.
 
-use super::super::notice::{Language, is_mark, more};
+use super::super::notice::{is_mark, more};
 use super::scan::{ODD, Scalar, atom, string};
+use toolhub_types::model::Lang;
 
 /// One value, or the key of a member. The key of a member comes right before its value.
 pub(super) struct JsonNode {
@@ -42,7 +43,7 @@ pub(super) const ATOM: usize = 24;
 
 impl<'a> JsonTape<'a> {
     /// Reads a text, or its start if it is not `whole`; `None` if it is not JSON.
-    pub(super) fn read(text: &'a str, whole: bool, hits: Option<usize>, language: Language) -> Option<Self> {
+    pub(super) fn read(text: &'a str, whole: bool, hits: Option<usize>, lang: Lang) -> Option<Self> {
         let mut reader = TapeReader {
             text,
             at: 0,
@@ -51,7 +52,7 @@ impl<'a> JsonTape<'a> {
             arrays: 0,
             loose: 0,
             hits,
-            language,
+            lang,
         };
         reader.read(whole)?;
         Some(JsonTape { text, nodes: reader.nodes })
@@ -103,7 +104,7 @@ struct TapeReader<'a> {
     /// White space outside strings, omitted hits and words that JSON lacks so far: what a copy may not have.
     loose: usize,
     hits: Option<usize>,
-    language: Language,
+    lang: Lang,
 }
 
 impl TapeReader<'_> {
@@ -218,7 +219,7 @@ impl TapeReader<'_> {
 
     /// Drops all but the first elements, and adjusts the size.
     fn cap(&mut self, node: usize, keep: usize) {
-        let mark = more(self.language, self.nodes[node].children - keep).chars().count() + 2;
+        let mark = more(self.lang, self.nodes[node].children - keep).chars().count() + 2;
         let mut size = 2 + mark + keep;
         let mut child = node + 1;
         for _ in 0..keep {
@@ -302,7 +303,7 @@ mod tests {
     use super::*;
 
     fn read(text: &str, whole: bool) -> Option<JsonTape<'_>> {
-        JsonTape::read(text, whole, None, Language::English)
+        JsonTape::read(text, whole, None, Lang::En)
     }
 
     #[test]

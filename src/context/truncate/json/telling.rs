@@ -67,7 +67,7 @@ fn is_empty(raw: &str, value: &JsonNode) -> bool {
 mod tests {
     use super::super::tape::JsonTape;
     use super::*;
-    use crate::truncate::notice::Language;
+    use toolhub_types::model::Lang;
 
     #[test]
     fn names_and_values_decide() {
@@ -94,7 +94,7 @@ mod tests {
             (r#""":1"#, Telling::Other),
         ] {
             let text = format!("{{{member}}}");
-            let tape = JsonTape::read(&text, true, None, Language::English);
+            let tape = JsonTape::read(&text, true, None, Lang::En);
             let told = tape.map(|tape| telling(tape.raw(1), tape.raw(2), tape.node(2)));
             assert_eq!(told, Some(expected), "{member}");
         }
