@@ -155,23 +155,10 @@ pub(super) struct ReadCassette {
 pub(super) fn read_cassette(path: &Path) -> Result<ReadCassette, String> {
     let mut read = ReadCassette::default();
     for (line, event) in read_events(path)? {
-        let fields = LineFields { event: &event };
         let wrong = |why| format!("The cassette '{}' is wrong in line {line}: {why}.", path.display());
-        match fields.used(line).map_err(wrong)? {
-            UsedLine::Call(recording) => read.calls.push(*recording),
-            UsedLine::List(server, tools) => read.lists.push((server, tools)),
-            UsedLine::Other => {}
-        }
+        LineFields { event: &event }.add_to(&mut read, line).map_err(wrong)?;
     }
     Ok(read)
-}
-
-/// What a line is for replaying.
-enum UsedLine {
-    Call(Box<Recording>),
-    List(String, Value),
-    /// What is not known says nothing about calls.
-    Other,
 }
 
 struct LineFields<'a> {
@@ -186,14 +173,16 @@ impl<'a> LineFields<'a> {
         }
     }
 
-    fn used(&self, line: usize) -> Result<UsedLine, String> {
+    fn add_to(&self, read: &mut ReadCassette, line: usize) -> Result<(), String> {
         self.version()?;
-        Ok(match self.text("type")? {
-            "call" => UsedLine::Call(Box::new(self.recording(LineKind::Call, line)?)),
-            "model" => UsedLine::Call(Box::new(self.recording(LineKind::Model, line)?)),
-            "list" => UsedLine::List(self.text("server")?.to_owned(), Value::Array(self.items("tools")?)),
-            _ => UsedLine::Other,
-        })
+        match self.text("type")? {
+            "call" => read.calls.push(self.recording(LineKind::Call, line)?),
+            "model" => read.calls.push(self.recording(LineKind::Model, line)?),
+            "list" => read.lists.push((self.text("server")?.to_owned(), Value::Array(self.items("tools")?))),
+            // What is not known says nothing about calls.
+            _ => {}
+        }
+        Ok(())
     }
 
     fn field<T>(&self, key: &str, wanted: &str, read: impl Fn(&'a Value) -> Option<T>) -> Result<T, String> {

@@ -1,6 +1,7 @@
 //! Writes calls to a file.
 
 use super::line::{FORMAT, LineKind, OuterCall, TapedAnswer, VERSION, milliseconds, outcome_of, timestamp};
+use crate::file::FileId;
 use parking_lot::Mutex;
 use serde_json::{Map, Value, json};
 use std::collections::{HashMap, HashSet};
@@ -22,6 +23,7 @@ static BEGUN: AtomicU64 = AtomicU64::new(0);
 /// Records calls until it is closed.
 pub struct Recorder {
     path: PathBuf,
+    file: FileId,
     /// Tells the recordings of a process apart.
     number: u64,
     /// Only this one writes: a fork has the file open too.
@@ -71,6 +73,7 @@ impl Recorder {
         let sink = CassetteSink { file: Some(file), lines: 0, trouble: None };
         let recorder = Recorder {
             path: path.to_owned(),
+            file: FileId::of(path),
             number: BEGUN.fetch_add(1, Ordering::Relaxed),
             process: std::process::id(),
             begun: Instant::now(),
@@ -98,7 +101,7 @@ impl Recorder {
         if let Some(file) = sink.file.take() {
             // A fork that goes on would keep the lock.
             let _ = file.unlock();
-            if !is_file_of(&file, &self.path) {
+            if FileId::of(&self.path) != self.file || !self.path.is_file() {
                 let path = self.path.display();
                 let gone = format!(
                     "The cassette '{path}' was removed or replaced while it was recorded; record it again."
@@ -240,21 +243,6 @@ impl Recorder {
         if let Err(error) = written {
             sink.trouble.get_or_insert_with(|| unwritable(&self.path, &error));
         }
-    }
-}
-
-/// Whether an open file is still the one at this path.
-fn is_file_of(file: &File, path: &Path) -> bool {
-    let Ok(found) = std::fs::metadata(path) else { return false };
-    #[cfg(unix)]
-    {
-        use std::os::unix::fs::MetadataExt;
-        file.metadata().is_ok_and(|own| (own.dev(), own.ino()) == (found.dev(), found.ino()))
-    }
-    #[cfg(not(unix))]
-    {
-        let _ = file;
-        found.is_file()
     }
 }
 
