@@ -20,3 +20,5 @@ pub mod sync;
 pub mod telemetry;
 pub mod tool;
 pub mod workers;
+
+pub use named::Named;

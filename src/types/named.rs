@@ -18,5 +18,20 @@ macro_rules! named {
                 Self::ALL.into_iter().find(|one| one.name() == name)
             }
         }
+
+        impl $crate::Named for $name {
+            const NAMES: &'static [&'static str] = &[$($word),+];
+
+            fn named(name: &str) -> Option<Self> {
+                $name::parse(name)
+            }
+        }
     };
+}
+
+/// What [`named!`] makes.
+pub trait Named: Sized {
+    const NAMES: &'static [&'static str];
+
+    fn named(name: &str) -> Option<Self>;
 }

@@ -1,9 +1,6 @@
 //! The hub, as Python sees it. Thin: it turns Python values into words of the core and back.
 
-use crate::classes::options::{
-    kind_limits, parse_lang, parse_ledger, parse_prefer, parse_shadow, parse_source, seconds,
-    strategy_patterns,
-};
+use crate::classes::options::{kind_limits, named, parse_lang, seconds, strategy_patterns};
 use crate::classes::prompt::VendorForms;
 use crate::classes::views::{CountedCalls, PyCandidate, ToolInfo, kept, stats_by_tool};
 use crate::prelude::*;
@@ -138,9 +135,6 @@ impl PyHub {
                 format!("embed_weight must be from 0 (words only) to 1 (meaning only), got {embed_weight}");
             return Err(PyValueError::new_err(text));
         }
-        if max_parallel == 0 {
-            return Err(PyValueError::new_err("max_parallel must be at least 1, got 0"));
-        }
         let sources = source_concurrency.unwrap_or_default().into_iter();
         let needed = |what, given| Ok::<_, PyErr>(seconds(what, Some(given))?.unwrap_or_default());
         let options = HubOptions {
@@ -154,19 +148,19 @@ impl PyHub {
             },
             max_concurrency,
             source_concurrency: sources
-                .map(|(name, n)| Ok((parse_source(&name)?, n)))
+                .map(|(name, n)| Ok((named("source", &name)?, n)))
                 .collect::<PyResult<_>>()?,
             max_waiting,
             seed,
-            prefer: prefer.map(parse_prefer).transpose()?,
-            shadow: parse_shadow(shadow)?,
+            prefer: prefer.map(|name| named("prefer", name)).transpose()?,
+            shadow: named("shadow", shadow)?,
             strategies: strategy_patterns(&strategies.unwrap_or_default())?,
             lookup_timeout: needed("lookup_timeout", lookup_timeout)?,
             lang: parse_lang(lang)?,
             result_limit,
             result_limits: kind_limits(&result_limits.unwrap_or_default())?,
             embed_weight,
-            ledger: parse_ledger(ledger)?,
+            ledger: named("ledger", ledger)?,
             approval_lifetime: needed("approval_lifetime", approval_lifetime)?,
         };
         Ok(PyHub {
@@ -206,7 +200,7 @@ impl PyHub {
         };
         Ok(Self::enroll(
             slf,
-            parse_source(source)?,
+            named("source", source)?,
             server,
             priority,
             Arc::new(PythonTool(Arc::new(callable))),
@@ -224,7 +218,7 @@ impl PyHub {
         object: Option<&Bound<'_, PyAny>>,
     ) -> PyResult<usize> {
         self.check_process()?;
-        let filter = Filter { source: source.map(parse_source).transpose()?, server };
+        let filter = filter(source, server)?;
         let object = object.map(|object| object.as_ptr() as usize);
         let is_meant = |candidate: &Candidate| {
             let own = candidate.tool.identity().map(|identity| identity.object);
@@ -241,7 +235,7 @@ impl PyHub {
         capability: Option<&str>,
         category: Option<&str>,
     ) -> PyResult<Vec<ToolInfo>> {
-        let filter = Filter { source: source.map(parse_source).transpose()?, server };
+        let filter = filter(source, server)?;
         let capability = capability.map(str::to_lowercase);
         let tags = capability.as_deref().map(|asked| answering(asked).concat());
         let tags = tags.as_ref();
@@ -404,6 +398,10 @@ impl PyHub {
         self.core.own_offers.clear();
         self.shared.clear();
     }
+}
+
+fn filter<'a>(source: Option<&str>, server: Option<&'a str>) -> PyResult<Filter<'a>> {
+    Ok(Filter { source: source.map(|name| named("source", name)).transpose()?, server })
 }
 
 /// The tags that the built-in rules find for a tool; with `finer` also those that only registered tools get by default

@@ -2,9 +2,9 @@
 
 use crate::prelude::*;
 use crate::values::arguments::argument_checks::Checks;
-use toolhub::hub::LedgerMode;
+use toolhub::Named;
 use toolhub::invisible::one_line;
-use toolhub::model::{CallOptions, Lang, Prefer, Shadow, Source, Strategy};
+use toolhub::model::{CallOptions, Lang};
 use toolhub::pattern::PatternList;
 use toolhub::select::StrategyPatterns;
 use toolhub::text::nearest;
@@ -40,23 +40,20 @@ impl PyCallOptions {
         none_is_input: bool,
         run: Option<&str>,
     ) -> PyResult<Self> {
-        if max_parallel == Some(0) {
-            return Err(PyValueError::new_err("max_parallel must be at least 1, got 0"));
-        }
         if let Some(run) = run.filter(|run| one_line(run).is_empty()) {
             let given = if run.is_empty() { "an empty text" } else { "a text without visible characters" };
             return Err(PyValueError::new_err(format!("run must be the name of a run, got {given}")));
         }
         let options = CallOptions {
-            strategy: strategy.map(parse_strategy).transpose()?,
+            strategy: strategy.map(|name| named("strategy", name)).transpose()?,
             timeout: seconds("timeout", timeout)?,
             // What is left of a budget may be below zero: nothing is left.
             deadline: seconds("deadline", deadline.map(|left| if left < 0.0 { 0.0 } else { left }))?,
             max_parallel,
             hedge_after: seconds("hedge_after", hedge_after)?,
-            source: source.map(parse_source).transpose()?,
+            source: source.map(|name| named("source", name)).transpose()?,
             server: server.map(Arc::from),
-            prefer: prefer.map(parse_prefer).transpose()?,
+            prefer: prefer.map(|name| named("prefer", name)).transpose()?,
             allowed: None,
             safety: None,
             principal: None,
@@ -89,38 +86,24 @@ pub fn seconds(what: &str, value: Option<f64>) -> PyResult<Option<Duration>> {
 }
 
 /// What a name means; the error says which names there are.
-pub fn named<T>(what: &str, names: &str, name: &str, parse: impl FnOnce(&str) -> Option<T>) -> PyResult<T> {
-    parse(name).ok_or_else(|| PyValueError::new_err(format!("{what} must be {names}, got {name:?}")))
-}
-
-pub fn parse_source(name: &str) -> PyResult<Source> {
-    named("source", "'tools', 'skills' or 'mcps'", name, Source::parse)
-}
-
-pub fn parse_strategy(name: &str) -> PyResult<Strategy> {
-    named("strategy", "'auto', 'first', 'all' or 'fallback'", name, Strategy::parse)
+pub fn named<T: Named>(what: &str, name: &str) -> PyResult<T> {
+    T::named(name).ok_or_else(|| {
+        let names = T::NAMES.join("', '");
+        let names =
+            names.rsplit_once(", ").map_or(names.clone(), |(first, last)| format!("{first} or {last}"));
+        PyValueError::new_err(format!("{what} must be '{names}', got {name:?}"))
+    })
 }
 
 /// The strategies of a hub, by pattern.
 pub fn strategy_patterns(given: &[(String, String)]) -> PyResult<StrategyPatterns> {
-    let parsed = given.iter().map(|(pattern, name)| Ok((pattern.as_str(), parse_strategy(name)?)));
+    let parsed = given.iter().map(|(pattern, name)| Ok((pattern.as_str(), named("strategy", name)?)));
     StrategyPatterns::new(parsed.collect::<PyResult<Vec<_>>>()?).map_err(PyValueError::new_err)
 }
 
-pub fn parse_prefer(name: &str) -> PyResult<Prefer> {
-    named("prefer", "'priority' or 'mcps'", name, Prefer::parse)
-}
-
-pub fn parse_shadow(name: &str) -> PyResult<Shadow> {
-    named("shadow", "'report' or 'deny'", name, Shadow::parse)
-}
-
-pub fn parse_ledger(name: &str) -> PyResult<LedgerMode> {
-    named("ledger", "'required', 'optional' or 'off'", name, LedgerMode::parse)
-}
-
 pub fn parse_lang(name: &str) -> PyResult<Lang> {
-    named("lang", "'en' or 'zh'", name, Lang::parse)
+    let lang = Lang::parse(name);
+    lang.ok_or_else(|| PyValueError::new_err(format!("lang must be 'en' or 'zh', got {name:?}")))
 }
 
 /// The limits of results by kind of tool, with these changes.

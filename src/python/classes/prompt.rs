@@ -9,8 +9,8 @@ use crate::values::results::text::PyTokenizer;
 use crate::values::unicode::string;
 use std::collections::HashMap;
 use toolhub::hub::PromptRequest;
+use toolhub::prompt::Count;
 use toolhub::prompt::vendor::{self, Vendor, VendorNames};
-use toolhub::prompt::{Count, PromptStyle};
 use toolhub::truncate::TokenCounter;
 use toolhub::truncate::tokens::Estimate;
 
@@ -29,7 +29,7 @@ pub fn prompt_text<'py>(
     budget: Option<usize>,
     tokenizer: Option<&Bound<'_, PyTokenizer>>,
 ) -> PyResult<Bound<'py, PyString>> {
-    let style = named("style", "'detailed', 'compact' or 'names'", style, PromptStyle::parse)?;
+    let style = named("style", style)?;
     let lang = parse_lang(lang)?;
     let counter = tokenizer.map(|tokenizer| tokenizer.get().counter.clone());
     let choice = choice.map(|choice| &choice.get().0);
@@ -54,10 +54,6 @@ pub fn prompt_text<'py>(
     string(hub.py(), &text)
 }
 
-fn vendor_called(name: &str) -> PyResult<Vendor> {
-    Vendor::parse(name).ok_or_else(|| PyValueError::new_err(format!("there is no vendor {name:?}")))
-}
-
 /// Appends up to `limit` of the chosen tools to a list, in the form of a vendor's API. Returns the skipped ones, with the
 /// reason.
 #[pyfunction]
@@ -70,7 +66,7 @@ pub fn vendor_tools(
     limit: Option<usize>,
 ) -> PyResult<Vec<(String, String)>> {
     let py = hub.py();
-    let vendor = vendor_called(vendor)?;
+    let vendor = named("vendor", vendor)?;
     let (core, choice) = (hub.get().checked_core()?, &choice.get().0);
     let made: Vec<_> = py.detach(|| {
         let snapshot = core.registry.snapshot();

@@ -192,7 +192,7 @@ async def test_closing_the_hub_ends_serving() -> None:
             {"transport": "http", "allowed_hosts": "a.example"},
             "allowed_hosts must be a list of texts, got str",
         ),
-        ({"transport": "http", "search_mode": "of"}, "search_mode must be one of auto, on, off, got 'of'"),
+        ({"transport": "http", "search_mode": "of"}, "search_mode must be 'auto', 'on' or 'off', got \"of\""),
         ({"transport": "http", "views": {"a": {"tool": []}}}, "views['a'] has no key 'tool'"),
         ({"transport": "http", "prot": 1}, "hub.serve() has no option 'prot'; did you mean 'port'?"),
     ],

@@ -283,7 +283,7 @@ def test_a_budget_that_is_too_small_raises() -> None:
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"style": "fancy"}, "style must be 'detailed', 'compact' or 'names', got \"fancy\""),
+        ({"style": "fancy"}, "style must be 'names', 'compact' or 'detailed', got \"fancy\""),
         ({"lang": "de"}, "lang must be 'en' or 'zh'"),
         ({"limit": -1}, "limit"),
         ({"budget_tokens": "many"}, "budget_tokens"),

@@ -11,7 +11,7 @@ use std::path::PathBuf;
 use tokio::sync::oneshot;
 use toolhub::hub::not_settled;
 use toolhub::plan::in_short;
-use toolhub::store::ledger::{self, EffectState, LedgerFailure, LedgerFilter, Settlement};
+use toolhub::store::ledger::{self, LedgerFailure, LedgerFilter};
 use toolhub::store::{Store as Core, accept, fork, real_place};
 
 /// Inside a served call only what belongs to its caller is seen; elsewhere everything, or what belongs to `principal`.
@@ -48,8 +48,7 @@ pub fn ledger_rows<'py>(
     limit: usize,
 ) -> PyResult<Vec<Bound<'py, PyAny>>> {
     let py = hub.py();
-    let names = "'started', 'not_sent', 'done', 'failed' or 'unknown'";
-    let state = state.map(|name| named("state", names, name, EffectState::parse)).transpose()?;
+    let state = state.map(|name| named("state", name)).transpose()?;
     let filter = LedgerFilter { run, principal: seen_by(py, principal)?, state, tool, limit };
     let core = hub.get().checked_core()?;
     shown(py, wait(py, |done| core.ledger().rows(filter, done))?)
@@ -83,13 +82,10 @@ pub fn settle_row(
     value: &Bound<'_, PyAny>,
 ) -> PyResult<Option<String>> {
     let py = hub.py();
-    let names = "'done', 'failed' or 'again'";
-    let settlement = named("the decision", names, decision, Settlement::parse)?;
-    let value = json::as_json("the result of a settled call", value)?;
+    let decision = (named("the decision", decision)?, json::as_json("the result of a settled call", value)?);
     let (core, principal) = (hub.get().checked_core()?, seen_by(py, None)?);
     let settled = id.clone();
-    let decided = (settlement, value);
-    let is_settled = wait(py, |done| core.ledger().settle(settled, principal, decided, done))?;
+    let is_settled = wait(py, |done| core.ledger().settle(settled, principal, decision, done))?;
     Ok((!is_settled).then(|| not_settled(&id).text(core.options.lang).into_owned()))
 }
 

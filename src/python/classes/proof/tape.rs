@@ -8,9 +8,7 @@ use std::path::PathBuf;
 use toolhub::error::UpstreamError;
 use toolhub::model::ToolOutput;
 use toolhub::secret;
-use toolhub::tape::{
-    self, Deck, QuestionOnTape, Recorder, Recording, ReplayMode, Replayer, TapedAnswer, Taping,
-};
+use toolhub::tape::{self, Deck, QuestionOnTape, Recorder, Recording, Replayer, TapedAnswer, Taping};
 
 /// Begins to record the calls of one hub, or of all hubs of this process.
 #[pyfunction]
@@ -30,7 +28,7 @@ pub fn start_replay(
     mode: &str,
     hub: Option<&Bound<'_, PyHub>>,
 ) -> PyResult<()> {
-    let mode = named("mode", "'strict', 'lenient' or 'timed'", mode, ReplayMode::parse)?;
+    let mode = named("mode", mode)?;
     let replayer = py.detach(|| Replayer::open(&path, mode)).map_err(PyValueError::new_err)?;
     tape::start(Deck::Replay(Box::new(replayer)), hub.map(|hub| hub.get().core().number))
         .map_err(PyValueError::new_err)

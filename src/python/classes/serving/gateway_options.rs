@@ -1,12 +1,12 @@
 //! The options of a gateway, from Python.
 
-use crate::classes::options::seconds;
+use crate::classes::options::{named, seconds};
 use crate::prelude::*;
 use serde::Deserialize;
 use std::path::PathBuf;
 use toolhub::gateway::{
-    AuditLog, AuthenticationOptions, Authenticator, EffectsAllowed, GatewayLimits, GatewayOptions,
-    JwtOptions, PrincipalFunction, SearchMode, SessionKeys, StaticToken, View, Views, core_names,
+    AuditLog, AuthenticationOptions, Authenticator, GatewayLimits, GatewayOptions, JwtOptions,
+    PrincipalFunction, SessionKeys, StaticToken, View, Views, core_names,
 };
 use toolhub::pattern::PatternList;
 use toolhub::secret::Secret;
@@ -74,7 +74,7 @@ impl PythonGatewayOptions {
     ) -> PyResult<GatewayOptions> {
         let failed = |error: HubError| tool_error(py, &error);
         let standard = View {
-            search_mode: search_mode(&self.search_mode)?,
+            search_mode: named("search_mode", &self.search_mode)?,
             core: core_names(&self.core),
             ..View::everything()
         };
@@ -141,8 +141,6 @@ pub fn serve_section<'py>(py: Python<'py>, path: PathBuf) -> PyResult<Option<Bou
 }
 
 fn view(given: PythonView) -> PyResult<View> {
-    let names: Vec<&str> = EffectsAllowed::ALL.iter().map(|effects| effects.name()).collect();
-    let effects = EffectsAllowed::parse(&given.effects);
     let patterns = |given: Option<Vec<String>>| {
         given.map(|given| Arc::new(PatternList::new(given.iter().map(String::as_str))))
     };
@@ -151,22 +149,13 @@ fn view(given: PythonView) -> PyResult<View> {
         tools: patterns(given.tools),
         resources: patterns(given.resources),
         prompts: patterns(given.prompts),
-        effects: effects.ok_or_else(|| unknown("effects", &given.effects, &names))?,
+        effects: named("effects", &given.effects)?,
         calls_per_minute: given.calls_per_minute,
         core: core_names(&given.core),
-        search_mode: search_mode(&given.search_mode)?,
+        search_mode: named("search_mode", &given.search_mode)?,
         instructions: given.instructions.map(Arc::from),
         ..View::default()
     })
-}
-
-fn search_mode(name: &str) -> PyResult<SearchMode> {
-    let names: Vec<&str> = SearchMode::ALL.iter().map(|mode| mode.name()).collect();
-    SearchMode::parse(name).ok_or_else(|| unknown("search_mode", name, &names))
-}
-
-fn unknown(what: &str, given: &str, known: &[&str]) -> PyErr {
-    PyValueError::new_err(format!("{what} must be one of {}, got '{given}'", known.join(", ")))
 }
 
 fn checked_path<'a>(what: &str, example: &str, path: &'a str) -> PyResult<&'a str> {

@@ -1,6 +1,6 @@
 //! A Python tool from the description that `toolhub._signature.build.describe` made and the options given at registration.
 
-use crate::classes::options::{parse_strategy, seconds};
+use crate::classes::options::{named, seconds};
 use crate::prelude::*;
 use crate::runtime::kept::ForkSafeOnce;
 use crate::runtime::tool_loops::ServedLoops;
@@ -140,7 +140,7 @@ fn spec(core: &Hub, described: &Bound<'_, PyAny>, options: &Bound<'_, PyDict>) -
         version: text("version")?,
         timeout: seconds("timeout", option(options, "timeout", "a number of seconds")?)?,
         max_concurrency: option(options, "max_concurrency", "a whole number")?,
-        strategy: text("strategy")?.map(|name| parse_strategy(&name)).transpose()?,
+        strategy: text("strategy")?.map(|name| named("strategy", &name)).transpose()?,
         is_candidate: false,
         bare_argument: None,
         location: None,

@@ -1,6 +1,7 @@
 //! Results for a model: cut to their limit, and written in the form of an API.
 
 use crate::classes::hub::PyHub;
+use crate::classes::options::named;
 use crate::prelude::*;
 use crate::runtime::call_scope;
 use crate::runtime::gil::released;
@@ -47,7 +48,7 @@ pub fn write_answers<'py>(
 ) -> PyResult<(Bound<'py, PyAny>, Vec<Option<ReportedCut>>)> {
     let format = match format {
         "auto" => ResultFormat::answering(found),
-        name => result_format(name)?,
+        name => named("format", name)?,
     };
     let mut cuts = Vec::with_capacity(answers.len());
     let mut written = Vec::with_capacity(answers.len());
@@ -71,7 +72,7 @@ pub fn write_results<'py>(
     answers: Vec<GivenAnswer<'py>>,
     format: &str,
 ) -> PyResult<Bound<'py, PyAny>> {
-    let format = result_format(format)?;
+    let format = named("format", format)?;
     let mut written = Vec::with_capacity(answers.len());
     for given in answers {
         let text = match failure_text(&given.4, Lang::default(), Some(format))? {
@@ -117,13 +118,6 @@ pub fn read_more(
     Ok(match page {
         Ok(page) => (Some(page.text), None),
         Err(error) => (None, Some(error.message.text(core.options.lang).into_owned())),
-    })
-}
-
-fn result_format(name: &str) -> PyResult<ResultFormat> {
-    ResultFormat::parse(name).ok_or_else(|| {
-        let known: Vec<&str> = ResultFormat::ALL.iter().map(|format| format.name()).collect();
-        PyValueError::new_err(format!("format must be one of {}, got '{name}'", known.join(", ")))
     })
 }
 
