@@ -32,14 +32,12 @@ pub const MAX_ARGUMENTS: usize = 200_000;
 
 /// The arguments of a call as JSON.
 pub fn from_arguments(object: &Bound<'_, PyAny>) -> Result<Value, NotJson> {
-    Conversion { most: MAX_ARGUMENTS, ..Conversion::new(false) }
-        .convert(object, 0)
-        .map_err(Trouble::into_reason)
+    converted(object, MAX_ARGUMENTS, Unfit::Refused).map_err(Trouble::into_reason)
 }
 
 /// A Python object as JSON; the error is a sentence that names the place.
 pub fn from_python(object: &Bound<'_, PyAny>) -> Result<Value, String> {
-    Conversion::new(false).convert(object, 0).map_err(|trouble| trouble.sentence().into_owned())
+    converted(object, MAX_VALUES, Unfit::Refused).map_err(|trouble| trouble.sentence().into_owned())
 }
 
 /// The same for a value that users gave under this name.
@@ -50,8 +48,7 @@ pub fn as_json(what: &str, object: &Bound<'_, PyAny>) -> PyResult<Value> {
 /// A Python object as JSON, with a text for each part that has no JSON form: how it reads. An object that reads as its
 /// address in memory reads differently in each process, and is `null`.
 pub fn with_texts(object: &Bound<'_, PyAny>) -> Value {
-    let mut conversion = Conversion { writes_texts: true, ..Conversion::new(false) };
-    conversion.convert(object, 0).unwrap_or(Value::Null)
+    converted(object, MAX_VALUES, Unfit::AsText).unwrap_or(Value::Null)
 }
 
 /// How a part without a JSON form is written. Bytes are text, or Base64.
@@ -73,9 +70,9 @@ fn text_form(object: &Bound<'_, PyAny>) -> Value {
 /// Arguments as JSON, with `null` for each object that is not JSON by itself: its place is in the list. The error is for
 /// arguments that are too large or too deep.
 pub fn image(object: &Bound<'_, PyAny>) -> Result<(Value, Vec<Opaque>), NotJson> {
-    let mut conversion = Conversion { most: MAX_ARGUMENTS, ..Conversion::new(true) };
-    let value = conversion.convert(object, 0).map_err(Trouble::into_reason)?;
-    Ok((value, conversion.opaque))
+    let mut opaque = Vec::new();
+    let value = converted(object, MAX_ARGUMENTS, Unfit::SetAside(&mut opaque));
+    Ok((value.map_err(Trouble::into_reason)?, opaque))
 }
 
 /// What stands in a JSON value for parts that have no JSON form: between two marks, why it has none.
@@ -120,9 +117,9 @@ impl Marks {
 /// A Python object as JSON, with a mark in place of each part that has no JSON form, is nested too deeply or is cyclic. The
 /// error is for a value that is too large.
 pub fn marked(object: &Bound<'_, PyAny>) -> Result<(Value, Marks), String> {
-    let mut conversion = Conversion { marks: Some(Marks::new()), ..Conversion::new(false) };
-    let value = conversion.convert(object, 0).map_err(|trouble| trouble.sentence().into_owned())?;
-    Ok((value, conversion.marks.unwrap_or_else(Marks::new)))
+    let mut marks = Marks::new();
+    let value = converted(object, MAX_VALUES, Unfit::Marked(&mut marks));
+    Ok((value.map_err(|trouble| trouble.sentence().into_owned())?, marks))
 }
 
 /// The place of the first float that JSON cannot write: what a model wrote as `1e999` is infinite once it is read.
@@ -203,33 +200,31 @@ impl Trouble {
     }
 }
 
-struct Conversion {
+/// What becomes of a part that has no JSON form.
+enum Unfit<'a> {
+    Refused,
+    AsText,
+    Marked(&'a mut Marks),
+    /// Likewise of well-known types, which take their JSON form otherwise.
+    SetAside(&'a mut Vec<Opaque>),
+}
+
+struct Conversion<'a> {
     values: usize,
     /// How many there may be.
     most: usize,
-    /// Whether objects that are not JSON are set aside as opaque. Otherwise well-known types take their JSON form, and others
-    /// are an error.
-    sets_aside: bool,
-    opaque: Vec<Opaque>,
+    unfit: Unfit<'a>,
     /// JSON pointer of the current object, kept only for opaque ones.
     place: String,
-    /// Set when parts without a JSON form get a mark.
-    marks: Option<Marks>,
-    /// Whether parts without a JSON form are written as text.
-    writes_texts: bool,
 }
 
-impl Conversion {
-    fn new(sets_aside: bool) -> Self {
-        Conversion {
-            values: 0,
-            most: MAX_VALUES,
-            sets_aside,
-            opaque: Vec::new(),
-            place: String::new(),
-            marks: None,
-            writes_texts: false,
-        }
+fn converted(object: &Bound<'_, PyAny>, most: usize, unfit: Unfit<'_>) -> Result<Value, Trouble> {
+    Conversion { values: 0, most, unfit, place: String::new() }.convert(object, 0)
+}
+
+impl Conversion<'_> {
+    fn sets_aside(&self) -> bool {
+        matches!(self.unfit, Unfit::SetAside(_))
     }
 
     fn convert(&mut self, object: &Bound<'_, PyAny>, depth: usize) -> Result<Value, Trouble> {
@@ -239,32 +234,33 @@ impl Conversion {
         }
         if depth > MAX_DEPTH || (depth > 8 && stack::remaining() < LEVEL) {
             let reason = message!("nested more than {} levels deep, or cyclic", MAX_DEPTH);
-            return match &mut self.marks {
-                Some(marks) => {
-                    marks.too_deep = true;
-                    Ok(marks.mark(&reason))
-                }
-                None => Err(Trouble::limit(reason)),
-            };
+            let Unfit::Marked(marks) = &mut self.unfit else { return Err(Trouble::limit(reason)) };
+            marks.too_deep = true;
+            return Ok(marks.mark(&reason));
         }
-        let inside = self.opaque.len();
+        let before = if let Unfit::SetAside(opaque) = &self.unfit { opaque.len() } else { 0 };
         match self.convert_json(object, depth) {
-            Err(trouble) if self.sets_aside && !trouble.is_limit => {
-                self.opaque.truncate(inside);
-                self.opaque.push(Opaque { place: self.place.clone(), shown: shown(object) });
-                Ok(Value::Null)
-            }
-            Err(trouble) if !trouble.is_limit => self.without_form(object, trouble),
+            Err(trouble) if !trouble.is_limit => self.stand_in(object, trouble, before),
             converted => converted,
         }
     }
 
-    /// What stands for a part that has no JSON form.
-    fn without_form(&mut self, object: &Bound<'_, PyAny>, trouble: Trouble) -> Result<Value, Trouble> {
-        match &self.marks {
-            Some(marks) => Ok(marks.mark(&trouble.sentence())),
-            None if self.writes_texts => Ok(text_form(object)),
-            None => Err(trouble),
+    /// What stands for a part that has no JSON form. So many were set `before` it.
+    fn stand_in(
+        &mut self,
+        object: &Bound<'_, PyAny>,
+        trouble: Trouble,
+        before: usize,
+    ) -> Result<Value, Trouble> {
+        match &mut self.unfit {
+            Unfit::Refused => Err(trouble),
+            Unfit::AsText => Ok(text_form(object)),
+            Unfit::Marked(marks) => Ok(marks.mark(&trouble.sentence())),
+            Unfit::SetAside(opaque) => {
+                opaque.truncate(before);
+                opaque.push(Opaque { place: self.place.clone(), shown: shown(object) });
+                Ok(Value::Null)
+            }
         }
     }
 
@@ -297,7 +293,7 @@ impl Conversion {
         if let Ok(tuple) = object.cast::<PyTuple>() {
             return self.items(tuple.iter(), depth);
         }
-        if self.sets_aside {
+        if self.sets_aside() {
             // What builds a list from it would write it out.
             let is_long = object.is_instance_of::<PyRange>()
                 && object.len().map_or(true, |len| len > self.most - self.values);
@@ -321,7 +317,7 @@ impl Conversion {
 
     /// Converts a member of the current object.
     fn member(&mut self, step: &str, member: &Bound<'_, PyAny>, depth: usize) -> Result<Value, Trouble> {
-        if !self.sets_aside {
+        if !self.sets_aside() {
             return self.convert(member, depth);
         }
         let outer = self.place.len();
@@ -360,7 +356,7 @@ impl Conversion {
     ) -> Result<Value, Trouble> {
         let mut array = Vec::new();
         for (at, item) in items.enumerate() {
-            let step = if self.sets_aside { at.to_string() } else { String::new() };
+            let step = if self.sets_aside() { at.to_string() } else { String::new() };
             let item = self.member(&step, &item, depth + 1);
             array.push(item.map_err(|trouble| trouble.inside(format!("[{at}]")))?);
         }
