@@ -23,7 +23,7 @@ pub fn start_of(text: &Bound<'_, PyString>, chars: usize) -> PyResult<String> {
         PyStringData::Ucs2(units) => PyStringData::Ucs2(&units[..chars.min(units.len())]),
         PyStringData::Ucs4(units) => PyStringData::Ucs4(&units[..chars.min(units.len())]),
     };
-    Ok(released(text.py(), text.len()?.min(chars), || decoded(start)))
+    Ok(released(text.py(), text.len()?.min(chars), || decoded(start, LOSSY)).unwrap_or_default())
 }
 
 /// All of it: borrowed where Python keeps it in that form, made otherwise.
@@ -36,28 +36,26 @@ pub fn all_of<'a>(text: &'a Bound<'_, PyString>) -> PyResult<Cow<'a, str>> {
         // SAFETY: ASCII is UTF-8.
         return Ok(Cow::Borrowed(unsafe { std::str::from_utf8_unchecked(bytes) }));
     }
-    Ok(Cow::Owned(released(text.py(), text.len()?, || decoded(data))))
+    Ok(Cow::Owned(released(text.py(), text.len()?, || decoded(data, LOSSY)).unwrap_or_default()))
 }
 
-fn decoded(data: PyStringData<'_>) -> String {
+/// What stands for a lone surrogate where the text may be another.
+const LOSSY: Option<char> = Some(char::REPLACEMENT_CHARACTER);
+
+/// With `lone` in the place of lone surrogates; `None` if it has some and nothing stands for them.
+fn decoded(data: PyStringData<'_>, lone: Option<char>) -> Option<String> {
+    // Room for most texts: that of a longer one grows.
+    let mut text = String::with_capacity(data.as_bytes().len());
+    let mut push = |unit: u32| char::from_u32(unit).or(lone).map(|letter| text.push(letter));
     match data {
         PyStringData::Ucs1(bytes) => match std::str::from_utf8(bytes) {
-            Ok(ascii) if ascii.is_ascii() => ascii.to_owned(),
-            _ => bytes.iter().map(|byte| char::from(*byte)).collect(),
+            Ok(ascii) if ascii.is_ascii() => text.push_str(ascii),
+            _ => text.extend(bytes.iter().copied().map(char::from)),
         },
-        PyStringData::Ucs2(units) => units.iter().map(|unit| valid(u32::from(*unit))).collect(),
-        PyStringData::Ucs4(units) => units.iter().map(|unit| valid(*unit)).collect(),
+        PyStringData::Ucs2(units) => units.iter().try_for_each(|unit| push(u32::from(*unit)))?,
+        PyStringData::Ucs4(units) => units.iter().try_for_each(|unit| push(*unit))?,
     }
-}
-
-/// `None` if it has lone surrogates.
-fn decoded_exactly(data: PyStringData<'_>) -> Option<String> {
-    let is_valid = match data {
-        PyStringData::Ucs1(_) => true,
-        PyStringData::Ucs2(units) => !units.iter().any(|unit| (0xd800..=0xdfff).contains(unit)),
-        PyStringData::Ucs4(units) => units.iter().all(|unit| char::from_u32(*unit).is_some()),
-    };
-    is_valid.then(|| decoded(data))
+    Some(text)
 }
 
 /// True for a string of ASCII, which Python knows of each string.
@@ -83,7 +81,7 @@ pub fn owned(text: &Bound<'_, PyString>) -> Option<String> {
     }
     // SAFETY: as above. Strings do not change, and the reference keeps this one alive.
     let data = unsafe { text.data().ok()? };
-    text.py().detach(|| decoded_exactly(data))
+    text.py().detach(|| decoded(data, None))
 }
 
 /// A text as a Python string. The characters of a long one are written without the GIL.
@@ -127,19 +125,8 @@ unsafe fn write_units<T>(text: &str, place: *mut T, unit: impl Fn(char) -> T) {
 /// The characters as Python keeps them. Two strings are equal if these are: Python uses the narrowest form for each.
 pub fn raw<'a>(text: &'a Bound<'_, PyString>) -> PyResult<&'a [u8]> {
     // SAFETY: as above.
-    Ok(match unsafe { text.data()? } {
-        PyStringData::Ucs1(bytes) => bytes,
-        // SAFETY: any bytes are valid, and their number is that of the units.
-        PyStringData::Ucs2(units) => unsafe {
-            std::slice::from_raw_parts(units.as_ptr().cast(), size_of_val(units))
-        },
-        // SAFETY: as above.
-        PyStringData::Ucs4(units) => unsafe {
-            std::slice::from_raw_parts(units.as_ptr().cast(), size_of_val(units))
-        },
-    })
-}
-
-fn valid(unit: u32) -> char {
-    char::from_u32(unit).unwrap_or(char::REPLACEMENT_CHARACTER)
+    let data = unsafe { text.data()? };
+    let bytes = data.as_bytes();
+    // SAFETY: they live as long as the string, not only as long as `data`.
+    Ok(unsafe { std::slice::from_raw_parts(bytes.as_ptr(), bytes.len()) })
 }

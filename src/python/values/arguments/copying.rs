@@ -6,7 +6,7 @@
 use crate::prelude::*;
 use crate::runtime::gil::Entries;
 use crate::values::json::MAX_ARGUMENTS;
-use crate::values::value::{as_mapping, is_scalar};
+use crate::values::value::{as_dict, as_mapping, is_scalar};
 use pyo3::ffi;
 use pyo3::types::{PyByteArray, PySet};
 use std::collections::HashMap;
@@ -135,11 +135,7 @@ fn copy_container<'py>(
     }
     if !is_container(object) {
         // Another mapping, perhaps a read-only view of a dict that can change: copy it to a dict.
-        let dict = PyDict::new(py);
-        if let Some(mapping) = as_mapping(object) {
-            dict.update(mapping)?;
-        }
-        return copy_container(dict.as_any(), depth, copying);
+        return copy_container(as_dict(object)?.as_any(), depth, copying);
     }
     // Members of sets are hashable, so they do not change. Other subclasses copy themselves.
     shallow(object)

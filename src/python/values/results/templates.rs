@@ -5,6 +5,7 @@
 
 use crate::prelude::*;
 use crate::runtime::kept::ForkSafeOnce;
+use serde_json::json;
 use toolhub::hub::cancelled;
 use toolhub::model::{Lang, Source, Strategy};
 use toolhub::registry::Candidate;
@@ -20,33 +21,31 @@ impl ResultTemplates {
     fn get(py: Python<'_>) -> PyResult<&ResultTemplates> {
         static TEMPLATES: ForkSafeOnce<ResultTemplates> = ForkSafeOnce::new();
         TEMPLATES.get_or_try_init(|| {
-            let meta = PyDict::new(py);
-            for key in ["tool", "source", "server"] {
-                meta.set_item(PyString::intern(py, key), py.None())?;
-            }
-            meta.set_item(intern!(py, "strategy"), intern!(py, "none"))?;
-            meta.set_item(intern!(py, "synthesized"), false)?;
-            meta.set_item(intern!(py, "synthesis_method"), py.None())?;
-            meta.set_item(intern!(py, "source_count"), 0)?;
-            for key in ["sources", "attempts"] {
-                meta.set_item(PyString::intern(py, key), py.None())?;
-            }
-            meta.set_item(intern!(py, "duration_ms"), 0.0)?;
-            meta.set_item(intern!(py, "truncated"), false)?;
-            meta.set_item(intern!(py, "cached"), false)?;
-            let attempt = PyDict::new(py);
-            for key in ["tool", "source", "server", "ok", "error", "duration_ms"] {
-                attempt.set_item(PyString::intern(py, key), py.None())?;
-            }
-            let success = PyDict::new(py);
-            success.set_item(intern!(py, "success"), true)?;
-            for key in ["result", "error", "_meta"] {
-                success.set_item(PyString::intern(py, key), py.None())?;
-            }
-            let (success, meta, attempt) = (success.unbind(), meta.unbind(), attempt.unbind());
-            Ok(Box::new(ResultTemplates { success, meta, attempt }))
+            let meta = json!({
+                "tool": null, "source": null, "server": null, "strategy": "none", "synthesized": false,
+                "synthesis_method": null, "source_count": 0, "sources": null, "attempts": null, "duration_ms": 0.0,
+                "truncated": false, "cached": false,
+            });
+            let attempt = json!({
+                "tool": null, "source": null, "server": null, "ok": null, "error": null, "duration_ms": null,
+            });
+            let success = json!({"success": true, "result": null, "error": null, "_meta": null});
+            Ok(Box::new(ResultTemplates {
+                success: template(py, &success)?,
+                meta: template(py, &meta)?,
+                attempt: template(py, &attempt)?,
+            }))
         })
     }
+}
+
+/// A dict with keys that are the strings of our own: they are found without a comparison.
+fn template(py: Python<'_>, shape: &Value) -> PyResult<Py<PyDict>> {
+    let dict = PyDict::new(py);
+    for (key, value) in shape.as_object().into_iter().flatten() {
+        dict.set_item(PyString::intern(py, key), json::to_python(py, value)?)?;
+    }
+    Ok(dict.unbind())
 }
 
 /// The shapes of one candidate's results.
