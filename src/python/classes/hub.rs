@@ -11,6 +11,7 @@ use crate::values::arguments::callable::{PythonTool, python_tool, traverse_offer
 use crate::values::arguments::tool_from_python::callable;
 use crate::values::unicode::as_text;
 use pyo3::exceptions::PyRecursionError;
+use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{OnceLock, Weak};
 use std::thread::{self, ThreadId};
@@ -299,12 +300,8 @@ impl PyHub {
         py.detach(|| self.core.tools_for(said)).iter().map(|name| name.to_string()).collect()
     }
 
-    fn capabilities<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
-        let counts = PyDict::new(py);
-        for (tag, count) in self.core.registry.load().tags() {
-            counts.set_item(tag, count)?;
-        }
-        Ok(counts)
+    fn capabilities(&self) -> BTreeMap<String, usize> {
+        self.core.registry.load().tags().into_iter().map(|(tag, count)| (tag.to_owned(), count)).collect()
     }
 
     /// Awaits the version after the next change of the tools, or the present one if it is later than `version`.

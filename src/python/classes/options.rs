@@ -54,12 +54,8 @@ impl PyCallOptions {
             source: source.map(|name| named("source", name)).transpose()?,
             server: server.map(Arc::from),
             prefer: prefer.map(|name| named("prefer", name)).transpose()?,
-            allowed: None,
-            safety: None,
-            principal: None,
-            rights: None,
             run: run.map(Arc::from),
-            is_routed: false,
+            ..CallOptions::default()
         };
         let cache_ttl = seconds("cache_ttl", cache_ttl)?;
         let checks = Checks { validate, coerce, none_is_input };

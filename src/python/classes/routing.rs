@@ -70,19 +70,14 @@ pub fn explain(
         core.plan_by_name(&snapshot, &name, &wanted, now)
     });
     let servers = this.servers();
-    let to_ask = match (&plan, &servers) {
-        (Err(_), Some(servers)) if rule != UNKNOWN_SOURCE => {
-            let asked = servers.for_a_miss(wanted.source, wanted.server.as_deref());
-            asked.iter().map(|server| server.id().clone()).collect()
+    let (mut to_ask, mut never_listed) = (Vec::new(), Vec::new());
+    if let (Err(error), Some(servers), true) = (&plan, &servers, rule != UNKNOWN_SOURCE) {
+        let asked = servers.for_a_miss(wanted.source, wanted.server.as_deref());
+        to_ask = asked.iter().map(|server| server.id().clone()).collect();
+        if error.kind == ErrorKind::NotFound {
+            never_listed = servers.never_listed(wanted.source, wanted.server.as_deref());
         }
-        _ => Vec::new(),
-    };
-    let never_listed = match (&plan, &servers) {
-        (Err(error), Some(servers)) if error.kind == ErrorKind::NotFound && rule != UNKNOWN_SOURCE => {
-            servers.never_listed(wanted.source, wanted.server.as_deref())
-        }
-        _ => Vec::new(),
-    };
+    }
     let candidates: Vec<_> = plan.iter().flat_map(|plan| plan.candidates.iter().cloned()).collect();
     let check =
         |candidate: &Arc<Candidate>| Some(prepare(candidate, args?, &mut CheckPass::new(given.checks)).err());

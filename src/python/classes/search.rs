@@ -105,9 +105,14 @@ impl ToolChoice {
     fn new(
         hub: &Bound<'_, PyHub>,
         first: Vec<String>,
-        #[pyo3(from_py_with = names)] tools: Option<Vec<String>>,
+        tools: Option<Vec<Bound<'_, PyAny>>>,
     ) -> PyResult<Self> {
         let core = hub.get().checked_core()?;
+        let name = |given: &Bound<'_, PyAny>| {
+            PyResult::Ok(as_text("each name in tools", given)?.to_string_lossy().into_owned())
+        };
+        let tools =
+            tools.map(|tools| tools.iter().map(name).collect::<PyResult<Vec<String>>>()).transpose()?;
         Ok(hub.py().detach(|| {
             let among: Option<HashSet<String>> = tools.map(|tools| tools.into_iter().collect());
             ToolChoice(core.shown_tools(&first, among.as_ref()))
@@ -140,17 +145,4 @@ impl ToolChoice {
         let places = if fill { self.0.filled_up(places, most) } else { places };
         Ok(is_enough.then(|| ToolChoice(self.0.followed_by(places))))
     }
-}
-
-/// The names in a list that may be long.
-fn names(given: &Bound<'_, PyAny>) -> PyResult<Option<Vec<String>>> {
-    if given.is_none() {
-        return Ok(None);
-    }
-    let list = given.cast::<PyList>()?;
-    let mut names = Vec::with_capacity(list.len());
-    while let Ok(name) = list.get_item(names.len()) {
-        names.push(as_text("each name in tools", &name)?.to_string_lossy().into_owned());
-    }
-    Ok(Some(names))
 }

@@ -5,7 +5,8 @@ use crate::prelude::*;
 use crate::runtime::call_scope;
 use crate::values::arguments::callable::python_tool;
 use crate::values::arguments::copying;
-use crate::values::stub_types::{TypedDict, TypedList};
+use crate::values::json::JsonValue;
+use crate::values::stub_types::TypedDict;
 use serde_json::{Map, json};
 use std::time::UNIX_EPOCH;
 use toolhub::hub::{CallerRecord, Hub};
@@ -93,9 +94,8 @@ impl PyCandidate {
 
     /// Arguments that were given as examples.
     #[getter]
-    fn examples<'py>(&self, py: Python<'py>) -> PyResult<TypedList<'py>> {
-        let examples = Value::Array(self.inner.spec().examples.clone());
-        json::to_python(py, &examples).map(TypedList)
+    fn examples(&self) -> Vec<JsonValue> {
+        self.inner.spec().examples.iter().cloned().map(JsonValue).collect()
     }
 
     /// The group that it was put into, if any.
@@ -298,8 +298,8 @@ impl ToolInfo {
 
     /// Arguments that were given as examples.
     #[getter]
-    fn examples<'py>(&self, py: Python<'py>) -> PyResult<TypedList<'py>> {
-        self.first(py).examples(py)
+    fn examples(&self, py: Python<'_>) -> Vec<JsonValue> {
+        self.first(py).examples()
     }
 
     /// The group that it was put into, if any.

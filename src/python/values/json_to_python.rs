@@ -145,7 +145,7 @@ impl Deref for LargeJson {
 
 impl Drop for LargeJson {
     fn drop(&mut self) {
-        if is_large(&self.0) {
+        if has_many_values(&self.0, &mut 0) {
             let value = std::mem::take(&mut self.0);
             Python::attach(|py| py.detach(|| drop(value)));
         }
@@ -153,10 +153,6 @@ impl Drop for LargeJson {
 }
 
 /// Whether work on this JSON takes longer than releasing the GIL.
-fn is_large(value: &Value) -> bool {
-    has_many_values(value, &mut 0)
-}
-
 fn has_many_values(value: &Value, counted: &mut usize) -> bool {
     *counted += 1;
     let mut count = |inner: &Value| has_many_values(inner, counted);

@@ -5,6 +5,7 @@ use crate::classes::hub::PyHub;
 use crate::classes::options::named;
 use crate::prelude::*;
 use crate::runtime::{call_scope, process, waiting};
+use crate::values::json::JsonValue;
 use pyo3::exceptions::PyOSError;
 use serde::Serialize;
 use std::path::PathBuf;
@@ -32,26 +33,26 @@ fn wait<T: Send + 'static>(py: Python<'_>, ask: impl FnOnce(Done<T>) + Send) -> 
     answer.map_err(|why| PyOSError::new_err(format!("The ledger in the store cannot be used ({why}).")))
 }
 
-fn shown<T: Serialize>(py: Python<'_>, rows: Vec<T>) -> PyResult<Vec<Bound<'_, PyAny>>> {
-    rows.iter().map(|row| json::to_python(py, &serde_json::to_value(row).unwrap_or(Value::Null))).collect()
+fn shown<T: Serialize>(rows: Vec<T>) -> Vec<JsonValue> {
+    rows.iter().map(|row| JsonValue(serde_json::to_value(row).unwrap_or(Value::Null))).collect()
 }
 
 /// The rows of calls that may have had effects, oldest first.
 #[pyfunction]
 #[pyo3(signature = (hub, run: "str | None", principal: "str | None", state: "str | None", tool: "str | None", limit: "int") -> "list[dict[str, object]]")]
-pub fn ledger_rows<'py>(
-    hub: &Bound<'py, PyHub>,
+pub fn ledger_rows(
+    hub: &Bound<'_, PyHub>,
     run: Option<String>,
     principal: Option<String>,
     state: Option<&str>,
     tool: Option<String>,
     limit: usize,
-) -> PyResult<Vec<Bound<'py, PyAny>>> {
+) -> PyResult<Vec<JsonValue>> {
     let py = hub.py();
     let state = state.map(|name| named("state", name)).transpose()?;
     let filter = LedgerFilter { run, principal: seen_by(py, principal)?, state, tool, limit };
     let core = hub.get().checked_core()?;
-    shown(py, wait(py, |done| core.ledger().rows(filter, done))?)
+    Ok(shown(wait(py, |done| core.ledger().rows(filter, done))?))
 }
 
 /// Takes a run that was begun, whose calls are counted from the beginning; otherwise says why that cannot be.
@@ -92,13 +93,10 @@ pub fn settle_row(
 /// The questions that wait for an answer, oldest first.
 #[pyfunction]
 #[pyo3(signature = (hub, principal: "str | None") -> "list[dict[str, object]]")]
-pub fn pending_approvals<'py>(
-    hub: &Bound<'py, PyHub>,
-    principal: Option<String>,
-) -> PyResult<Vec<Bound<'py, PyAny>>> {
+pub fn pending_approvals(hub: &Bound<'_, PyHub>, principal: Option<String>) -> PyResult<Vec<JsonValue>> {
     let py = hub.py();
     let (core, principal) = (hub.get().checked_core()?, seen_by(py, principal)?);
-    shown(py, wait(py, |done| core.ledger().pending(principal, done))?)
+    Ok(shown(wait(py, |done| core.ledger().pending(principal, done))?))
 }
 
 /// Answers a question; otherwise says why that cannot be.
