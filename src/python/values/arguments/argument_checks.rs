@@ -14,7 +14,7 @@ use crate::values::arguments::builder_errors;
 use crate::values::arguments::copying::{self, CopyError};
 use crate::values::arguments::plain_values::{self, PlainParameter};
 use crate::values::errors::{exception_text, invalid_arguments};
-use crate::values::json::{LargeJson, MAX_ARGUMENTS, NotJson};
+use crate::values::json::LargeJson;
 use crate::values::value::as_mapping;
 use serde_json::Map;
 use std::borrow::Cow;
@@ -37,6 +37,18 @@ pub struct ValueStyle {
     pub property: Option<String>,
     /// `call()` works too.
     pub is_optional: bool,
+}
+
+impl ValueStyle {
+    /// A mapping that holds nothing but the value, the name of the parameter, and the value.
+    fn wrapped<'a, 'py>(
+        &'a self,
+        args: &'a Bound<'py, PyAny>,
+    ) -> Option<(&'a Bound<'py, PyDict>, &'a Py<PyString>, Bound<'py, PyAny>)> {
+        let dict = args.cast::<PyDict>().ok().filter(|dict| dict.len() == 1)?;
+        let key = self.key.as_ref()?;
+        Some((dict, key, dict.get_item(key).ok().flatten()?))
+    }
 }
 
 /// What the caller wants checked.
@@ -144,14 +156,7 @@ impl ArgumentChecks {
     }
 
     fn copied<'py>(&self, given: &Bound<'py, PyAny>) -> Result<Bound<'py, PyAny>, HubError> {
-        copying::copy(given).map_err(|refusal| match refusal {
-            CopyError::TooDeep => self.refusal(message!("the arguments are nested too deeply, or cyclic")),
-            CopyError::TooMany => {
-                let sentence = message!("more than {} values", MAX_ARGUMENTS);
-                NotJson { sentence, too_many: true }.refusal(&self.tool)
-            }
-            CopyError::Raised(error) => self.refusal(exception_text(given.py(), &error)),
-        })
+        copying::copy(given).map_err(|CopyError(why)| why.refusal(&self.tool))
     }
 
     /// A copy of the arguments, checked and coerced, before rich types are built from them: what a caller approves. The
@@ -165,32 +170,24 @@ impl ArgumentChecks {
         if !pass.checks.validate {
             return Ok(args);
         }
-        let ArgumentStyle::Value(ValueStyle { key, property, .. }) = &self.style else {
+        let ArgumentStyle::Value(style) = &self.style else {
             let named = self.named(args)?;
             if self.plain.as_ref().is_some_and(|plain| plain_values::fit(plain, &named)) {
                 return Ok(named.into_any());
             }
             return self.fitted(&named, None, pass).map(|fitted| fitted.value);
         };
-        if self.build.is_none() && !args.is_instance_of::<PyDict>() {
+        if args.is_none() || self.build.is_none() && !args.is_instance_of::<PyDict>() {
             return Ok(args);
         }
-        // The schema describes the value; a mapping may hold it under the name of the parameter.
-        let wrapped = args.cast::<PyDict>().ok().filter(|dict| dict.len() == 1).zip(key.as_ref());
-        let inner = wrapped.and_then(|(dict, key)| Some((dict, key, dict.get_item(key).ok().flatten()?)));
-        match inner {
-            Some((dict, key, value)) if self.build.is_some() => {
-                let fitting = self.fitted(&value, property.as_deref(), pass)?.value;
-                dict.set_item(key, fitting)
-                    .map_err(|error| self.refusal(exception_text(args.py(), &error)))?;
-                Ok(args)
-            }
-            _ if args.is_none() => Ok(args),
-            _ => {
-                let property = property.as_deref().filter(|_| self.build.is_some());
-                self.fitted(&args, property, pass).map(|fitted| fitted.value)
-            }
-        }
+        // The schema describes the value, which a mapping may hold; a declared one describes the mapping.
+        let property = style.property.as_deref().filter(|_| self.build.is_some());
+        let Some((dict, key, value)) = style.wrapped(&args).filter(|_| self.build.is_some()) else {
+            return self.fitted(&args, property, pass).map(|fitted| fitted.value);
+        };
+        let fitting = self.fitted(&value, property, pass)?.value;
+        dict.set_item(key, fitting).map_err(|error| self.raised(args.py(), &error))?;
+        Ok(args)
     }
 
     fn prepare_keywords(
@@ -219,12 +216,11 @@ impl ArgumentChecks {
     ) -> Result<PreparedArguments, HubError> {
         let empty = PyDict::new(none.py()).into_any();
         let (first, second) = if pass.checks.none_is_input { (none, empty) } else { (empty, none) };
-        let first = self.prepare_value(first, style, pass);
-        match first {
+        match self.prepare_value(first, style, pass) {
             // The check that refuses None says what is missing.
             Err(error) if self.build.is_some() => {
-                let second_try = self.prepare_value(second, style, pass);
-                if pass.checks.none_is_input { second_try.map_err(|_| error) } else { second_try }
+                let second = self.prepare_value(second, style, pass);
+                second.map_err(|why| if pass.checks.none_is_input { error } else { why })
             }
             first => first,
         }
@@ -240,8 +236,7 @@ impl ArgumentChecks {
         // A declared schema describes mappings; a bare value is up to the tool.
         let is_declared = self.build.is_none() && args.is_instance_of::<PyDict>();
         let args = if pass.checks.validate && is_declared { self.checked(args, None, pass)? } else { args };
-        let wrapped = args.cast::<PyDict>().ok().filter(|dict| dict.len() == 1);
-        let inner = wrapped.zip(style.key.as_ref()).and_then(|(dict, key)| dict.get_item(key).ok().flatten());
+        let inner = style.wrapped(&args).map(|(_, _, value)| value);
         let value = inner.unwrap_or(args);
         if !pass.checks.validate || self.build.is_none() {
             return Ok(PreparedArguments::Value(value.unbind()));
@@ -268,7 +263,7 @@ impl ArgumentChecks {
             Ok(built) => return Ok(built),
             Err(error) => error,
         };
-        let Some(image) = &fitted.image else { return Err(self.unbuilt(py, &error)) };
+        let Some(image) = &fitted.image else { return Err(self.raised(py, &error)) };
         // To the schema `1e300` is an integer, as it is in JSON; pydantic takes no float of that size for one.
         let whole = || {
             let json = json::from_arguments(&fitted.value).ok().filter(|_| image.opaque.is_empty())?;
@@ -277,7 +272,7 @@ impl ArgumentChecks {
         };
         whole()
             .or_else(|| {
-                let json_form = self.fitted_json_form(&value, image, pass)?;
+                let json_form = self.fitted_json_form(schema, &value, image, pass)?;
                 user_code::call(build, [&json_form.value]).ok()
             })
             .ok_or_else(|| self.explained(py, schema, image, fitted.json.as_deref(), &error))
@@ -300,30 +295,28 @@ impl ArgumentChecks {
         property: Option<&'a str>,
         pass: &mut CheckPass,
     ) -> Result<Fitted<'py, 'a>, HubError> {
-        if self.schema.is_none() {
+        let Some(schema) = &self.schema else {
             return Ok(Fitted { value: value.clone(), json: None, image: None });
-        }
+        };
         let image = match &self.build {
             None => json::from_arguments(value).map(|json| (json, Vec::new())),
             Some(_) => json::image(value),
         };
         let (json, opaque) = image.map_err(|reason| reason.refusal(&self.tool))?;
         let image = Image::of(json, opaque, property);
-        match self.fitted_image(value, &image, pass) {
-            Ok(fitted) => Ok(Fitted { image: Some(image), ..fitted }),
-            Err(error) => self.fitted_json_form(value, &image, pass).ok_or(error),
+        match self.fitted_image(schema, value, &image, pass) {
+            Ok((value, json)) => Ok(Fitted { value, json, image: Some(image) }),
+            Err(error) => self.fitted_json_form(schema, value, &image, pass).ok_or(error),
         }
     }
 
-    fn fitted_image<'py, 'a>(
+    fn fitted_image<'py>(
         &self,
+        schema: &ArgumentSchema,
         value: &Bound<'py, PyAny>,
-        image: &Image<'a>,
+        image: &Image<'_>,
         pass: &mut CheckPass,
-    ) -> Result<Fitted<'py, 'a>, HubError> {
-        let Some(schema) = &self.schema else {
-            return Ok(Fitted { value: value.clone(), json: None, image: None });
-        };
+    ) -> Result<(Bound<'py, PyAny>, Option<LargeJson>), HubError> {
         let shown = image.without(&self.hidden);
         let py = value.py();
         let json = pass.run(py, |options| schema.check_value(&self.tool, &shown, &image.opaque, options))?;
@@ -333,13 +326,13 @@ impl ArgumentChecks {
             (Some(json), None) => patched(value, &shown, json),
             (Some(json), Some(name)) => patched(value, &shown[name], &json[name]),
         };
-        let refused = |error| self.refusal(exception_text(py, &error));
-        value.map(|value| Fitted { value, json, image: None }).map_err(refused)
+        Ok((value.map_err(|error| self.raised(py, &error))?, json))
     }
 
     /// The value with the JSON form of its objects, if it has any and that form fits.
     fn fitted_json_form<'py, 'a>(
         &self,
+        schema: &ArgumentSchema,
         value: &Bound<'py, PyAny>,
         image: &Image<'a>,
         pass: &mut CheckPass,
@@ -350,8 +343,8 @@ impl ArgumentChecks {
         let json = json::from_arguments(value).ok()?;
         let value = json::to_python(value.py(), &json).ok()?;
         let image = Image::of(json, Vec::new(), image.property);
-        let fitted = self.fitted_image(&value, &image, pass).ok()?;
-        Some(Fitted { image: Some(image), ..fitted })
+        let (value, json) = self.fitted_image(schema, &value, &image, pass).ok()?;
+        Some(Fitted { value, json, image: Some(image) })
     }
 
     /// The sentence for what the builder raised.
@@ -366,13 +359,13 @@ impl ArgumentChecks {
         // Builders of one value name its parameter first, which is not part of a value that the schema describes itself.
         let skipped = usize::from(matches!(self.style, ArgumentStyle::Value(_)) && image.property.is_none());
         let Some(objections) = builder_errors::objections(py, error, skipped) else {
-            return self.unbuilt(py, error);
+            return self.raised(py, error);
         };
         let value = fitted.filter(|_| self.hidden.is_empty()).unwrap_or(&image.value);
         schema.refusal(&self.tool, &image.value, value, &image.opaque, &objections)
     }
 
-    fn unbuilt(&self, py: Python<'_>, error: &PyErr) -> HubError {
+    fn raised(&self, py: Python<'_>, error: &PyErr) -> HubError {
         self.refusal(exception_text(py, error))
     }
 
@@ -396,7 +389,7 @@ impl ArgumentChecks {
                 return Err(self.refusal(message!("expected named arguments ({}), got {}", names, given)));
             }
         };
-        filled.map_err(|error| self.refusal(exception_text(py, &error)))?;
+        filled.map_err(|error| self.raised(py, &error))?;
         Ok(named)
     }
 

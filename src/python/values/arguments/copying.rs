@@ -5,7 +5,8 @@
 
 use crate::prelude::*;
 use crate::runtime::gil::Entries;
-use crate::values::json::MAX_ARGUMENTS;
+use crate::values::errors::exception_text;
+use crate::values::json::{MAX_ARGUMENTS, NotJson};
 use crate::values::value::{as_dict, as_mapping, is_scalar};
 use pyo3::ffi;
 use pyo3::types::{PyByteArray, PySet};
@@ -16,18 +17,20 @@ use toolhub::stack;
 const MAX_DEPTH: usize = 100;
 
 /// Why arguments cannot be copied.
-pub enum CopyError {
-    /// Cyclic, or nested too deeply.
-    TooDeep,
-    /// More than [`MAX_ARGUMENTS`] values.
-    TooMany,
-    /// A container raised an exception while it was copied.
-    Raised(PyErr),
+pub struct CopyError(pub NotJson);
+
+impl CopyError {
+    fn too_deep() -> Self {
+        let sentence = message!("the arguments are nested too deeply, or cyclic");
+        CopyError(NotJson { sentence, too_many: false })
+    }
 }
 
 impl From<PyErr> for CopyError {
+    /// A container raised an exception while it was copied.
     fn from(error: PyErr) -> Self {
-        CopyError::Raised(error)
+        let text = Python::attach(|py| exception_text(py, &error));
+        CopyError(NotJson { sentence: text.into(), too_many: false })
     }
 }
 
@@ -57,7 +60,7 @@ fn must_be_copied(object: &Bound<'_, PyAny>) -> bool {
     !is_scalar(object) && (is_container(object) || as_mapping(object).is_some())
 }
 
-fn is_container(object: &Bound<'_, PyAny>) -> bool {
+pub fn is_container(object: &Bound<'_, PyAny>) -> bool {
     object.is_instance_of::<PyDict>()
         || object.is_instance_of::<PyList>()
         || object.is_instance_of::<PyTuple>()
@@ -72,13 +75,14 @@ fn copy_deep<'py>(
 ) -> Result<Bound<'py, PyAny>, CopyError> {
     copying.values += 1;
     if copying.values > MAX_ARGUMENTS {
-        return Err(CopyError::TooMany);
+        let sentence = message!("more than {} values", MAX_ARGUMENTS);
+        return Err(CopyError(NotJson { sentence, too_many: true }));
     }
     if !must_be_copied(object) {
         return Ok(object.clone());
     }
     if depth > MAX_DEPTH || stack::remaining() < LEVEL {
-        return Err(CopyError::TooDeep);
+        return Err(CopyError::too_deep());
     }
     if occurs_once(object) {
         return copy_container(object, depth, copying);
@@ -86,7 +90,7 @@ fn copy_deep<'py>(
     let address = object.as_ptr() as usize;
     match copying.seen.get(&address) {
         Some(Some(copy)) => return Ok(copy.clone()),
-        Some(None) => return Err(CopyError::TooDeep),
+        Some(None) => return Err(CopyError::too_deep()),
         None => {}
     }
     copying.seen.insert(address, None);

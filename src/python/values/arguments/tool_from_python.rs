@@ -129,7 +129,6 @@ fn spec(core: &Hub, described: &Bound<'_, PyAny>, options: &Bound<'_, PyDict>) -
         effects,
         trust: Trust::Full,
         idempotent: flag("idempotent")?.or(idempotent_hint).unwrap_or(false),
-        name: Arc::from(name),
         description: Arc::from(description),
         parameters: Arc::new(parameters),
         capabilities: capabilities.into_iter().map(Arc::from).collect(),
@@ -141,10 +140,7 @@ fn spec(core: &Hub, described: &Bound<'_, PyAny>, options: &Bound<'_, PyDict>) -
         timeout: seconds("timeout", option(options, "timeout", "a number of seconds")?)?,
         max_concurrency: option(options, "max_concurrency", "a whole number")?,
         strategy: text("strategy")?.map(|name| named("strategy", &name)).transpose()?,
-        is_candidate: false,
-        bare_argument: None,
-        location: None,
-        is_hidden: false,
+        ..ToolSpec::named(name)
     })
 }
 
