@@ -91,8 +91,13 @@ pub fn read_own<'py>(value: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
 
 /// Whether this is a result of ours. The class decides, because the object itself may say anything about its class.
 pub fn is_tool_result(value: &Bound<'_, PyAny>) -> PyResult<bool> {
+    Ok(value.get_type().is(tool_result(value.py())?))
+}
+
+/// Their class.
+pub fn tool_result(py: Python<'_>) -> PyResult<&Bound<'_, PyAny>> {
     static CLASS: Imported = Imported::new("toolhub.result", "ToolResult");
-    Ok(value.get_type().is(CLASS.get(value.py())?))
+    CLASS.get(py)
 }
 
 /// The result inside a tool's own result: its `result`, or the mapping without `success` and `error`.

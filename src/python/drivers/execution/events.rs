@@ -9,7 +9,7 @@ use crate::prelude::*;
 use crate::runtime::loop_bridge::{LoopBridge, Message, wake};
 use crate::runtime::pool::Leftover;
 use crate::runtime::user_code;
-use crate::values::arguments::callable::{python_tool, raised};
+use crate::values::arguments::callable::{CallableKind, python_tool, raised};
 use crate::values::json::LargeJson;
 use crate::values::results::blocks::Blocks;
 use crate::values::value;
@@ -239,7 +239,7 @@ impl Execution {
     }
 
     pub fn raised(&self, py: Python<'_>, slot: usize, error: PyErr) {
-        let failure = raised(py, &self.tool_name(slot), &error);
+        let failure = raised(py, CallableKind::Tool, &self.tool_name(slot), &error);
         if let Some(attempt) = self.state.lock().attempts.get_mut(slot) {
             attempt.exception = Some(Box::new(error));
         }

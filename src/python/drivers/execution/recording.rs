@@ -176,9 +176,7 @@ fn answer_of(py: Python<'_>, attempt: &Attempt, plan: &PlannedRun, slot: usize) 
             attempt.value.as_ref().map_or(Value::Null, |value| recorded_value(value.bind(py), attempt)),
         );
         if let Some((content, structured, meta)) = parts {
-            output.content = Some(content.clone());
-            output.structured = structured.cloned();
-            output.meta = meta.cloned();
+            (output.content, output.structured, output.meta) = (Some(content), structured, meta);
         }
         return Some(Ok(output));
     }
@@ -187,10 +185,8 @@ fn answer_of(py: Python<'_>, attempt: &Attempt, plan: &PlannedRun, slot: usize) 
     }
     let error = attempt.error.as_ref().map(|error| (**error).clone()).or_else(|| plan.silent_error(slot));
     // The driver has taken the content out of the error, to show it.
-    let sent = parts.map(|(content, structured, meta)| {
-        let (structured, meta) = (structured.cloned(), meta.cloned());
-        Arc::new(ErrorContent { content: content.clone(), structured, meta, raw: None })
-    });
+    let sent = parts
+        .map(|(content, structured, meta)| Arc::new(ErrorContent { content, structured, meta, raw: None }));
     let error = error.map(|error| HubError { content: error.content.clone().or(sent), ..error });
     error.map(Err)
 }

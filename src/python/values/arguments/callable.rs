@@ -72,7 +72,7 @@ impl Callable {
 
     /// The error for an exception that it raised.
     pub fn raised(&self, py: Python<'_>, error: &PyErr) -> HubError {
-        raised_by(py, self.kind, &self.spec.name, error)
+        raised(py, self.kind, &self.spec.name, error)
     }
 
     pub fn traverse(&self, visit: &PyVisit<'_>) -> Result<(), PyTraverseError> {
@@ -88,11 +88,7 @@ const MAX_TEXT: usize = 1_000;
 
 /// The error for an exception that a tool raised, as one line. The text of a `ToolError` is for the reader of the result, so
 /// it is the error as it is, with its kind and details.
-pub fn raised(py: Python<'_>, tool: &str, error: &PyErr) -> HubError {
-    raised_by(py, CallableKind::Tool, tool, error)
-}
-
-fn raised_by(py: Python<'_>, kind: CallableKind, name: &str, error: &PyErr) -> HubError {
+pub fn raised(py: Python<'_>, kind: CallableKind, name: &str, error: &PyErr) -> HubError {
     let value = error.value(py);
     let text = error_line(&exception_text(py, error), MAX_TEXT);
     let own = if error.is_instance_of::<PyException>(py) { tool_error(value) } else { None };

@@ -5,7 +5,7 @@ use crate::classes::options::named;
 use crate::prelude::*;
 use crate::runtime::call_scope;
 use crate::runtime::gil::released;
-use crate::values::arguments::callable::raised;
+use crate::values::arguments::callable::{CallableKind, raised};
 use crate::values::results::blocks::{images_of, lang_of, success_text};
 use crate::values::unicode::{as_text, start_of, string};
 use toolhub::hub::{CutText, Hub, ResultBudget, ResultLimit, ShapeRequest, ShapedText};
@@ -50,17 +50,17 @@ pub fn write_answers<'py>(
         "auto" => ResultFormat::answering(found),
         name => named("format", name)?,
     };
+    let core = hub.get().checked_core()?;
     let mut cuts = Vec::with_capacity(answers.len());
-    let mut written = Vec::with_capacity(answers.len());
-    for given in answers {
-        let core = hub.get().checked_core()?;
+    let written = answers.into_iter().map(|given| {
         let shaping =
             Shaping { hub: core, result: &given.4, limit, budget: ResultBudget::Run, format: Some(format) };
         // A result that cannot be read does not take the others along.
         let (text, cut) = shaping.shaped().or_else(|error| unreadable(hub.py(), &given.3, error))?;
         cuts.push(cut);
-        written.push(answer(given, text, format)?);
-    }
+        answer(given, text, format)
+    });
+    let written = written.collect::<PyResult<_>>()?;
     let messages = to_python_released(hub.py(), written, |written| conversation(written, format))?;
     Ok((messages, cuts))
 }
@@ -73,14 +73,14 @@ pub fn write_results<'py>(
     format: &str,
 ) -> PyResult<Bound<'py, PyAny>> {
     let format = named("format", format)?;
-    let mut written = Vec::with_capacity(answers.len());
-    for given in answers {
+    let written = answers.into_iter().map(|given| {
         let text = match failure_text(&given.4, Lang::default(), Some(format))? {
             Some(text) => text,
             None => seen(py, success_text(&given.4, image_notes(Some(format)))?),
         };
-        written.push(answer(given, text, format)?);
-    }
+        answer(given, text, format)
+    });
+    let written = written.collect::<PyResult<_>>()?;
     to_python_released(py, written, |written| write(written, format))
 }
 
@@ -126,7 +126,7 @@ fn unreadable(py: Python<'_>, tool: &str, error: PyErr) -> PyResult<(String, Opt
     if !error.is_instance_of::<PyException>(py) {
         return Err(error);
     }
-    Ok((raised(py, tool, &error).message.into_owned(), None))
+    Ok((raised(py, CallableKind::Tool, tool, &error).message.into_owned(), None))
 }
 
 /// `None`: a text for any model.
@@ -197,13 +197,14 @@ impl Shaping<'_, '_> {
             && let Some(answer) = value.as_ref().and_then(|value| json::from_python(value).ok())
         {
             let chars = limit.unwrap_or(Hub::skill_limit().chars);
-            let limit = ResultLimit { chars, hits: None };
-            if let Some(skill) = SkillBlock::of(&answer) {
-                let full = seen(py, skill.with(&skill.instructions));
-                return Ok(ShapeRequest { full, hits: None, skill: Some(skill), limit });
-            }
-            if let Some(text) = answer.get("text").and_then(Value::as_str) {
-                return Ok(ShapeRequest { full: seen(py, text.to_owned()), hits: None, skill: None, limit });
+            let skill = SkillBlock::of(&answer);
+            let full = match &skill {
+                Some(skill) => Some(skill.with(&skill.instructions)),
+                None => answer.get("text").and_then(Value::as_str).map(str::to_owned),
+            };
+            if let Some(full) = full {
+                let limit = ResultLimit { chars, hits: None };
+                return Ok(ShapeRequest { full: seen(py, full), hits: None, skill, limit });
             }
         }
         let own = hub.result_limit(tool, budget, limit);

@@ -12,8 +12,10 @@ use toolhub::shape::content::{self, ImageNotes};
 #[pyclass(frozen, module = "toolhub._core")]
 pub struct Blocks {
     content: LargeJson,
-    structured: Option<LargeJson>,
-    meta: Option<Value>,
+    /// The value of the result, if there is any; otherwise that are the blocks.
+    pub structured: Option<LargeJson>,
+    /// The `_meta` of the answer.
+    pub meta: Option<Value>,
 }
 
 /// Content, structured content and `_meta`.
@@ -33,23 +35,13 @@ impl Blocks {
     }
 
     /// Content, structured content and `_meta`, as JSON.
-    pub fn parts(&self) -> (&Value, Option<&Value>, Option<&Value>) {
-        (&self.content, self.structured.as_deref(), self.meta.as_ref())
+    pub fn parts(&self) -> (Value, Option<Value>, Option<Value>) {
+        (self.content.clone(), self.structured.as_deref().cloned(), self.meta.clone())
     }
 
     /// The blocks as they came.
     pub fn blocks(&self) -> &[Value] {
         self.content.as_array().map(Vec::as_slice).unwrap_or_default()
-    }
-
-    /// The value of the result is structured data, not the blocks.
-    pub fn is_structured(&self) -> bool {
-        self.structured.is_some()
-    }
-
-    /// The `_meta` of the answer.
-    pub fn meta(&self) -> Option<&Value> {
-        self.meta.as_ref()
     }
 }
 
@@ -96,7 +88,8 @@ pub fn text_of(
     blocks: Option<&Blocks>,
     images: ImageNotes,
 ) -> PyResult<Option<String>> {
-    if let Some(blocks) = blocks.filter(|blocks| !blocks.is_structured() && value.is_instance_of::<PyList>())
+    if let Some(blocks) =
+        blocks.filter(|blocks| blocks.structured.is_none() && value.is_instance_of::<PyList>())
     {
         return Ok(Some(content_text(value.py(), blocks.blocks(), images)).filter(|text| !text.is_empty()));
     }
@@ -107,7 +100,7 @@ pub fn text_of(
     } else {
         Some(value::readable(value)?)
     };
-    let notes = blocks.filter(|blocks| blocks.is_structured()).map(|one| {
+    let notes = blocks.filter(|blocks| blocks.structured.is_some()).map(|one| {
         let blocks = one.blocks();
         released(value.py(), size(blocks), || content::notes(blocks, images))
     });

@@ -3,8 +3,8 @@
 use crate::drivers::execution::{Attempt, State, replayed_time};
 use crate::prelude::*;
 use crate::runtime::gil::released;
-use crate::values::arguments::callable::{python_tool, raised};
-use crate::values::arguments::copying::occurs_once;
+use crate::values::arguments::callable::{CallableKind, python_tool, raised};
+use crate::values::arguments::copying::{is_container, occurs_once};
 use crate::values::results::blocks::{Blocks, text_of};
 use crate::values::results::templates::{
     CandidateTemplates, blank_meta, describe_call, describe_error, empty_meta, fill_meta, fill_success,
@@ -12,7 +12,7 @@ use crate::values::results::templates::{
 };
 use crate::values::unicode::{start_of, string};
 use crate::values::value;
-use pyo3::types::{PyFrozenSet, PySet};
+use pyo3::types::PyFrozenSet;
 use smallvec::SmallVec;
 use std::collections::HashSet;
 use toolhub::error::Outcome;
@@ -30,8 +30,7 @@ use toolhub::tape::recording_of;
 
 /// A new `ToolResult`: a dict with attributes, defined in Python.
 fn new_result(py: Python<'_>) -> PyResult<Bound<'_, PyDict>> {
-    static CLASS: Imported = Imported::new("toolhub.result", "ToolResult");
-    Ok(CLASS.get(py)?.call0()?.cast_into()?)
+    Ok(value::tool_result(py)?.call0()?.cast_into()?)
 }
 
 /// A result that is being made, and its `_meta`.
@@ -229,7 +228,8 @@ impl<'py> EndedAttempts<'_, 'py> {
 /// The result of a call whose answer raises when it is read.
 fn unreadable<'py>(py: Python<'py>, plan: &PlannedRun, error: PyErr) -> PyResult<Bound<'py, PyDict>> {
     let tool = &plan.what;
-    let failed = raised(py, tool, &error).with_outcome(Outcome::Unknown).in_language(plan.lang);
+    let failed =
+        raised(py, CallableKind::Tool, tool, &error).with_outcome(Outcome::Unknown).in_language(plan.lang);
     Unfinished::new(py, Some(tool))?.failure(&failed, failed.is_retryable(false), Some(&error))
 }
 
@@ -295,7 +295,7 @@ impl<'py> Unfinished<'py> {
     ) -> PyResult<Self> {
         let py = result.py();
         if let Some(blocks) = blocks {
-            if let Some(server_meta) = blocks.meta() {
+            if let Some(server_meta) = &blocks.meta {
                 meta.set_item(intern!(py, "server_meta"), json::to_python(py, server_meta)?)?;
             }
             result.setattr(intern!(py, "_blocks"), *blocks)?;
@@ -314,12 +314,15 @@ impl<'py> Unfinished<'py> {
 
     /// The result of a tool that returned a mapping with `success`: its keys are those of the result.
     fn own_success(self, own: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyDict>> {
+        take_over(&self.result, own)?;
+        self.result.set_item(intern!(own.py(), "result"), value::own_result(own)?)?;
+        self.ended(true)
+    }
+
+    fn ended(self, success: bool) -> PyResult<Bound<'py, PyDict>> {
         let Unfinished { result, meta } = self;
-        let py = result.py();
-        take_over(&result, own)?;
-        result.set_item(intern!(py, "success"), true)?;
-        result.set_item(intern!(py, "result"), value::own_result(own)?)?;
-        result.set_item(intern!(py, "_meta"), meta)?;
+        result.set_item(intern!(result.py(), "success"), success)?;
+        result.set_item(intern!(result.py(), "_meta"), meta)?;
         Ok(result)
     }
 
@@ -331,14 +334,12 @@ impl<'py> Unfinished<'py> {
         retryable: bool,
         own: &Bound<'py, PyAny>,
     ) -> PyResult<Bound<'py, PyDict>> {
-        let Unfinished { result, meta } = self;
-        let py = result.py();
-        take_over(&result, own)?;
+        let py = own.py();
+        take_over(&self.result, own)?;
         let details = error_details(py, error, retryable)?;
         details.set_item(intern!(py, "message"), &*error.message)?;
-        meta.set_item(intern!(py, "error"), details)?;
-        result.set_item(intern!(py, "success"), false)?;
-        result.set_item(intern!(py, "_meta"), meta)?;
+        self.meta.set_item(intern!(py, "error"), details)?;
+        let result = self.ended(false)?;
         let given = result.get_item(intern!(py, "error"))?;
         let line = match given.as_ref().map(|given| given.cast::<PyString>()) {
             Some(Ok(text)) => {
@@ -359,13 +360,11 @@ impl<'py> Unfinished<'py> {
         retryable: bool,
         exception: Option<&PyErr>,
     ) -> PyResult<Bound<'py, PyDict>> {
-        let Unfinished { result, meta } = self;
-        let py = result.py();
-        meta.set_item(intern!(py, "error"), error_details(py, error, retryable)?)?;
-        result.set_item(intern!(py, "success"), false)?;
-        result.set_item(intern!(py, "result"), py.None())?;
+        let py = self.result.py();
+        self.meta.set_item(intern!(py, "error"), error_details(py, error, retryable)?)?;
+        fill_success(&self.result)?;
+        let result = self.ended(false)?;
         result.set_item(intern!(py, "error"), string(py, &error.message)?)?;
-        result.set_item(intern!(py, "_meta"), meta)?;
         if let Some(exception) = exception {
             // `into_value` puts the traceback back on the exception; `value` alone would lose it.
             result.setattr(intern!(py, "_exception"), exception.clone_ref(py).into_value(py))?;
@@ -404,10 +403,8 @@ fn error_details<'py>(py: Python<'py>, error: &HubError, retryable: bool) -> PyR
     details.set_item(intern!(py, "retryable"), retryable)?;
     details.set_item(intern!(py, "outcome"), error.outcome.name())?;
     if !error.suggestions.is_empty() {
-        details.set_item(
-            intern!(py, "suggestions"),
-            error.suggestions.iter().map(|s| &**s).collect::<Vec<_>>(),
-        )?;
+        let suggestions: Vec<_> = error.suggestions.iter().map(|name| &**name).collect();
+        details.set_item(intern!(py, "suggestions"), suggestions)?;
     }
     if let Some(data) = error.upstream.as_ref().and_then(|sent| sent.data.as_ref()) {
         details.set_item(intern!(py, "data"), json::to_python(py, data)?)?;
@@ -459,12 +456,7 @@ pub fn size_of_result(result: &Bound<'_, PyDict>) -> PyResult<usize> {
             continue;
         }
         bytes = bytes.saturating_add(own_size(&object));
-        let is_container = object.is_instance_of::<PyDict>()
-            || object.is_instance_of::<PyList>()
-            || object.is_instance_of::<PyTuple>()
-            || object.is_instance_of::<PySet>()
-            || object.is_instance_of::<PyFrozenSet>();
-        if is_container {
+        if is_container(&object) || object.is_instance_of::<PyFrozenSet>() {
             pending.extend(MEMBERS.get(object.py())?.call1((&object,))?.cast_into::<PyList>()?.iter());
         }
     }

@@ -88,7 +88,7 @@ pub fn empty_meta<'py>(py: Python<'py>, tool: Option<&Bound<'py, PyString>>) -> 
     Ok(meta)
 }
 
-/// Fills in an empty result with the keys of a success.
+/// Fills in an empty result with all keys, as a success has them.
 pub fn fill_success(result: &Bound<'_, PyDict>) -> PyResult<()> {
     let py = result.py();
     result.update(ResultTemplates::get(py)?.success.bind(py).as_mapping())
