@@ -1,7 +1,9 @@
 //! The chat client, as Python sees it.
 
+use crate::classes::options::seconds;
 use crate::prelude::*;
 use crate::runtime::bridge::{self, BridgeFuture, BridgeStream};
+use crate::values::errors::value_error;
 use crate::values::json::JsonValue;
 use futures_util::stream::{Stream, TryStreamExt, once, try_unfold};
 use toolhub::llm::{ChatMessage, OpenAi, OpenAiConfig, Secret};
@@ -29,9 +31,7 @@ impl ChatClient {
         let mut config = OpenAiConfig::from_env(model);
         config.base_url = base_url.unwrap_or(config.base_url);
         config.api_key = api_key.map_or(config.api_key, Secret::new);
-        config.timeout = Duration::try_from_secs_f64(timeout).map_err(|_| {
-            PyValueError::new_err(format!("timeout must be a number of seconds, 0 or more, got {timeout}"))
-        })?;
+        config.timeout = seconds("timeout", Some(timeout))?.unwrap_or_default();
         config.max_retries = max_retries;
         config.temperature = temperature;
         config.max_tokens = max_tokens;
@@ -40,9 +40,7 @@ impl ChatClient {
             return Err(PyValueError::new_err("extra must be a mapping of fields of the request"));
         };
         config.extra = extra;
-        let client =
-            OpenAi::new(config).map_err(|error| PyValueError::new_err(error.message.into_owned()))?;
-        Ok(ChatClient(client))
+        OpenAi::new(config).map(ChatClient).map_err(value_error)
     }
 
     /// Awaits the whole answer: `text`, `finish_reason`, `usage`, `model`, `raw`.

@@ -109,14 +109,12 @@ impl SkillFolder {
             let taken = names.get(&name).map(|other| format!("the skill in {}", other.display()));
             let taken = taken.or_else(|| other_owner(core, &name, old.as_ref()));
             if let Some(other) = taken {
-                let note = format!("{}: its name '{name}' is taken by {other}", folder.display());
-                report.skipped.push(note);
+                report.skipped.push(format!("{}: its name '{name}' is taken by {other}", folder.display()));
                 continue;
             }
             // Both are then candidates of it.
             if candidates(core, &name).iter().any(|one| one.source != Source::Skills) {
-                let note = format!("{}: a tool has its name '{name}' too", folder.display());
-                report.warnings.push(note);
+                report.warnings.push(format!("{}: a tool has its name '{name}' too", folder.display()));
             }
             names.insert(name.clone(), folder.clone());
             let same = old.as_ref().is_some_and(|old| is_registered(core, old) && is_of(old, &one.skill));

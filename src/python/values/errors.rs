@@ -30,6 +30,11 @@ impl<'py> IntoPyObject<'py> for ErrorValue {
     }
 }
 
+/// A mistake of the program is a `ValueError`.
+pub fn value_error(error: HubError) -> PyErr {
+    PyValueError::new_err(error.message.into_owned())
+}
+
 /// The refusal of a call whose arguments cannot be used.
 pub fn invalid_arguments(tool: &str, reason: impl Into<Message>) -> HubError {
     let text = message!("Invalid arguments for '{}': {}", clip(tool), reason.into());

@@ -5,107 +5,99 @@ use crate::runtime::call_scope::principal_value;
 use std::path::PathBuf;
 use std::sync::atomic::AtomicBool;
 use toolhub::callbacks::Callbacks;
-use toolhub::catalog::MakeCredentials;
 use toolhub::model::Lang;
 use toolhub::sources::mcp::auth::{
     AskedHeaders, Bearer, Credentials, FileStore, HeaderFunction, MemoryStore, OAuth, OAuthConfig, Opener,
     TokenExchange, TokenFunction, TokenStore, open_browser,
 };
 use toolhub::sources::mcp::config::{Auth, Endpoint, ServerConfig};
+use toolhub::tool::BoxFuture;
 
 /// Makes the credentials of one hub's servers.
-struct CredentialFactory {
-    callbacks: Arc<Callbacks>,
-    store: Arc<dyn TokenStore>,
+pub struct CredentialFactory {
+    pub callbacks: Arc<Callbacks>,
+    /// Login tokens are kept here.
+    pub store: Arc<dyn TokenStore>,
     /// A function of the user opens login pages.
-    opens_pages: bool,
+    pub opens_pages: bool,
     /// Set when the hub is served: without that function, no user is there to answer a login.
-    is_served: Arc<AtomicBool>,
-    lang: Lang,
+    pub is_served: Arc<AtomicBool>,
+    pub lang: Lang,
 }
 
-/// What makes the credentials of a hub's servers. Login tokens are kept in `file`, or in memory when there is none.
-pub fn maker(
-    callbacks: Arc<Callbacks>,
-    file: Option<PathBuf>,
-    opens_pages: bool,
-    is_served: Arc<AtomicBool>,
-    lang: Lang,
-) -> MakeCredentials {
-    let store: Arc<dyn TokenStore> = match file {
+/// In this file, or in memory when there is none.
+pub fn token_store(file: Option<PathBuf>) -> Arc<dyn TokenStore> {
+    match file {
         Some(path) => Arc::new(FileStore::new(path)),
         None => Arc::new(MemoryStore::default()),
-    };
-    let factory = CredentialFactory { callbacks, store, opens_pages, is_served, lang };
-    Arc::new(move |config| factory.make(config))
+    }
 }
 
 impl CredentialFactory {
-    fn make(&self, config: &ServerConfig) -> Result<Option<Arc<dyn Credentials>>, HubError> {
+    pub fn make(&self, config: &ServerConfig) -> Result<Option<Arc<dyn Credentials>>, HubError> {
         let Endpoint::Http(remote) = &config.endpoint else { return Ok(None) };
-        let oauth = OAuthConfig {
-            store: self.store.clone(),
-            opener: self.opener(&config.id),
-            lang: self.lang,
-            server_id: config.id.clone(),
-            is_unattended: if self.opens_pages { Arc::default() } else { self.is_served.clone() },
-            ..OAuthConfig::new(remote.url.clone())
-        };
-        match &config.auth {
-            Auth::None => Ok(None),
-            Auth::Bearer(token) => Ok(Some(Arc::new(Bearer::fixed(token.expose())?))),
-            Auth::TokenFunction => Ok(Some(Arc::new(Bearer::asked(self.token_function(&config.id))))),
-            Auth::HeaderFunction => {
-                let function = self.header_function(&config.id);
-                Ok(Some(Arc::new(AskedHeaders::new(config.id.clone(), function))))
-            }
-            Auth::TokenExchange(options) => {
-                Ok(Some(Arc::new(TokenExchange::new(&remote.url, options.clone())?)))
-            }
-            Auth::OAuth(settings) => {
-                let settings = settings.clone();
-                Ok(Some(Arc::new(OAuth::new(OAuthConfig { settings, ..oauth })?)))
-            }
+        let id = &config.id;
+        Ok(Some(match &config.auth {
+            Auth::None => return Ok(None),
+            Auth::Bearer(token) => Arc::new(Bearer::fixed(token.expose())?),
+            Auth::TokenFunction => Arc::new(Bearer::asked(self.token_function(id))),
+            Auth::HeaderFunction => Arc::new(AskedHeaders::new(id.clone(), self.header_function(id))),
+            Auth::TokenExchange(options) => Arc::new(TokenExchange::new(&remote.url, options.clone())?),
+            Auth::OAuth(settings) => Arc::new(OAuth::new(OAuthConfig {
+                settings: settings.clone(),
+                store: self.store.clone(),
+                opener: self.opener(id),
+                lang: self.lang,
+                server_id: id.clone(),
+                is_unattended: if self.opens_pages { Arc::default() } else { self.is_served.clone() },
+                ..OAuthConfig::new(remote.url.clone())
+            })?),
+        }))
+    }
+
+    /// Asks a function of the user; the error says why it has not answered.
+    fn asking(
+        &self,
+        what: &'static str,
+        server: &Arc<str>,
+    ) -> impl Fn(Value) -> BoxFuture<'static, Result<Value, String>> + Send + Sync + use<> {
+        let (callbacks, server) = (self.callbacks.clone(), server.clone());
+        move |given| {
+            let asked = callbacks.ask(what, server.clone(), given);
+            Box::pin(async move { asked.await.map_err(|(_, why)| why) })
         }
     }
 
     fn token_function(&self, server: &Arc<str>) -> TokenFunction {
-        let (callbacks, server) = (self.callbacks.clone(), server.clone());
+        let (ask, server) = (self.asking("token", server), server.clone());
         Arc::new(move || {
-            let asked = callbacks.ask("token", server.clone(), Value::Null);
-            let server = server.clone();
+            let (asked, server) = (ask(Value::Null), server.clone());
             Box::pin(async move {
-                let failed = |why: String| {
-                    let text = format!("The token function of server '{server}' failed: {why}");
-                    Err(HubError::new(ErrorKind::Auth, text))
+                let why = match asked.await {
+                    Ok(Value::String(token)) => return Ok(token),
+                    Ok(_) => "it must return a string".into(),
+                    Err(why) => why,
                 };
-                match asked.await {
-                    Ok(Value::String(token)) => Ok(token),
-                    Ok(_) => failed("it must return a string".into()),
-                    Err((_, why)) => failed(why),
-                }
+                let text = format!("The token function of server '{server}' failed: {why}");
+                Err(HubError::new(ErrorKind::Auth, text))
             })
         })
     }
 
     fn header_function(&self, server: &Arc<str>) -> HeaderFunction {
-        let (callbacks, server) = (self.callbacks.clone(), server.clone());
-        Arc::new(move |caller| {
-            let caller = caller.map_or(Value::Null, |caller| principal_value(&caller));
-            let asked = callbacks.ask("headers", server.clone(), caller);
-            Box::pin(async move { asked.await.map_err(|(_, why)| why) })
-        })
+        let ask = self.asking("headers", server);
+        Arc::new(move |caller| ask(caller.map_or(Value::Null, |caller| principal_value(&caller))))
     }
 
     fn opener(&self, server: &Arc<str>) -> Opener {
         if !self.opens_pages {
             return Arc::new(open_browser);
         }
-        let (callbacks, server) = (self.callbacks.clone(), server.clone());
+        let ask = self.asking("open_url", server);
         Arc::new(move |url| {
-            let asked = callbacks.ask("open_url", server.clone(), Value::String(url.to_string()));
+            let asked = ask(Value::String(url.to_string()));
             Box::pin(async move {
-                asked.await.map(drop).map_err(|(_, why)| {
+                asked.await.map(drop).map_err(|why| {
                     HubError::new(ErrorKind::Auth, format!("The login page could not be opened: {why}"))
                 })
             })

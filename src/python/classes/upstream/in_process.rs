@@ -4,6 +4,7 @@ use crate::classes::upstream::servers::{PyServers, environment, refused, texts};
 use crate::prelude::*;
 use crate::runtime::bridge::{self, BridgeFuture};
 use crate::runtime::process;
+use crate::values::errors::value_error;
 use std::sync::Weak;
 use toolhub::sources::mcp::config::server_in_process;
 use toolhub::sources::mcp::in_process::{HostedSession, SessionQueue, hosted};
@@ -36,7 +37,7 @@ pub fn add_in_process(
     let (link, queue) = hosted();
     let (config, warnings) =
         server_in_process(id, &entry, link, &environment).map_err(|errors| refused(&errors))?;
-    py.detach(|| servers.put(config)).map_err(|error| PyValueError::new_err(error.message.into_owned()))?;
+    py.detach(|| servers.put(config)).map_err(value_error)?;
     let server = servers.core.get(id).as_ref().map(Arc::downgrade).unwrap_or_default();
     let host = InProcessHost { queue: Arc::new(queue), server, generation: servers.generation };
     Ok((host, texts(&warnings)))

@@ -8,7 +8,7 @@ use crate::runtime::tool_loops::{ServedLoop, for_caller};
 use crate::runtime::{call_scope, loop_bridge};
 use crate::values::arguments::callable::{CallableKind, PythonTool};
 use crate::values::arguments::tool_from_python::callable;
-use crate::values::errors::ErrorValue;
+use crate::values::errors::{ErrorValue, value_error};
 use crate::values::json::JsonValue;
 use serde_json::Map;
 use std::collections::BTreeMap;
@@ -116,7 +116,7 @@ pub fn add_offer(
         .collect::<PyResult<Vec<_>>>()?;
     let offer = NativeOffer::new(kind, key, entry, function, completions);
     let added = offer.and_then(|offer| hub.get().core().own_offers.add(offer, replace));
-    added.map_err(|error| refused(hub, error))
+    added.map_err(|error| value_error(error.in_language(lang(hub))))
 }
 
 fn function(
@@ -130,11 +130,6 @@ fn function(
     let mut made = callable(hub.get().core(), hub.get().served_on.clone(), described, &options)?;
     made.kind = kind;
     Ok(Arc::new(PythonTool(Arc::new(made))))
-}
-
-/// A mistake of the program is a `ValueError`.
-fn refused(hub: &Bound<'_, PyHub>, error: HubError) -> PyErr {
-    PyValueError::new_err(error.in_language(lang(hub)).message.into_owned())
 }
 
 fn lang(hub: &Bound<'_, PyHub>) -> Lang {

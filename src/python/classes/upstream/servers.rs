@@ -3,13 +3,13 @@
 use crate::classes::hub::PyHub;
 use crate::classes::options::{self, seconds};
 use crate::classes::upstream::callbacks::CallbackQueue;
-use crate::classes::upstream::credentials;
+use crate::classes::upstream::credentials::{CredentialFactory, token_store};
 use crate::classes::upstream::offers::{self, OFFER_TIMEOUT, PyOfferQuery, offer_kind};
 use crate::classes::upstream::server_files::{ConfigFiles, ReadConfig};
 use crate::prelude::*;
 use crate::runtime::bridge::{self, BridgeFuture, BridgeStream};
 use crate::runtime::process;
-use crate::values::errors::ErrorValue;
+use crate::values::errors::{ErrorValue, value_error};
 use crate::values::json::JsonValue;
 use futures_util::future::join_all;
 use futures_util::stream::{StreamExt, TryStreamExt, once};
@@ -90,10 +90,15 @@ impl PyServers {
             telemetry: hub.get().core().telemetry.clone(),
             ..Host::default()
         };
-        let opens_pages = asks.iter().any(|known| known == "open_url");
-        let lang = hub.get().core().options.lang;
-        let keys = credentials::maker(queue.callbacks.clone(), tokens, opens_pages, is_served, lang);
-        let core = Servers::new(hub.get().core.clone(), host, keys);
+        let credentials = CredentialFactory {
+            callbacks: queue.callbacks.clone(),
+            store: token_store(tokens),
+            opens_pages: asks.iter().any(|known| known == "open_url"),
+            is_served,
+            lang: hub.get().core().options.lang,
+        };
+        let make = Arc::new(move |config: &_| credentials.make(config));
+        let core = Servers::new(hub.get().core.clone(), host, make);
         hub.get().set_servers(&core);
         if let Some(store) = hub.get().core().store() {
             let notices = queue.notices.clone();
@@ -172,7 +177,7 @@ impl PyServers {
             Some(_) => config.auth = Auth::TokenFunction,
             None => {}
         }
-        py.detach(|| self.put(config)).map_err(|error| PyValueError::new_err(error.message.into_owned()))?;
+        py.detach(|| self.put(config)).map_err(value_error)?;
         Ok(texts(&warnings))
     }
 
