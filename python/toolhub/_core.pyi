@@ -576,12 +576,6 @@ class MessageOrder:
         """
 
 @final
-class NamedPrincipal:
-    """
-    A caller that the user's function has named.
-    """
-
-@final
 class OfferQuery:
     """
     A question about an offer of the hub or of a server.
@@ -697,9 +691,9 @@ class PatternList:
 @final
 class PrincipalAnswer:
     """
-    Called by asyncio when the task of the function has ended.
+    Takes what the function has returned; it raises if nobody is named by that. A task that is cancelled drops it.
     """
-    def __call__(self, /, task: Any) -> None: ...
+    def __call__(self, /, answer: Any | None) -> None: ...
 
 @final
 class ServedCall:
@@ -1418,11 +1412,6 @@ def read_json(text: str) -> tuple[Any, list[str], str | None]:
 def read_more(hub: Hub, handle: Any, offset: int, limit: int) -> tuple[str | None, str | None]:
     """
     One page of a result that was cut.
-    """
-
-def read_principal(answer: Any) -> NamedPrincipal:
-    """
-    Reads what the function given as `authenticate` has returned, which is not None. Errors show no value: it may be a token.
     """
 
 def read_request(hub: Hub, request: Any) -> tuple[str, Any, str | None, str | None]:

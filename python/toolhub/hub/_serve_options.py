@@ -17,7 +17,7 @@ from .._checks import (
     check_whole,
     if_given,
 )
-from .._core import read_principal, unknown_options
+from .._core import PrincipalAnswer, unknown_options
 from .._lazy import asyncio
 from .._user_functions import call
 from ..options import JwtOptions, TokenOptions, ViewOptions
@@ -100,7 +100,7 @@ def _path(what: str, given: "str | os.PathLike[str]") -> str:
 
 
 def asking(function: Any) -> Callable[..., Any]:
-    """The function given as `authenticate`, as the core calls it: it never raises, and None refuses the request."""
+    """The function given as `authenticate`, as the core calls it: it always answers, and None refuses the request."""
     check_callable("authenticate", function)
     reported: set[str] = set()
 
@@ -110,20 +110,22 @@ def asking(function: Any) -> Callable[..., Any]:
             reported.add(reason)
             _log.warning("a request is refused, and others like it: %s", reason)
 
-    async def ask(token: str | None, headers: dict[str, str]) -> Any:
+    async def ask(token: str | None, headers: dict[str, str], answer: "PrincipalAnswer") -> None:
+        named: Any = None
         try:
-            answer = await call(function, token, headers)
+            named = await call(function, token, headers)
         except (asyncio.CancelledError, GeneratorExit):
-            raise  # the time is over, or the server ends
+            # The time is over, or the server ends. The traceback must not keep the request waiting.
+            del answer
+            raise
         except BaseException as error:
             # Its message may show the token.
             report(f"the function given as 'authenticate' raised {type(error).__name__}")
-            return None
         try:
-            return None if answer is None else read_principal(answer)
+            answer(named)
         except Exception as error:
             report(str(error))
-            return None
+            answer(None)
 
     return ask
 

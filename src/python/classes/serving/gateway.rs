@@ -23,8 +23,8 @@ use toolhub::catalog::Servers;
 use toolhub::catalog::upstreams::HubUpstreams;
 use toolhub::error::Outcome;
 use toolhub::gateway::{
-    ArrivingRequest, Gateway, HttpReply, PrincipalFunction, ReplyBody, SessionKeys, connections_end,
-    serve_http, serve_process_stdio,
+    ArrivingRequest, Gateway, HttpReply, PrincipalFunction, ReplyBody, connections_end, serve_http,
+    serve_process_stdio,
 };
 use toolhub::net::unmapped;
 
@@ -39,8 +39,6 @@ pub struct PyGateway {
     authenticate: AuthenticateFunction,
     /// The same function, as the gateway calls it.
     function: Option<Arc<PrincipalFunction>>,
-    /// Those that session ids are signed with, if the program has given any.
-    keys: Option<Arc<SessionKeys>>,
     generation: u64,
 }
 
@@ -58,7 +56,6 @@ impl PyGateway {
         let authenticate = authenticate.map(AuthenticateFunction::new);
         let function = authenticate.clone().map(|function| principal_function(function, place.clone()));
         let options = PythonGatewayOptions::read(options)?.into_options(hub.py(), function.clone())?;
-        let keys = options.session_keys.clone();
         let core = hub.get().core.clone();
         let servers = hub.get().servers.clone();
         let find = Box::new(move || servers.get().and_then(Weak::<Servers>::upgrade));
@@ -71,7 +68,6 @@ impl PyGateway {
             place,
             authenticate: authenticate.unwrap_or_default(),
             function,
-            keys,
             generation: process::generation(),
         })
     }
@@ -100,10 +96,8 @@ impl PyGateway {
 
     /// A line for the log when the process has too few descriptors for `max_connections`.
     fn few_descriptors(&self) -> Option<String> {
-        let (most, wanted) = (
-            self.core.operation.admission.most_connections(),
-            self.core.operation.admission.limits().max_connections,
-        );
+        let admission = &self.core.operation.admission;
+        let (most, wanted) = (admission.most_connections(), admission.limits().max_connections);
         (most < wanted).then(|| {
             format!(
                 "at most {most} connections at once, not {wanted}: the process may have too few descriptors open; raise its limit (`ulimit -n`, `LimitNOFILE=`)"
@@ -220,7 +214,7 @@ impl PyGateway {
 
     /// Signs session ids with this key from now on. Those of older keys are accepted for `grace` seconds more.
     fn rotate_session_key(&self, py: Python<'_>, key: &str, grace: Option<f64>) -> PyResult<()> {
-        let keys = self.keys.as_ref().ok_or_else(|| {
+        let keys = self.core.options.session_keys.as_ref().ok_or_else(|| {
             PyValueError::new_err("session_keys were not given, so every process has a random key of its own")
         })?;
         let grace = seconds("grace", grace)?.unwrap_or(self.core.options.session_lifetime);

@@ -17,7 +17,7 @@ use toolhub::tool::BoxFuture;
 /// The loop on which the functions of a gateway run, while it is served.
 pub type ServedPlace = Arc<Mutex<Option<(Arc<ServedLoop>, ServedLoopGuard)>>>;
 
-/// An async function `(token, headers)` of `_serve_options`, around the one of the user.
+/// An async function `(token, headers, answer)` of `_serve_options`, around the one of the user.
 #[derive(Clone, Default)]
 pub struct AuthenticateFunction(Arc<Mutex<Option<Py<PyAny>>>>);
 
@@ -43,19 +43,13 @@ impl AuthenticateFunction {
 struct NamedCaller {
     name: String,
     view: Option<String>,
-    #[serde(default)]
     claims: Option<Map<String, Value>>,
     #[serde(default)]
     upstream_token: UpstreamTokens,
 }
 
-/// A caller that the user's function has named.
-#[pyclass(frozen, module = "toolhub._core")]
-pub struct NamedPrincipal(Principal);
-
-/// Reads what the function given as `authenticate` has returned, which is not None. Errors show no value: it may be a token.
-#[pyfunction]
-pub fn read_principal(answer: &Bound<'_, PyAny>) -> PyResult<NamedPrincipal> {
+/// Reads what the user's function has returned, which is not None. Errors show no value: it may be a token.
+fn read_principal(answer: &Bound<'_, PyAny>) -> PyResult<Principal> {
     let named = if let Ok(name) = answer.cast::<PyString>() {
         NamedCaller { name: name.to_str()?.to_owned(), ..NamedCaller::default() }
     } else if answer.hasattr(intern!(answer.py(), "keys"))? {
@@ -71,13 +65,13 @@ pub fn read_principal(answer: &Bound<'_, PyAny>) -> PyResult<NamedPrincipal> {
     if named.name.is_empty() {
         return Err(PyValueError::new_err("authenticate returned an empty name"));
     }
-    Ok(NamedPrincipal(Principal {
+    Ok(Principal {
         name: named.name.into(),
         view: named.view.map(Arc::from),
         claims: named.claims.unwrap_or_default(),
         upstream_tokens: named.upstream_token,
         ..Principal::default()
-    }))
+    })
 }
 
 type NamedOrRefused = Result<Option<Principal>, HubError>;
@@ -105,7 +99,7 @@ pub fn principal_function(function: AuthenticateFunction, place: ServedPlace) ->
                 let started = start(bridge, &on, &function, (token, headers), answer);
                 match started {
                     Ok(started) => *task.lock() = Some(started),
-                    // The request learns of it, because the sender of the answer is dropped.
+                    // The request learns of it, because what would answer is dropped.
                     Err(error) => error.write_unraisable(bridge.py(), Some(bridge.as_any())),
                 }
             })));
@@ -145,32 +139,24 @@ fn start(
     let py = bridge.py();
     let function = function.0.lock().as_ref().map(|function| function.clone_ref(py));
     let function = function.ok_or_else(|| PyValueError::new_err("the gateway has no function any more"))?;
-    let given = PyDict::new(py);
-    for (name, value) in headers {
-        given.set_item(name, value)?;
-    }
-    let coroutine = function.bind(py).call1((token, given))?;
+    let answer = PrincipalAnswer(Mutex::new(Some(answer)));
+    let coroutine = function.bind(py).call1((token, headers, answer))?;
     let task = bridge.get().create_task_in(py, coroutine, place.context(py)?.unbind())?;
-    let done = Bound::new(py, PrincipalAnswer(Mutex::new(Some(answer))))?;
-    task.call_method1(intern!(py, "add_done_callback"), (done,))?;
     Ok(task.unbind())
 }
 
-/// Called by asyncio when the task of the function has ended.
+/// Takes what the function has returned; it raises if nobody is named by that. A task that is cancelled drops it.
 #[pyclass(frozen, module = "toolhub._core")]
 pub struct PrincipalAnswer(Mutex<Option<oneshot::Sender<NamedOrRefused>>>);
 
 #[pymethods]
 impl PrincipalAnswer {
-    fn __call__(&self, task: &Bound<'_, PyAny>) {
-        let ended = task.call_method0(intern!(task.py(), "result"));
-        // The function is wrapped: what it raises is None here. An error is a cancelled task.
-        let answer =
-            ended.map(|answer| answer.cast::<NamedPrincipal>().ok().map(|named| named.get().0.clone()));
-        let answer = answer.map_err(|_| HubError::new(ErrorKind::Cancelled, "The function was cancelled."));
+    fn __call__(&self, answer: Option<&Bound<'_, PyAny>>) -> PyResult<()> {
+        let named = answer.map(read_principal).transpose()?;
         if let Some(sender) = self.0.lock().take() {
             // A request that has gone does not want it.
-            let _ = sender.send(answer);
+            let _ = sender.send(Ok(named));
         }
+        Ok(())
     }
 }
