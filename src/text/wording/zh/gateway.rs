@@ -125,17 +125,8 @@ pub(super) const GATEWAY: &[(&str, &str)] = &[
     ),
     ("The token endpoint of a token exchange is not a URL.", "令牌交换的令牌端点不是 URL。"),
     (
-        "The token endpoint '{}' refused to exchange the caller's token ({}).",
-        "令牌端点 '{0}' 拒绝交换调用者的令牌（{1}）。",
-    ),
-    ("The token endpoint '{}' answered without a token.", "令牌端点 '{0}' 的应答中没有令牌。"),
-    (
-        "The token endpoint '{}' issued a token that is not a bearer token.",
-        "令牌端点 '{0}' 颁发的令牌不是 bearer 令牌。",
-    ),
-    (
-        "The token endpoint '{}' answered with the caller's own token; caller tokens are never sent upstream.",
-        "令牌端点 '{0}' 返回了调用者自己的令牌，而它绝不会发送到上游服务器。",
+        "The authorization server '{}' answered with the caller's own token; caller tokens are never sent upstream.",
+        "授权服务器 '{0}' 返回了调用者自己的令牌，而它绝不会发送到上游服务器。",
     ),
     (
         "'{}' came without a token, so there is none to exchange for the server.",

@@ -1,6 +1,6 @@
 //! The OAuth client: registered beforehand, described by a document, or registered now; and how it authenticates.
 
-use super::super::{Secret, denied, quote};
+use super::super::{Secret, bearer_header, denied, quote};
 use super::config::OAuthSettings;
 use super::discovery::Discovered;
 use super::store::{Client, StoredToken, now};
@@ -167,65 +167,74 @@ const PUBLIC: [&str; 8] = [
 pub(super) struct TokenEndpoint<'a> {
     pub(super) web: &'a Web,
     pub(super) url: &'a Url,
+    /// How errors name the authorization server.
+    pub(super) issuer: &'a str,
     pub(super) client: &'a Client,
     /// The ways to authenticate that the authorization server offers, if it says so.
     pub(super) auth_methods: Option<&'a [String]>,
 }
 
-/// Why a token endpoint gave no token.
-pub(super) enum TokenRefusal {
-    Unreachable(HubError),
-    /// `why` has the status, and what the server says about it.
-    Refused {
-        status: u16,
-        code: String,
-        why: String,
-    },
+/// A bearer token that can stand in a header, and what came with it.
+pub(super) struct IssuedToken<'a> {
+    pub(super) token: Secret,
+    /// In seconds.
+    pub(super) lifetime: Option<u64>,
+    pub(super) answer: Value,
+    /// The way in which the client authenticated.
+    pub(super) way: &'a str,
 }
 
 impl<'a> TokenEndpoint<'a> {
-    /// Sends the fields of a grant. Returns the way in which the client authenticated, and the answer.
+    /// Sends the fields of a grant.
     ///
     /// A client that the user registered does not know how its secret has to be sent. An authorization server that refuses
     /// one way has not used up the grant, so the next way is tried.
-    pub(super) async fn send(&self, fields: &[(&str, &str)]) -> Result<(&'a str, Value), TokenRefusal> {
+    pub(super) async fn send(&self, fields: &[(&str, &str)]) -> Result<IssuedToken<'a>, Failure> {
         let ways = self.client.ways(self.auth_methods);
         let (last, others) = ways.split_last().unwrap_or((&"none", &[]));
         for way in others {
             match self.send_in(way, fields).await {
-                Err(TokenRefusal::Refused { status, code, .. }) if refuses_client(status, &code) => {}
-                sent => return sent.map(|body| (*way, body)),
+                Err(Failure { cure: Cure::NewClient, .. }) => {}
+                sent => return sent,
             }
         }
-        self.send_in(last, fields).await.map(|body| (*last, body))
+        self.send_in(last, fields).await
     }
 
-    async fn send_in(&self, way: &str, fields: &[(&str, &str)]) -> Result<Value, TokenRefusal> {
+    async fn send_in(&self, way: &'a str, fields: &[(&str, &str)]) -> Result<IssuedToken<'a>, Failure> {
         let mut fields = fields.to_vec();
         let header = self.client.identify(way, &mut fields);
         let (what, kind) = ("token endpoint", "application/x-www-form-urlencoded");
         let body = form(fields.iter().copied());
-        let answer = self.web.post(self.url, what, kind, body, header.as_deref()).await;
-        let (status, body) = answer.map_err(TokenRefusal::Unreachable)?;
-        let body = body.unwrap_or_default();
-        if (200..300).contains(&status) {
-            return Ok(body);
+        let (status, answer) = self.web.post(self.url, what, kind, body, header.as_deref()).await?;
+        let answer = answer.unwrap_or_default();
+        let text = |name: &str| answer.get(name).and_then(Value::as_str).filter(|text| !text.is_empty());
+        let issuer = quote(self.issuer, &[]);
+        if !(200..300).contains(&status) {
+            // Some servers repeat the request.
+            let hidden = fields.iter().filter(|(name, _)| !PUBLIC.contains(name)).map(|(_, value)| *value);
+            let secrets: Vec<&str> = hidden.chain(self.client.secret.as_ref().map(Secret::expose)).collect();
+            let mut why = format!("HTTP {status}");
+            for part in [text("error"), text("error_description")].into_iter().flatten() {
+                why = format!("{why}: {}", quote(part, &secrets));
+            }
+            return Err(Failure::of(status, text("error").unwrap_or_default(), &issuer, &why));
         }
-        let text = |name: &str| body.get(name).and_then(Value::as_str).filter(|text| !text.is_empty());
-        // Some servers repeat the request.
-        let hidden = fields.iter().filter(|(name, _)| !PUBLIC.contains(name)).map(|(_, value)| *value);
-        let secrets: Vec<&str> = hidden.chain(self.client.secret.as_ref().map(Secret::expose)).collect();
-        let mut why = format!("HTTP {status}");
-        for part in [text("error"), text("error_description")].into_iter().flatten() {
-            why = format!("{why}: {}", quote(part, &secrets));
+        let token = text("access_token").ok_or_else(|| {
+            denied(message!("The authorization server '{}' answered without a token.", issuer))
+        })?;
+        bearer_header(token)?;
+        if let Some(kind) = text("token_type").filter(|kind| !kind.eq_ignore_ascii_case("bearer")) {
+            return Err(denied(message!(
+                "The authorization server '{}' issued a token of type '{}', but only bearer tokens are supported.",
+                issuer,
+                quote(kind, &[])
+            ))
+            .into());
         }
-        let code = text("error").unwrap_or_default().to_owned();
-        Err(TokenRefusal::Refused { status, code, why })
+        let (token, lifetime) = (Secret::new(token), answer.get("expires_in").and_then(seconds));
+        Ok(IssuedToken { token, lifetime, answer, way })
     }
-}
-
-fn refuses_client(status: u16, code: &str) -> bool {
-    cure_of(code) == Cure::NewClient || (status == 401 && code.is_empty())
 }
 
 /// When a token with this lifetime is renewed.
@@ -256,13 +265,15 @@ impl From<HubError> for Failure {
 }
 
 impl Failure {
-    pub(super) fn of(refusal: TokenRefusal, issuer: &str) -> Self {
-        let (status, code, why) = match refusal {
-            TokenRefusal::Refused { status, code, why } => (status, code, why),
-            TokenRefusal::Unreachable(error) => return error.into(),
+    /// `why` has the status, and what the server says about it.
+    fn of(status: u16, code: &str, issuer: &str, why: &str) -> Self {
+        let cure = match code {
+            "invalid_grant" => Cure::NewLogin,
+            "invalid_client" | "unauthorized_client" => Cure::NewClient,
+            "" if status == 401 => Cure::NewClient,
+            _ => Cure::None,
         };
-        let (issuer, cure) = (quote(issuer, &[]), cure_of(&code));
-        let mut error = denied(match code.as_str() {
+        let mut error = denied(match code {
             _ if cure == Cure::NewClient => message!(
                 "The authorization server '{}' refused this client ({}); check client_id and client_secret.",
                 issuer,
@@ -284,16 +295,8 @@ impl Failure {
     }
 }
 
-fn cure_of(code: &str) -> Cure {
-    match code {
-        "invalid_grant" => Cure::NewLogin,
-        "invalid_client" | "unauthorized_client" => Cure::NewClient,
-        _ => Cure::None,
-    }
-}
-
 /// Some servers send the number as text, or with a fraction.
-pub(super) fn seconds(value: &Value) -> Option<u64> {
+fn seconds(value: &Value) -> Option<u64> {
     let number = value.as_f64().or_else(|| value.as_str()?.trim().parse().ok())?;
     (number.is_finite() && number >= 0.0).then_some(number as u64)
 }

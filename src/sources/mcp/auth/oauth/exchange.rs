@@ -4,12 +4,11 @@
 //! for lists of tools, the client asks for a token in its own name (client credentials); if it gets none, requests go without.
 
 use super::super::{CallerNeeds, Credentials, Secret, bearer_header, denied, quote};
-use super::client::{TokenEndpoint, TokenRefusal, renew_at, seconds};
+use super::client::{TokenEndpoint, renew_at};
 use super::store::{Client, now};
 use super::web::Web;
 use reqwest::Url;
 use serde::Serialize;
-use serde_json::Value;
 use std::sync::Arc;
 use toolhub_text::message;
 use toolhub_types::error::{HubError, clip};
@@ -103,41 +102,18 @@ impl TokenExchange {
         let scopes = Some(options.scopes.join(" ")).filter(|scopes| !scopes.is_empty());
         let optional = [("audience", &options.audience), ("resource", &options.resource), ("scope", &scopes)];
         fields.extend(optional.into_iter().filter_map(|(name, value)| Some((name, value.as_deref()?))));
-        match (TokenEndpoint { web, url, client, auth_methods: None }).send(&fields).await {
-            Ok((_, body)) => self.accept(&body),
-            Err(TokenRefusal::Unreachable(error)) => Err(error),
-            Err(TokenRefusal::Refused { why, .. }) => Err(denied(message!(
-                "The token endpoint '{}' refused to exchange the caller's token ({}).",
-                self.shown(),
-                why
-            ))),
-        }
-    }
-
-    fn accept(&self, body: &Value) -> Result<HeldToken, HubError> {
-        let text = |name: &str| body.get(name).and_then(Value::as_str);
-        let issued = text("access_token").ok_or_else(|| {
-            denied(message!("The token endpoint '{}' answered without a token.", self.shown()))
-        })?;
-        if !text("token_type").is_some_and(|kind| kind.eq_ignore_ascii_case("bearer")) {
-            let text =
-                message!("The token endpoint '{}' issued a token that is not a bearer token.", self.shown());
-            return Err(denied(text));
-        }
+        let issuer = &url.origin().ascii_serialization();
+        let sent = TokenEndpoint { web, url, issuer, client, auth_methods: None }.send(&fields).await;
+        let issued = sent.map_err(|failure| failure.error)?;
         // An authorization server that hands the token back has exchanged nothing.
-        if self.subject.as_ref().is_some_and(|subject| subject.expose() == issued) {
-            let text = message!(
-                "The token endpoint '{}' answered with the caller's own token; caller tokens are never sent upstream.",
-                self.shown()
-            );
-            return Err(denied(text));
+        if self.subject.as_ref() == Some(&issued.token) {
+            return Err(denied(message!(
+                "The authorization server '{}' answered with the caller's own token; caller tokens are never sent upstream.",
+                quote(issuer, &[])
+            )));
         }
-        let lifetime = body.get("expires_in").and_then(seconds).unwrap_or(DEFAULT_LIFETIME);
-        Ok(HeldToken { header: Secret::new(bearer_header(issued)?), renew_at: renew_at(lifetime) })
-    }
-
-    fn shown(&self) -> String {
-        quote(&self.exchange.endpoint.origin().ascii_serialization(), &[])
+        let renew_at = renew_at(issued.lifetime.unwrap_or(DEFAULT_LIFETIME));
+        Ok(HeldToken { header: Secret::new(bearer_header(issued.token.expose())?), renew_at })
     }
 }
 

@@ -1,24 +1,23 @@
 //! The grants: a login in the browser, client credentials, a refresh.
 
-use super::super::{Secret, bearer_header, denied, quote};
-use super::client::{Failure, TokenEndpoint, renew_at, seconds};
+use super::super::{Secret, denied, quote};
+use super::client::{Failure, IssuedToken, TokenEndpoint, renew_at};
 use super::config::OAuthConfig;
-use super::discovery::Discovered;
+use super::discovery::{Discovered, Issuer};
 use super::store::{Client, StoredToken, now};
 use super::web::Web;
 use base64::Engine;
 use base64::prelude::BASE64_URL_SAFE_NO_PAD;
+use futures_util::stream::{FuturesUnordered, StreamExt};
 use reqwest::Url;
 use ring::digest::{SHA256, digest};
 use ring::rand::{SecureRandom, SystemRandom};
 use serde_json::Value;
 use std::collections::HashMap;
-use std::sync::Arc;
 use std::time::Duration;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream};
-use tokio::sync::mpsc;
-use tokio::task::JoinSet;
+use tokio::time::timeout;
 use toolhub_text::{Message, message};
 use toolhub_types::error::HubError;
 use toolhub_types::model::Lang;
@@ -40,12 +39,7 @@ impl Login<'_> {
         let (verifier, state) = (random()?, random()?);
         let redirect_uri = redirect.uri().to_owned();
         let url = self.page(endpoint, &client, &redirect_uri, &state, &verifier);
-        let expected = Expected {
-            state,
-            issuer: self.found.issuer.id.clone(),
-            must_name_issuer: self.found.issuer.names_itself,
-            lang: self.config.lang,
-        };
+        let expected = Expected { state: &state, issuer: &self.found.issuer, lang: self.config.lang };
         let code = self.ask_user(url, redirect, expected).await?;
         let fields = [
             ("grant_type", "authorization_code"),
@@ -91,29 +85,15 @@ impl Login<'_> {
         let (issuer, web) = (&self.found.issuer, self.web);
         let (url, auth_methods) = (&issuer.token_endpoint, issuer.auth_methods.as_deref());
         let fields = [fields, &[("resource", &self.found.resource)]].concat();
-        let sent = TokenEndpoint { web, url, client, auth_methods }.send(&fields).await;
-        let (way, body) = sent.map_err(|refusal| Failure::of(refusal, &issuer.id))?;
-        let text = |name: &str| body.get(name).and_then(Value::as_str);
-        let shown = quote(&issuer.id, &[]);
-        let token = text("access_token").ok_or_else(|| {
-            denied(message!("The authorization server '{}' answered without a token.", shown))
-        })?;
-        bearer_header(token)?;
-        if let Some(kind) = text("token_type").filter(|kind| !kind.eq_ignore_ascii_case("bearer")) {
-            return Err(denied(message!(
-                "The authorization server '{}' issued a token of type '{}', but only bearer tokens are supported.",
-                shown,
-                quote(kind, &[])
-            ))
-            .into());
-        }
-        let lifetime = body.get("expires_in").and_then(seconds);
+        let endpoint = TokenEndpoint { web, url, issuer: &issuer.id, client, auth_methods };
+        let IssuedToken { token, lifetime, answer, way } = endpoint.send(&fields).await?;
+        let text = |name: &str| answer.get(name).and_then(Value::as_str);
         Ok(StoredToken {
             server: self.config.server_url.clone(),
             issuer: issuer.id.clone(),
             resource: self.found.resource.clone(),
             client: Client { method: Some(way.to_owned()), ..client.clone() },
-            access_token: Secret::new(token),
+            access_token: token,
             refresh_token: text("refresh_token").map(Secret::new).or_else(|| refresh.cloned()),
             // Without a `scope`, the requested scopes were granted.
             scopes: text("scope").map_or_else(
@@ -190,7 +170,12 @@ impl Login<'_> {
     }
 
     /// Shows the page and waits for the answer. The opener may take as long as the user does.
-    async fn ask_user(&self, url: Url, redirect: Redirect, expected: Expected) -> Result<String, HubError> {
+    async fn ask_user(
+        &self,
+        url: Url,
+        redirect: Redirect,
+        expected: Expected<'_>,
+    ) -> Result<String, HubError> {
         let answer = redirect.code(expected);
         let open = (self.config.opener)(url);
         let both = async {
@@ -201,7 +186,7 @@ impl Login<'_> {
             }
         };
         let limit = self.config.login_timeout;
-        tokio::time::timeout(limit, both).await.unwrap_or_else(|_| {
+        timeout(limit, both).await.unwrap_or_else(|_| {
             Err(denied(message!("Login timed out after {} s; retry to get a new link.", limit.as_secs())))
         })
     }
@@ -228,24 +213,22 @@ const MAX_HEAD: usize = 32 << 10;
 const PATIENCE: Duration = Duration::from_secs(20);
 const MAX_CONNECTIONS: usize = 32;
 
-pub(super) struct Redirect {
+struct Redirect {
     listener: TcpListener,
     uri: Url,
 }
 
 /// What identifies the answer of this login.
-pub(super) struct Expected {
-    pub(super) state: String,
-    pub(super) issuer: String,
-    /// The authorization server promised to name itself (RFC 9207).
-    pub(super) must_name_issuer: bool,
+struct Expected<'a> {
+    state: &'a str,
+    issuer: &'a Issuer,
     /// The language of the page.
-    pub(super) lang: Lang,
+    lang: Lang,
 }
 
 impl Redirect {
     /// Listens for this redirect, which is one of this machine; without one, on any free port.
-    pub(super) async fn bind(uri: Option<&str>) -> Result<Self, HubError> {
+    async fn bind(uri: Option<&str>) -> Result<Self, HubError> {
         let unusable = |why: &str| {
             let uri = uri.map(|uri| format!(" '{uri}'")).unwrap_or_default();
             denied(format!("The login redirect{uri} cannot be waited for: {why}."))
@@ -259,28 +242,26 @@ impl Redirect {
     }
 
     /// The redirect with this port.
-    pub(super) fn with_port(port: u16) -> String {
+    fn with_port(port: u16) -> String {
         format!("http://127.0.0.1:{port}/callback")
     }
 
-    pub(super) fn uri(&self) -> &str {
+    fn uri(&self) -> &str {
         self.uri.as_str()
     }
 
     /// The code. Only an answer with the right state counts, so that no other page can end the login; the first one does,
     /// and then the listener is closed. Dropping the future closes the port.
-    pub(super) async fn code(self, expected: Expected) -> Result<String, HubError> {
-        let (expected, uri) = (Arc::new(expected), Arc::new(self.uri));
-        let (found, mut answers) = mpsc::channel(1);
-        let mut visitors = JoinSet::new();
+    async fn code(self, expected: Expected<'_>) -> Result<String, HubError> {
+        let mut visitors = FuturesUnordered::new();
         loop {
             tokio::select! {
-                Some(answer) = answers.recv() => return answer,
-                _ = visitors.join_next(), if visitors.len() >= MAX_CONNECTIONS => {}
+                Some(answer) = visitors.next() => if let Ok(Some(answer)) = answer {
+                    return answer;
+                },
                 visit = self.listener.accept(), if visitors.len() < MAX_CONNECTIONS => {
                     if let Ok((stream, _)) = visit {
-                        let visit = receive(stream, Arc::clone(&uri), Arc::clone(&expected), found.clone());
-                        visitors.spawn(tokio::time::timeout(PATIENCE, visit));
+                        visitors.push(timeout(PATIENCE, expected.receive(stream, &self.uri)));
                     }
                 }
             }
@@ -288,43 +269,42 @@ impl Redirect {
     }
 }
 
-type Found = mpsc::Sender<Result<String, HubError>>;
-
-/// One visitor: reads the request, shows a page, and passes on what was found.
-async fn receive(mut stream: TcpStream, uri: Arc<Url>, expected: Arc<Expected>, found: Found) {
-    let Some(head) = read_head(&mut stream).await else { return };
-    let (status, text, answer) = match parameters(&head, &uri) {
-        None => ("404 Not Found", "There is nothing here.", None),
-        Some(fields) if fields.get("state") != Some(&expected.state) => {
-            ("400 Bad Request", "This page does not belong to a pending login.", None)
-        }
-        Some(fields) => match expected.check(&fields) {
-            Ok(code) => ("200 OK", "You are signed in. You can close this window.", Some(Ok(code))),
-            Err(error) => ("400 Bad Request", "The login failed. The program says why.", Some(Err(error))),
-        },
-    };
-    let _ = stream.write_all(page(status, &Message::from(text).text(expected.lang)).as_bytes()).await;
-    let _ = stream.shutdown().await;
-    if let Some(answer) = answer {
-        // Full: another answer was first.
-        let _ = found.try_send(answer);
+impl Expected<'_> {
+    /// One visitor: reads the request and shows a page. `None`: it does not bring the answer.
+    async fn receive(&self, mut stream: TcpStream, uri: &Url) -> Option<Result<String, HubError>> {
+        let head = read_head(&mut stream).await?;
+        let (status, text, answer) = match parameters(&head, uri) {
+            None => ("404 Not Found", "There is nothing here.", None),
+            Some(fields) if fields.get("state").map(String::as_str) != Some(self.state) => {
+                ("400 Bad Request", "This page does not belong to a pending login.", None)
+            }
+            Some(fields) => match self.check(&fields) {
+                Ok(code) => ("200 OK", "You are signed in. You can close this window.", Some(Ok(code))),
+                Err(error) => {
+                    ("400 Bad Request", "The login failed. The program says why.", Some(Err(error)))
+                }
+            },
+        };
+        let _ = stream.write_all(page(status, &Message::from(text).text(self.lang)).as_bytes()).await;
+        let _ = stream.shutdown().await;
+        answer
     }
-}
 
-impl Expected {
     fn check(&self, fields: &HashMap<String, String>) -> Result<String, HubError> {
+        let own = &self.issuer.id;
         match fields.get("iss") {
-            Some(issuer) if *issuer != self.issuer => {
+            Some(issuer) if issuer != own => {
                 return Err(denied(message!(
                     "The login was answered by '{}' instead of the authorization server '{}'; its answer is not used.",
                     quote(issuer, &[]),
-                    quote(&self.issuer, &[])
+                    quote(own, &[])
                 )));
             }
-            None if self.must_name_issuer => {
+            // The authorization server promised to name itself (RFC 9207).
+            None if self.issuer.names_itself => {
                 return Err(denied(message!(
                     "The login response does not name its authorization server, as '{}' promised; it is not used.",
-                    quote(&self.issuer, &[])
+                    quote(own, &[])
                 )));
             }
             _ => {}
