@@ -87,19 +87,23 @@ fn denied(message: impl Into<Message>) -> HubError {
     HubError::new(ErrorKind::Auth, message).with_outcome(Outcome::NotSent)
 }
 
-/// `Bearer …`, when the token can stand in a header. It is not quoted in the error.
-fn bearer_header(token: &str) -> Result<String, HubError> {
+/// A token without its scheme, if it can stand in a header.
+pub(super) fn bare_token(token: &str) -> Option<&str> {
     let token = token.trim();
     let token = match token.get(..7) {
         Some(scheme) if scheme.eq_ignore_ascii_case("bearer ") => token[7..].trim_start(),
         _ => token,
     };
-    if token.is_empty() || !token.bytes().all(|b| b.is_ascii_graphic()) {
-        return Err(denied(
+    (!token.is_empty() && token.bytes().all(|b| b.is_ascii_graphic())).then_some(token)
+}
+
+/// `Bearer …`, when the token can stand in a header. It is not quoted in the error.
+fn bearer_header(token: &str) -> Result<String, HubError> {
+    bare_token(token).map(|token| format!("Bearer {token}")).ok_or_else(|| {
+        denied(
             "The bearer token is empty or contains characters that are not allowed in a header; give the token alone, without spaces or line breaks.",
-        ));
-    }
-    Ok(format!("Bearer {token}"))
+        )
+    })
 }
 
 /// How much of a server's text an error message quotes.
@@ -192,31 +196,32 @@ impl AskedHeaders {
         let caller = self.caller.as_ref().map(|caller| caller.lock().clone());
         let server = clip(&self.server);
         let asked = tokio::time::timeout(FUNCTION_TIMEOUT, (self.function)(caller.clone())).await;
-        let given = asked.map_err(|_| {
-            let limit = shown_seconds(FUNCTION_TIMEOUT.as_secs_f64());
-            denied(message!("The headers function of server '{}' did not return within {} s.", server, limit))
-        })?;
-        let given = given.map_err(|why| {
-            let why = caller.as_ref().map_or(why.clone(), |caller| caller.without_token(&why));
-            denied(message!("The headers function of server '{}' failed: {}", server, why))
-        })?;
-        match (given, &caller) {
-            (Value::Object(given), _) if given.len() > MOST_HEADERS => Err(denied(message!(
+        Err(denied(match (asked, &caller) {
+            (Err(_), _) => {
+                let limit = shown_seconds(FUNCTION_TIMEOUT.as_secs_f64());
+                message!("The headers function of server '{}' did not return within {} s.", server, limit)
+            }
+            (Ok(Err(why)), caller) => {
+                let why = caller.as_ref().map_or(why.clone(), |caller| caller.without_token(&why));
+                message!("The headers function of server '{}' failed: {}", server, why)
+            }
+            (Ok(Ok(Value::Object(given))), _) if given.len() > MOST_HEADERS => message!(
                 "The headers function of server '{}' returned more than {} headers.",
                 server,
                 MOST_HEADERS
-            ))),
-            (Value::Object(given), _) => {
-                given.iter().map(|(name, value)| self.checked(name, value, caller.as_deref())).collect()
+            ),
+            (Ok(Ok(Value::Object(given))), caller) => {
+                let checked = given.iter().map(|(name, value)| self.checked(name, value, caller.as_deref()));
+                return checked.collect();
             }
-            (Value::Null, None) => Ok(Vec::new()),
-            (Value::Null, Some(caller)) => Err(denied(message!(
+            (Ok(Ok(Value::Null)), None) => return Ok(Vec::new()),
+            (Ok(Ok(Value::Null)), Some(caller)) => message!(
                 "Server '{}' is closed to '{}': its headers function returned None.",
                 server,
                 clip(&caller.id)
-            ))),
-            _ => Err(self.not_texts()),
-        }
+            ),
+            _ => return Err(self.not_texts()),
+        }))
     }
 
     fn not_texts(&self) -> HubError {
@@ -244,15 +249,13 @@ impl AskedHeaders {
                 server,
                 shown
             ),
-            Ok((name, _)) if !is_ours(&name) => {
-                match caller.is_some_and(|caller| caller.shows_token(value)) {
-                    true => message!(
-                        "The headers function of server '{}' returned the caller's own token; caller tokens are never sent upstream.",
-                        server
-                    ),
-                    false => return Ok((name.to_string(), Secret::new(value))),
-                }
+            Ok((name, _)) if !is_ours(&name) && !caller.is_some_and(|caller| caller.shows_token(value)) => {
+                return Ok((name.to_string(), Secret::new(value)));
             }
+            Ok((name, _)) if !is_ours(&name) => message!(
+                "The headers function of server '{}' returned the caller's own token; caller tokens are never sent upstream.",
+                server
+            ),
             _ => message!(
                 "The headers function of server '{}' returned the header '{}', which it may not set.",
                 server,

@@ -18,11 +18,9 @@ use serde_json::Value;
 
 use super::endpoint::problem_of_url;
 use super::fields::{Fields, kind};
-use crate::mcp::auth::{Grant, OAuthSettings, TokenExchangeOptions};
+use crate::mcp::auth::{Grant, OAuthSettings, TokenExchangeOptions, bare_token};
 use toolhub_text::secret::Secret;
 use toolhub_types::error::clip;
-
-const NO_ISSUER: &str = "is missing, so this server could choose who gets the client secret; add the line \"issuer\": \"https://YOUR-AUTHORIZATION-SERVER\" (or \"metadata_url\" or \"token_url\").";
 
 #[derive(Clone, Debug, Default, PartialEq)]
 pub enum Auth {
@@ -54,52 +52,38 @@ pub(super) fn read(fields: &mut Fields<'_, '_>) -> Auth {
     if auth.is_some() && oauth.is_some() {
         fields.error("oauth", "duplicates `auth`; keep one of them.");
     }
-    match (auth, oauth) {
-        (Some(Value::String(text)), _) => from_text(fields, text),
-        (Some(Value::Object(_)), _) => fields.inner("auth").map(from_object).unwrap_or_default(),
-        (Some(other), _) => {
-            fields.error("auth", format!("must be a string or an object, not {}.", kind(other)));
-            Auth::None
-        }
-        (None, Some(Value::Bool(wanted))) => {
-            if *wanted {
-                plain_oauth()
-            } else {
-                Auth::None
-            }
-        }
-        (None, Some(Value::Object(_))) => fields.inner("oauth").map(from_object).unwrap_or_default(),
-        (None, Some(other)) => {
-            fields.error("oauth", format!("must be true, false or an object, not {}.", kind(other)));
-            Auth::None
-        }
-        (None, None) => Auth::None,
-    }
-}
-
-fn from_text(fields: &mut Fields<'_, '_>, text: &str) -> Auth {
-    if text.eq_ignore_ascii_case("oauth") {
-        return plain_oauth();
-    }
-    fields.expand("auth", text).map(|token| bearer(fields, "auth", &token)).unwrap_or_default()
-}
-
-/// The token with or without its `Bearer`, fit for a header.
-fn bearer(fields: &mut Fields<'_, '_>, key: &str, token: &str) -> Auth {
-    let token = match token.trim().split_once(' ') {
-        Some((scheme, token)) if scheme.eq_ignore_ascii_case("bearer") => token.trim(),
-        _ => token.trim(),
+    let (key, given) = match (auth, oauth) {
+        (Some(auth), _) => ("auth", auth),
+        (None, Some(oauth)) => ("oauth", oauth),
+        (None, None) => return Auth::None,
     };
-    if token.is_empty() {
-        fields.error(key, "must not be empty; leave it out if there is no token.");
-    } else if !token.bytes().all(|byte| byte.is_ascii_graphic()) {
-        fields.error(key, "must be a token of printable ASCII without spaces.");
+    match (key, given) {
+        (_, Value::Object(_)) => return fields.inner(key).map(from_object).unwrap_or_default(),
+        ("oauth", Value::Bool(false)) => {}
+        ("oauth", Value::Bool(true)) => return Auth::OAuth(OAuthSettings::default()),
+        ("oauth", other) => {
+            fields.error(key, format!("must be true, false or an object, not {}.", kind(other)));
+        }
+        (_, Value::String(text)) if text.eq_ignore_ascii_case("oauth") => {
+            return Auth::OAuth(OAuthSettings::default());
+        }
+        (_, Value::String(text)) => {
+            return fields.expand(key, text).map(|token| bearer(fields, key, &token)).unwrap_or_default();
+        }
+        (_, other) => fields.error(key, format!("must be a string or an object, not {}.", kind(other))),
     }
-    Auth::Bearer(Secret::new(token))
+    Auth::None
 }
 
-fn plain_oauth() -> Auth {
-    Auth::OAuth(OAuthSettings::default())
+fn bearer(fields: &mut Fields<'_, '_>, key: &str, token: &str) -> Auth {
+    match bare_token(token) {
+        Some(token) => return Auth::Bearer(Secret::new(token)),
+        None if token.trim().is_empty() => {
+            fields.error(key, "must not be empty; leave it out if there is no token.");
+        }
+        None => fields.error(key, "must be a token of printable ASCII without spaces."),
+    }
+    Auth::None
 }
 
 fn from_object(mut fields: Fields<'_, '_>) -> Auth {
@@ -140,40 +124,28 @@ fn from_object(mut fields: Fields<'_, '_>) -> Auth {
 }
 
 fn oauth(fields: &mut Fields<'_, '_>, settings: OAuthSettings, off: bool) -> Auth {
-    let OAuthSettings { client_id, client_secret, token_url, metadata_url, issuer, .. } = &settings;
-    // A secret without its client is another mistake, and is sent to nobody.
-    let has_secret = client_id.is_some() && client_secret.is_some();
-    if !off && has_secret && [token_url, metadata_url, issuer] == [&None; 3] {
-        fields.error("issuer", NO_ISSUER);
+    if let Some((key, why)) = settings.problem().filter(|_| !off) {
+        fields.error(key, why);
     }
-    match (settings.grant, client_id, client_secret) {
-        (Grant::ClientCredentials, None, _) => missing(fields, "client_id"),
-        (Grant::ClientCredentials, _, None) => missing(fields, "client_secret"),
-        _ => Auth::OAuth(settings),
-    }
+    Auth::OAuth(settings)
 }
 
 fn token_exchange(mut fields: Fields<'_, '_>) -> Auth {
-    let endpoint = any_url(&mut fields, &["token_endpoint", "tokenEndpoint", "token_url", "tokenUrl"]);
-    let client_id = any_text(&mut fields, &["client_id", "clientId"]);
-    let client_secret = any_text(&mut fields, &["client_secret", "clientSecret"]).map(Secret::new);
-    let audience = any_text(&mut fields, &["audience"]);
-    let resource = any_url(&mut fields, &["resource"]);
-    let scopes = scopes(&mut fields);
-    let auth = match (endpoint, client_id) {
-        (Some(token_endpoint), Some(client_id)) => Auth::TokenExchange(TokenExchangeOptions {
-            token_endpoint,
-            client_id,
-            client_secret,
-            audience,
-            resource,
-            scopes,
-        }),
-        (None, _) => missing(&mut fields, "token_endpoint"),
-        (_, None) => missing(&mut fields, "client_id"),
+    let options = TokenExchangeOptions {
+        token_endpoint: any_url(&mut fields, &["token_endpoint", "tokenEndpoint", "token_url", "tokenUrl"])
+            .unwrap_or_default(),
+        client_id: any_text(&mut fields, &["client_id", "clientId"]).unwrap_or_default(),
+        client_secret: any_text(&mut fields, &["client_secret", "clientSecret"]).map(Secret::new),
+        audience: any_text(&mut fields, &["audience"]),
+        resource: any_url(&mut fields, &["resource"]),
+        scopes: scopes(&mut fields),
     };
+    let needed = [("token_endpoint", &options.token_endpoint), ("client_id", &options.client_id)];
+    if let Some((key, _)) = needed.into_iter().find(|(_, given)| given.is_empty()) {
+        missing(&mut fields, key);
+    }
     fields.finish();
-    auth
+    Auth::TokenExchange(options)
 }
 
 fn kind_of(fields: &mut Fields<'_, '_>) -> AuthKind {

@@ -51,10 +51,6 @@ pub(super) const LOGIN: &[(&str, &str)] = &[
         "没有找到授权服务器；请设置 metadata_url，或使用 bearer 令牌。已查看：{0}。",
     ),
     (
-        "OAuth got a client_secret without issuer, metadata_url or token_url, so the server could choose who gets it; set issuer to your authorization server.",
-        "OAuth 收到了 client_secret，但没有 issuer、metadata_url 或 token_url，因此服务器可以决定谁得到它；请将 issuer 设为您的授权服务器。",
-    ),
-    (
         "The client '{}' was used at '{}', but the server now names '{}' as its authorization server; set issuer in the configuration if that is right.",
         "客户端 '{0}' 曾用于 '{1}'，但服务器现在指定 '{2}' 为授权服务器；如果无误，请在配置中设置 issuer。",
     ),

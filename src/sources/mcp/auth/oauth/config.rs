@@ -54,6 +54,47 @@ pub struct OAuthSettings {
     pub client_id_metadata_url: Option<String>,
 }
 
+impl OAuthSettings {
+    /// The key that is missing or wrong, and the rest of a sentence about it.
+    ///
+    /// A client secret goes to the authorization server that the user names, and to no other. Otherwise the MCP server would say
+    /// who gets it.
+    pub fn problem(&self) -> Option<(&'static str, &'static str)> {
+        const MISSING: &str = "is missing.";
+        let is_robot = self.grant == Grant::ClientCredentials;
+        let has_secret = self.client_secret.is_some();
+        let names_issuer = [&self.issuer, &self.metadata_url, &self.token_url] != [&None; 3];
+        let is_bad = |text: &Option<String>, is_good: fn(&Url) -> bool| {
+            text.as_ref().is_some_and(|text| !Url::parse(text).is_ok_and(|url| is_good(&url)))
+        };
+        let is_document = |url: &Url| url.scheme() == "https" && url.path() != "/";
+        let is_of_this_machine = |url: &Url| {
+            url.scheme() == "http" && is_loopback(url) && url.port().is_some() && url.query().is_none()
+        };
+        let rules = [
+            (self.client_id.is_none() && (has_secret || is_robot), "client_id", MISSING),
+            (is_robot && !has_secret, "client_secret", MISSING),
+            (
+                has_secret && !names_issuer,
+                "issuer",
+                "is missing, so this server could choose who gets the client secret; add the line \"issuer\": \"https://YOUR-AUTHORIZATION-SERVER\" (or \"metadata_url\" or \"token_url\").",
+            ),
+            (self.authorization_url.is_some() && self.token_url.is_none(), "token_url", MISSING),
+            (
+                is_bad(&self.client_id_metadata_url, is_document),
+                "client_metadata_url",
+                "must be an https URL with a path.",
+            ),
+            (
+                is_bad(&self.redirect_uri, is_of_this_machine),
+                "redirect_uri",
+                "must be an http URL of this machine with a port.",
+            ),
+        ];
+        rules.into_iter().find(|(is_broken, ..)| *is_broken).map(|(_, key, why)| (key, why))
+    }
+}
+
 #[derive(Clone)]
 pub struct OAuthConfig {
     pub server_url: String,
@@ -99,41 +140,10 @@ impl OAuthConfig {
 
     /// The server's URL, when all settings go together.
     pub(super) fn check(&self) -> Result<Url, HubError> {
-        let settings = &self.settings;
-        let has_secret = settings.client_secret.is_some();
-        if settings.client_id.is_none() && has_secret {
-            return Err(denied("OAuth got a client_secret without a client_id; give both."));
+        match self.settings.problem() {
+            Some((key, why)) => Err(denied(format!("OAuth cannot be set up: `{key}` {why}"))),
+            None => parse(&self.server_url, "server_url"),
         }
-        if settings.grant == Grant::ClientCredentials && !has_secret {
-            return Err(denied("OAuth with client credentials needs a client_id and a client_secret."));
-        }
-        if has_secret && [&settings.issuer, &settings.metadata_url, &settings.token_url] == [&None; 3] {
-            return Err(denied(
-                "OAuth got a client_secret without issuer, metadata_url or token_url, so the server could choose who gets it; set issuer to your authorization server.",
-            ));
-        }
-        if let Some(text) = &settings.client_id_metadata_url {
-            let url = parse(text, "client_id_metadata_url")?;
-            if url.scheme() != "https" || url.path() == "/" {
-                return Err(denied(format!(
-                    "client_id_metadata_url must be an https URL with a path, but is '{}'.",
-                    clip(text)
-                )));
-            }
-        }
-        if let Some(text) = &settings.redirect_uri {
-            let url = parse(text, "redirect_uri")?;
-            if url.scheme() != "http" || !is_loopback(&url) || url.port().is_none() || url.query().is_some() {
-                return Err(denied(format!(
-                    "redirect_uri must be an http URL of this machine with a port, but is '{}'.",
-                    clip(text)
-                )));
-            }
-        }
-        if settings.authorization_url.is_some() && settings.token_url.is_none() {
-            return Err(denied("OAuth got an authorization_url without a token_url; give both."));
-        }
-        parse(&self.server_url, "server_url")
     }
 
     /// Further URLs that the user wrote.
@@ -178,8 +188,7 @@ pub fn open_browser(url: Url) -> BoxFuture<'static, Result<(), HubError>> {
         command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
         // The browser outlives us and does not get our Ctrl-C.
         command.process_group(0);
-        let mut child = command.spawn().map_err(|error| failed(error.to_string().into()))?;
-        match child.wait().await {
+        match command.status().await {
             Ok(status) if status.success() => Ok(()),
             Ok(status) => Err(failed(status.to_string().into())),
             Err(error) => Err(failed(error.to_string().into())),
@@ -201,9 +210,9 @@ mod tests {
         assert_eq!(with(|_| {}), None);
         for (change, named) in [
             ((|c| c.client_secret = Some("s".into())) as fn(&mut OAuthSettings), "client_id"),
-            (|c| c.grant = Grant::ClientCredentials, "client_secret"),
-            (|c| (c.client_id, c.client_secret) = (Some("me".into()), Some("s".into())), "set issuer"),
-            (|c| c.client_id_metadata_url = Some("http://x/y".into()), "client_id_metadata_url"),
+            (|c| c.grant = Grant::ClientCredentials, "client_id"),
+            (|c| (c.client_id, c.client_secret) = (Some("me".into()), Some("s".into())), "issuer"),
+            (|c| c.client_id_metadata_url = Some("http://x/y".into()), "client_metadata_url"),
             (|c| c.issuer = Some("file:///x".into()), "issuer"),
             (|c| c.metadata_url = Some("no".into()), "metadata_url"),
             (|c| c.authorization_url = Some("https://x/".into()), "token_url"),
