@@ -218,20 +218,6 @@ async fn an_opener_that_fails_ends_the_login() {
 }
 
 #[tokio::test]
-async fn a_login_can_be_made_before_the_first_call_and_forgotten() {
-    let world = World::new().await;
-    let oauth = world.oauth();
-    oauth.login().await.unwrap();
-    oauth.login().await.unwrap();
-    assert_eq!(world.issuer.count("/authorize"), 1);
-    assert_eq!(world.call(&oauth).await.unwrap(), 200);
-    oauth.logout().await.unwrap();
-    assert_eq!(oauth.authorization().await.unwrap(), None);
-    assert_eq!(world.call(&oauth).await.unwrap(), 200);
-    assert_eq!(world.issuer.count("/authorize"), 2);
-}
-
-#[tokio::test]
 async fn calls_that_come_during_a_login_wait_for_it() {
     let world = World::new().await;
     let (asked, go) = (Arc::new(Notify::new()), Arc::new(Notify::new()));

@@ -198,7 +198,7 @@ async fn nothing_secret_is_shown() {
     let mut shown = vec![world.fails(&wrong, &["invalid_client", "client_secret"]).await.to_string()];
     config.settings.client_secret = Some("t0p-s3cret".into());
     let oauth = OAuth::new(config.clone()).unwrap();
-    oauth.login().await.unwrap();
+    oauth.refused("", 401, None).await.unwrap();
     shown.push(format!("{:?} {:?}", config.settings, config.store.load(&world.url()).unwrap()));
     let shown = shown.join("\n");
     let codes = ["s3cret", "access-", "refresh-", "code-"];

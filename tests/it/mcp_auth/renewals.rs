@@ -7,11 +7,18 @@ use std::sync::Arc;
 use toolhub::error::ErrorKind;
 use toolhub::sources::mcp::auth::{Credentials, MemoryStore, OAuth};
 
+/// Gets a token, unless a valid one is there.
+async fn login(oauth: &OAuth) {
+    if oauth.authorization().await.unwrap().is_none() {
+        oauth.refused("", 401, None).await.unwrap();
+    }
+}
+
 /// Signed in, with a token that is due at once.
 async fn signed_in(world: &World) -> OAuth {
     world.issuer.turn(|knobs| knobs.expires_in = 0);
     let oauth = world.oauth();
-    oauth.login().await.unwrap();
+    login(&oauth).await;
     world.issuer.turn(|knobs| knobs.expires_in = 3600);
     oauth
 }
@@ -34,7 +41,7 @@ async fn a_revoked_token_is_refreshed_once_for_all() {
     let store = Arc::new(MemoryStore::default());
     let mut config = world.config();
     config.store = store;
-    OAuth::new(config.clone()).unwrap().login().await.unwrap();
+    login(&OAuth::new(config.clone()).unwrap()).await;
     world.issuer.revoke_access();
     let oauth = OAuth::new(config).unwrap();
     for status in futures((0..50).map(|_| world.call(&oauth))).await {
@@ -48,7 +55,7 @@ async fn late_refusals_of_the_old_token_do_not_cost_the_new_one() {
     let world = World::new().await;
     let mut config = world.config();
     config.store = Arc::new(MemoryStore::default());
-    OAuth::new(config.clone()).unwrap().login().await.unwrap();
+    login(&OAuth::new(config.clone()).unwrap()).await;
     let oauth = OAuth::new(config).unwrap();
     let old = oauth.authorization().await.unwrap().unwrap();
     for _ in 0..5 {
@@ -104,7 +111,7 @@ async fn a_token_that_still_holds_is_used_while_the_issuer_is_away() {
     world.issuer.turn(|knobs| knobs.expires_in = 3600);
     let mut config = world.config();
     config.store = Arc::new(MemoryStore::default());
-    OAuth::new(config.clone()).unwrap().login().await.unwrap();
+    login(&OAuth::new(config.clone()).unwrap()).await;
     let mut token = config.store.load(&world.url()).unwrap().pop().unwrap();
     token.renew_at = Some(0);
     config.store.save(&token).unwrap();
@@ -124,8 +131,8 @@ async fn what_another_process_renewed_is_taken_over() {
     config.store = Arc::new(MemoryStore::default());
     let (ours, theirs) = (OAuth::new(config.clone()).unwrap(), OAuth::new(config).unwrap());
     world.issuer.turn(|knobs| knobs.expires_in = 0);
-    ours.login().await.unwrap();
-    theirs.login().await.unwrap();
+    login(&ours).await;
+    login(&theirs).await;
     world.issuer.turn(|knobs| knobs.expires_in = 3600);
     let header = ours.authorization().await.unwrap();
     let refreshes = world.issuer.grants("refresh_token");

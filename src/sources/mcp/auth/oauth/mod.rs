@@ -63,20 +63,6 @@ impl OAuth {
             }
         }
     }
-
-    /// Signs in now if there is no valid token, so that the first call does not have to wait for the user.
-    pub async fn login(&self) -> Result<(), HubError> {
-        match self.0.header().await? {
-            Some(_) => Ok(()),
-            None => self.next_token("", 401, None).await.map(|_| ()),
-        }
-    }
-
-    /// Forgets all tokens for this server.
-    pub async fn logout(&self) -> Result<(), HubError> {
-        self.0.state.lock().held = None;
-        self.0.stored(|store, server| store.remove(server)).await
-    }
 }
 
 impl Drop for OAuth {
@@ -117,7 +103,12 @@ impl OAuthShared {
             },
             Some(held) if !held.token.is_over() => return held.header().map(Some),
             // A login may already be in progress.
-            _ => self.join().await?,
+            _ => {
+                let under_way = self.state.lock().under_way();
+                if let Some(flight) = under_way {
+                    flight.await?;
+                }
+            }
         }
         let held = self.state.lock().held.clone().filter(|held| !held.token.is_over());
         held.map(|held| held.header()).transpose()
@@ -259,19 +250,13 @@ impl OAuthShared {
             result
         });
         let abort = task.abort_handle();
-        let ended = task.map(|ended| ended.unwrap_or_else(|_| Err(cancelled())));
+        let ended = task.map(|ended| {
+            let cancelled = || HubError::new(ErrorKind::Cancelled, "The login was cancelled.");
+            ended.unwrap_or_else(|_| Err(cancelled().with_outcome(Outcome::NotSent)))
+        });
         let flight = (Box::pin(ended) as BoxFuture<'static, _>).shared();
         state.flight = Some((flight.clone(), abort));
         (flight, true)
-    }
-
-    /// Waits for the flight that is under way, when there is one.
-    async fn join(&self) -> Result<(), HubError> {
-        let under_way = self.state.lock().under_way();
-        match under_way {
-            Some(flight) => flight.await,
-            None => Ok(()),
-        }
     }
 
     async fn next_token(self: &Arc<Self>, need: Need) -> Result<(), HubError> {
@@ -456,8 +441,4 @@ impl LoginState {
     fn under_way(&self) -> Option<Flight> {
         self.flight.as_ref().filter(|(_, task)| !task.is_finished()).map(|(flight, _)| flight.clone())
     }
-}
-
-fn cancelled() -> HubError {
-    HubError::new(ErrorKind::Cancelled, "The login was cancelled.").with_outcome(Outcome::NotSent)
 }

@@ -38,11 +38,6 @@ pub trait TokenStore: Send + Sync {
             tokens.push(new.clone());
         })
     }
-
-    /// Forgets all tokens for a server.
-    fn remove(&self, server: &str) -> Result<(), HubError> {
-        self.change(&mut |tokens| tokens.retain(|token| token.server != server))
-    }
 }
 
 /// For as long as the process lives.
