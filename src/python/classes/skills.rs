@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 use toolhub::hub::Hub;
 use toolhub::model::Source;
 use toolhub::registry::Candidate;
-use toolhub::sources::skills::{FileStamp, FolderSkill, LocalSkill, call, files, find};
+use toolhub::sources::skills::{FileStamp, FolderSkill, LocalSkill, call, file_of, files, find};
 
 /// Added to the error of a skill that could be read before. Instructions are read by each call, so no old ones are kept.
 const STAYS: &str = "; the skill stays listed as it was, but a call reads the file as it is";
@@ -67,7 +67,7 @@ impl SkillFolder {
         let mut known = self.known.lock();
         let mut before = std::mem::take(&mut *known);
         for folder in found.folders {
-            let mark = FileStamp::of(&folder);
+            let mark = file_of(&folder).as_deref().and_then(FileStamp::of);
             let old = before.remove(&folder);
             let shown = folder.display();
             let now = match old {

@@ -30,147 +30,159 @@ pub struct SkillFields {
 impl SkillFields {
     /// Reads the fields of the skill in the folder `folder`; mistakes are added to `notes`.
     pub fn read(given: &Map<String, Value>, folder: &str, notes: &mut Vec<String>) -> Result<Self, String> {
-        let value = |key| given.get(key).filter(|value: &&Value| !value.is_null());
-        let name = name(value("name"), folder, notes)?;
-        let description = description(value("description"), notes)?;
-        let mut text = |key| text(value(key), key, notes);
-        let (license, compatibility) = (text("license"), text("compatibility"));
+        let mut reader = FieldReader { given, notes };
+        let name = reader.name(folder)?;
+        let description = reader.description()?;
+        let (license, compatibility) = (reader.text("license"), reader.text("compatibility"));
         if compatibility.as_ref().is_some_and(|text| text.chars().count() > MAX_COMPATIBILITY) {
-            notes.push(format!("its compatibility has more than {MAX_COMPATIBILITY} characters"));
+            reader.note(format!("its compatibility has more than {MAX_COMPATIBILITY} characters"));
         }
-        let metadata = metadata(value("metadata"), notes);
-        let allowed_tools = allowed_tools(value("allowed-tools"), notes);
-        let is_hidden = flag(value("disable-model-invocation"), "disable-model-invocation", notes);
-        Ok(SkillFields { name, description, license, compatibility, metadata, allowed_tools, is_hidden })
+        Ok(SkillFields {
+            name,
+            description,
+            license,
+            compatibility,
+            metadata: reader.metadata(),
+            allowed_tools: reader.allowed_tools(),
+            is_hidden: reader.flag("disable-model-invocation"),
+        })
     }
 }
 
-fn name(given: Option<&Value>, folder: &str, notes: &mut Vec<String>) -> Result<String, String> {
-    let name = match given {
-        Some(Value::String(name)) if !name.trim().is_empty() => name.trim().to_owned(),
-        None | Some(Value::String(_)) => {
-            notes.push("it has no name, so its folder's name is used".into());
-            folder.to_owned()
+struct FieldReader<'a> {
+    given: &'a Map<String, Value>,
+    notes: &'a mut Vec<String>,
+}
+
+impl<'a> FieldReader<'a> {
+    fn note(&mut self, note: impl Into<String>) {
+        self.notes.push(note.into());
+    }
+
+    fn value(&self, key: &str) -> Option<&'a Value> {
+        self.given.get(key).filter(|value| !value.is_null())
+    }
+
+    /// Notes a value that is left out.
+    fn wrong<T: Default>(&mut self, key: &str, expected: &str, value: &Value) -> T {
+        self.note(format!("its {key} must be {expected}, got {}", kind(value)));
+        T::default()
+    }
+
+    fn name(&mut self, folder: &str) -> Result<String, String> {
+        let name = match self.value("name") {
+            Some(Value::String(name)) if !name.trim().is_empty() => name.trim().to_owned(),
+            None | Some(Value::String(_)) => {
+                self.note("it has no name, so its folder's name is used");
+                folder.to_owned()
+            }
+            Some(Value::Number(number)) => {
+                self.note("its name is a number; put it in quotes");
+                number.to_string()
+            }
+            Some(other) => return Err(format!("its name must be text, got {}", kind(other))),
+        };
+        let length = name.chars().count();
+        // With a slash it could pass for a skill of a server, which is named `server/skill`.
+        let is_odd = |c: char| c == '/' || c.is_control();
+        if name.is_empty() || name.contains(is_odd) || clean(&name, usize::MAX) != name {
+            return Err(format!("its name {:?} has characters that a name may not contain", clip(&name)));
         }
-        Some(Value::Number(number)) => {
-            notes.push("its name is a number; put it in quotes".into());
-            number.to_string()
+        if length > LONGEST_NAME {
+            return Err(format!("its name has {length} characters, {MAX_NAME} are allowed"));
         }
-        Some(other) => return Err(format!("its name must be text, got {}", kind(other))),
-    };
-    let length = name.chars().count();
-    // With a slash it could pass for a skill of a server, which is named `server/skill`.
-    if name.is_empty() || name.chars().any(|c| c == '/' || c.is_control()) || clean(&name, usize::MAX) != name
-    {
-        return Err(format!("its name {:?} has characters that a name may not contain", clip(&name)));
+        if length > MAX_NAME {
+            self.note(format!("its name has {length} characters, the format allows {MAX_NAME}"));
+        }
+        if !is_proper(&name) {
+            self.note(format!(
+                "its name '{name}' should consist of lower-case letters and digits, with single hyphens between them"
+            ));
+        }
+        if name != folder {
+            self.note(format!("its name '{name}' should match its folder, '{}'", clean(folder, 100)));
+        }
+        Ok(name)
     }
-    if length > LONGEST_NAME {
-        return Err(format!("its name has {length} characters, {MAX_NAME} are allowed"));
+
+    fn description(&mut self) -> Result<String, String> {
+        let text = match self.value("description") {
+            Some(Value::String(text)) => clean(text, LONGEST_DESCRIPTION).trim().to_owned(),
+            None => String::new(),
+            Some(other) => return Err(format!("its description must be text, got {}", kind(other))),
+        };
+        if text.is_empty() {
+            return Err("it has no description; say when to use it".into());
+        }
+        let length = text.chars().count();
+        if length > MAX_DESCRIPTION {
+            self.note(format!(
+                "its description has {length} characters, the format allows {MAX_DESCRIPTION}"
+            ));
+        }
+        Ok(text)
     }
-    if length > MAX_NAME {
-        notes.push(format!("its name has {length} characters, the format allows {MAX_NAME}"));
+
+    fn flag(&mut self, key: &str) -> bool {
+        match self.value(key) {
+            None => false,
+            Some(Value::Bool(flag)) => *flag,
+            Some(Value::String(text)) if text.eq_ignore_ascii_case("true") => true,
+            Some(Value::String(text)) if text.eq_ignore_ascii_case("false") => false,
+            Some(other) => self.wrong(key, "true or false", other),
+        }
     }
-    if !is_proper(&name) {
-        notes.push(format!(
-            "its name '{name}' should consist of lower-case letters and digits, with single hyphens between them"
-        ));
+
+    fn text(&mut self, key: &str) -> Option<String> {
+        match self.value(key)? {
+            Value::String(text) => {
+                Some(clean(text, LONGEST_DESCRIPTION).trim().to_owned()).filter(|text| !text.is_empty())
+            }
+            other => self.wrong(key, "text", other),
+        }
     }
-    if name != folder {
-        notes.push(format!("its name '{name}' should match its folder, '{}'", clean(folder, 100)));
+
+    /// Strings; a number or a boolean is a string without quotes.
+    fn metadata(&mut self) -> Map<String, Value> {
+        let entries = match self.value("metadata") {
+            None => return Map::new(),
+            Some(Value::Object(entries)) => entries,
+            Some(other) => return self.wrong("metadata", "a mapping", other),
+        };
+        let nested = |value: &Value| value.is_array() || value.is_object();
+        if let Some((key, _)) = entries.iter().find(|(_, value)| nested(value)) {
+            self.note(format!("its metadata '{}' should be text", clean(key, 60)));
+        }
+        let as_text = |value: &Value| match value {
+            Value::Number(_) | Value::Bool(_) => Value::String(value.to_string()),
+            other => other.clone(),
+        };
+        entries.iter().map(|(key, value)| (key.clone(), as_text(value))).collect()
     }
-    Ok(name)
+
+    /// A list, or a text with the tools separated by spaces (or commas, as some authors do), except inside parentheses.
+    fn allowed_tools(&mut self) -> Vec<String> {
+        match self.value("allowed-tools") {
+            None => Vec::new(),
+            Some(Value::String(text)) => {
+                let mut depth = 0_i32;
+                let between = |c: char| {
+                    depth += i32::from(c == '(') - i32::from(c == ')');
+                    depth <= 0 && (c == ',' || c.is_whitespace())
+                };
+                text.split(between).filter(|tool| !tool.is_empty()).map(str::to_owned).collect()
+            }
+            Some(Value::Array(tools)) if tools.iter().all(Value::is_string) => {
+                tools.iter().filter_map(Value::as_str).map(str::to_owned).collect()
+            }
+            Some(other) => self.wrong("allowed-tools", "text or a list of texts", other),
+        }
+    }
 }
 
 fn is_proper(name: &str) -> bool {
-    let part = |part: &str| {
-        !part.is_empty() && part.chars().all(|c| c.is_numeric() || c.is_alphabetic() && !c.is_uppercase())
-    };
-    name.split('-').all(part)
-}
-
-fn description(given: Option<&Value>, notes: &mut Vec<String>) -> Result<String, String> {
-    let text = match given {
-        Some(Value::String(text)) => clean(text, LONGEST_DESCRIPTION).trim().to_owned(),
-        None => String::new(),
-        Some(other) => return Err(format!("its description must be text, got {}", kind(other))),
-    };
-    if text.is_empty() {
-        return Err("it has no description; say when to use it".into());
-    }
-    let length = text.chars().count();
-    if length > MAX_DESCRIPTION {
-        notes.push(format!("its description has {length} characters, the format allows {MAX_DESCRIPTION}"));
-    }
-    Ok(text)
-}
-
-fn flag(given: Option<&Value>, key: &str, notes: &mut Vec<String>) -> bool {
-    match given {
-        None => false,
-        Some(Value::Bool(flag)) => *flag,
-        Some(Value::String(text)) if text.eq_ignore_ascii_case("true") => true,
-        Some(Value::String(text)) if text.eq_ignore_ascii_case("false") => false,
-        Some(other) => {
-            notes.push(format!("its {key} should be true or false, not {}", kind(other)));
-            false
-        }
-    }
-}
-
-fn text(given: Option<&Value>, key: &str, notes: &mut Vec<String>) -> Option<String> {
-    match given? {
-        Value::String(text) => {
-            Some(clean(text, LONGEST_DESCRIPTION).trim().to_owned()).filter(|text| !text.is_empty())
-        }
-        other => {
-            notes.push(format!("its {key} must be text, got {}", kind(other)));
-            None
-        }
-    }
-}
-
-/// Strings; a number or a boolean is a string without quotes.
-fn metadata(given: Option<&Value>, notes: &mut Vec<String>) -> Map<String, Value> {
-    match given {
-        None => Map::new(),
-        Some(Value::Object(entries)) => {
-            let nested = |value: &Value| value.is_array() || value.is_object();
-            if let Some((key, _)) = entries.iter().find(|(_, value)| nested(value)) {
-                notes.push(format!("its metadata '{}' should be text", clean(key, 60)));
-            }
-            let as_text = |value: &Value| match value {
-                Value::Number(_) | Value::Bool(_) => Value::String(value.to_string()),
-                other => other.clone(),
-            };
-            entries.iter().map(|(key, value)| (key.clone(), as_text(value))).collect()
-        }
-        Some(other) => {
-            notes.push(format!("its metadata must be a mapping, got {}", kind(other)));
-            Map::new()
-        }
-    }
-}
-
-/// A list, or a text with the tools separated by spaces (or commas, as some authors do), except inside parentheses.
-fn allowed_tools(given: Option<&Value>, notes: &mut Vec<String>) -> Vec<String> {
-    match given {
-        None => Vec::new(),
-        Some(Value::String(text)) => {
-            let mut depth = 0_i32;
-            let between = |c: char| {
-                depth += i32::from(c == '(') - i32::from(c == ')');
-                depth <= 0 && (c == ',' || c.is_whitespace())
-            };
-            text.split(between).filter(|tool| !tool.is_empty()).map(str::to_owned).collect()
-        }
-        Some(Value::Array(tools)) if tools.iter().all(Value::is_string) => {
-            tools.iter().filter_map(Value::as_str).map(str::to_owned).collect()
-        }
-        Some(other) => {
-            notes.push(format!("its allowed-tools must be text or a list of texts, got {}", kind(other)));
-            Vec::new()
-        }
-    }
+    let is_fit = |c: char| c.is_numeric() || c.is_alphabetic() && !c.is_uppercase();
+    name.split('-').all(|part| !part.is_empty() && part.chars().all(is_fit))
 }
 
 fn kind(value: &Value) -> &'static str {

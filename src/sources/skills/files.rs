@@ -8,6 +8,7 @@ use std::os::fd::{AsRawFd, FromRawFd};
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
 use std::path::{Component, Path, PathBuf};
+use std::time::SystemTime;
 use toolhub_text::{Message, message};
 
 /// The maximum size of one file.
@@ -15,7 +16,22 @@ pub const MAX_FILE: u64 = 16 * 1024 * 1024;
 const MAX_LISTED: usize = 512;
 /// The number of folders searched for one list.
 const MAX_FOLDERS: usize = 512;
-const MAX_DEPTH: usize = 8;
+
+/// Tells one content of a file from another.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct FileStamp {
+    modified: Option<SystemTime>,
+    size: u64,
+    /// Differs when another file was moved to this place.
+    inode: u64,
+}
+
+impl FileStamp {
+    pub fn of(file: &Path) -> Option<Self> {
+        let data = fs::metadata(file).ok()?;
+        Some(FileStamp { modified: data.modified().ok(), size: data.len(), inode: data.ino() })
+    }
+}
 
 /// Why a file is refused.
 #[derive(Debug, PartialEq)]
@@ -93,7 +109,7 @@ fn has_names_outside(folder: &Path, data: &fs::Metadata) -> bool {
     if missing <= 1 {
         return false;
     }
-    walk(folder, |entry, _| {
+    walk(folder, |entry| {
         // The entry itself, and not what a link leads to.
         let Ok(found) = entry.metadata() else { return false };
         if !found.is_dir() && (found.dev(), found.ino()) == (data.dev(), data.ino()) {
@@ -105,13 +121,13 @@ fn has_names_outside(folder: &Path, data: &fs::Metadata) -> bool {
 }
 
 /// Visits what is below a folder, each folder for which `visit` says true; false if there are too many.
-fn walk(folder: &Path, mut visit: impl FnMut(&fs::DirEntry, usize) -> bool) -> bool {
-    let mut queue = VecDeque::from([(folder.to_owned(), 0)]);
+fn walk(folder: &Path, mut visit: impl FnMut(&fs::DirEntry) -> bool) -> bool {
+    let mut queue = VecDeque::from([folder.to_owned()]);
     for _ in 0..MAX_FOLDERS {
-        let Some((place, depth)) = queue.pop_front() else { return true };
+        let Some(place) = queue.pop_front() else { return true };
         for entry in fs::read_dir(&place).into_iter().flatten().flatten() {
-            if visit(&entry, depth) {
-                queue.push_back((entry.path(), depth + 1));
+            if visit(&entry) {
+                queue.push_back(entry.path());
             }
         }
     }
@@ -156,8 +172,8 @@ fn open_below(folder: &Path, parts: &[&OsStr]) -> io::Result<File> {
 /// The files of a skill except `own`, as sorted paths inside its folder; true if there are more. Hidden files and build
 /// artefacts are skipped, and links are listed only if they stay inside.
 pub fn list(folder: &Path, own: &str) -> (Vec<String>, bool) {
-    let (mut files, mut cut) = (Vec::new(), false);
-    let is_whole = walk(folder, |entry, depth| {
+    let mut files = Vec::new();
+    let is_whole = walk(folder, |entry| {
         let (name, path) = (entry.file_name(), entry.path());
         let name = name.to_string_lossy();
         if name.starts_with('.') || name == "__pycache__" || name == "node_modules" {
@@ -166,8 +182,7 @@ pub fn list(folder: &Path, own: &str) -> (Vec<String>, bool) {
         let Some(inside) = path.strip_prefix(folder).ok().and_then(Path::to_str) else { return false };
         let Ok(kind) = entry.file_type() else { return false };
         if kind.is_dir() {
-            cut |= depth == MAX_DEPTH;
-            return depth < MAX_DEPTH;
+            return true;
         }
         // A pipe or a device cannot be read.
         let leads_inside = || resolve(folder, inside).is_ok_and(|real| real.is_file());
@@ -176,9 +191,8 @@ pub fn list(folder: &Path, own: &str) -> (Vec<String>, bool) {
         }
         false
     });
-    cut |= !is_whole;
     files.sort();
-    cut |= files.len() > MAX_LISTED;
+    let cut = !is_whole || files.len() > MAX_LISTED;
     files.truncate(MAX_LISTED);
     (files, cut)
 }

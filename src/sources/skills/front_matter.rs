@@ -10,9 +10,6 @@ use toolhub_text::message::Message;
 
 const MAX_BYTES: usize = 256 * 1024;
 const MAX_DEPTH: usize = 32;
-const FIRST_READ: usize = 8 * 1024;
-/// The longest fence, with the white space after the dashes.
-const LONGEST_FENCE: usize = 100;
 const NO_YAML: &str = "its front matter is not YAML";
 const MISSING: &str = "it does not begin with front matter between two lines of '---'";
 
@@ -41,24 +38,18 @@ pub fn read_mapping(yaml: &str) -> Result<Map<String, Value>, String> {
     read.map_err(|why| why.replace("its front matter", "it"))
 }
 
-/// The start of a file up to the end of its front matter, and a little more. A file without front matter, or with one that
-/// is too long, is not read to its end.
+/// The start of a file, as long as front matter may be, and as much again.
 pub fn read_front(file: &mut impl Read) -> io::Result<Vec<u8>> {
-    let (mut front, mut step) = (Vec::new(), FIRST_READ);
-    loop {
-        let read = file.by_ref().take(step as u64).read_to_end(&mut front)?;
-        if read < step || extent(&front, false) != FrontMatterExtent::Open || front.len() > MAX_BYTES {
-            return Ok(front);
-        }
-        step *= 2;
-    }
+    let mut front = Vec::new();
+    file.take(2 * MAX_BYTES as u64).read_to_end(&mut front)?;
+    Ok(front)
 }
 
 /// The text of what [`read_front`] has read. After the front matter it may be cut inside a character.
 pub fn text_of(front: &[u8]) -> Result<&str, Message> {
-    let end = match extent(front, true) {
-        FrontMatterExtent::Closed(_, _, end) => end,
-        _ => front.utf8_chunks().next().map_or(0, |chunk| chunk.valid().len()),
+    let end = match extent(front) {
+        Ok((_, _, end)) => end,
+        Err(_) => front.utf8_chunks().next().map_or(0, |chunk| chunk.valid().len()),
     };
     std::str::from_utf8(&front[..end]).map_err(|_| "it is not UTF-8 text".into())
 }
@@ -70,43 +61,28 @@ fn mapping(value: Value) -> Result<Map<String, Value>, Message> {
     }
 }
 
-#[derive(Debug, PartialEq)]
-enum FrontMatterExtent {
-    /// Its start, its end, and the start of the rest.
-    Closed(usize, usize, usize),
-    /// It has started, and its end may follow.
-    Open,
-    Missing,
-}
-
-/// The position of the front matter. A line that may continue is not a fence, unless the text is `complete`.
-fn extent(text: &[u8], complete: bool) -> FrontMatterExtent {
-    let start = if text.starts_with("\u{feff}".as_bytes()) { 3 } else { 0 };
-    let (mut at, mut begun) = (start, None);
-    for line in text[start..].split_inclusive(|byte| *byte == b'\n') {
+/// The start and the end of the front matter, and the start of the rest; the error says whether it has begun.
+fn extent(text: &[u8]) -> Result<(usize, usize, usize), bool> {
+    let (mut at, mut begun) = (if text.starts_with("\u{feff}".as_bytes()) { 3 } else { 0 }, None);
+    for line in text[at..].split_inclusive(|byte| *byte == b'\n') {
         let next = at + line.len();
-        let whole = complete || line.ends_with(b"\n");
         let is_fence = line.trim_ascii_end() == b"---" && !line.starts_with(b" ");
         match begun {
-            None if !whole && line.len() < LONGEST_FENCE => return FrontMatterExtent::Open,
             None if is_fence => begun = Some(next),
-            None => return FrontMatterExtent::Missing,
-            Some(begun) if is_fence && whole => return FrontMatterExtent::Closed(begun, at, next),
+            Some(begun) if is_fence => return Ok((begun, at, next)),
+            None => return Err(false),
             Some(_) => {}
         }
         at = next;
     }
-    if complete { FrontMatterExtent::Missing } else { FrontMatterExtent::Open }
+    Err(begun.is_some())
 }
 
 fn split(text: &str) -> Result<(&str, &str), Message> {
-    let FrontMatterExtent::Closed(begin, end, rest) = extent(text.as_bytes(), true) else {
-        let long = text.len() > MAX_BYTES && extent(text.as_bytes(), false) == FrontMatterExtent::Open;
-        return Err(if long { too_long() } else { MISSING.into() });
-    };
-    match end - begin > MAX_BYTES {
-        true => Err(too_long()),
-        false => Ok((&text[begin..end], &text[rest..])),
+    match extent(text.as_bytes()) {
+        Ok((begin, end, rest)) if end - begin <= MAX_BYTES => Ok((&text[begin..end], &text[rest..])),
+        Err(has_begun) if !has_begun || text.len() <= MAX_BYTES => Err(MISSING.into()),
+        _ => Err(too_long()),
     }
 }
 
@@ -295,16 +271,13 @@ mod tests {
 
     #[test]
     fn only_the_front_of_a_file_is_read() {
-        let front = |text: &str| read_front(&mut text.as_bytes()).unwrap().len();
+        let front = |text: &str| read_front(&mut text.as_bytes()).unwrap();
         let body = "x".repeat(1 << 20);
-        assert_eq!(front(&format!("---\nname: a\n---\n{body}")), FIRST_READ);
-        assert_eq!(front(&body), FIRST_READ, "it has none");
-        assert!(front(&format!("---\n{body}")) < 3 * MAX_BYTES, "it does not end");
-        // A fence on the edge of what was read may yet become something else.
-        let edge = format!("---\na: {}\n---", "y".repeat(FIRST_READ - 11));
-        assert_eq!(edge.len(), FIRST_READ);
-        assert_eq!(front(&format!("{edge}z\n---\n")), FIRST_READ + 6);
-        assert!(read(&edge).is_ok());
+        assert_eq!(front(&body).len(), 2 * MAX_BYTES, "it has none");
+        let read = front(&format!("---\nname: a\n---\n{body}"));
+        assert_eq!(Value::Object(super::read(text_of(&read).unwrap()).unwrap().0), json!({"name": "a"}));
+        let open = front(&format!("---\n{body}"));
+        assert!(super::read(text_of(&open).unwrap()).unwrap_err().contains("longer"), "it does not end");
     }
 
     #[test]

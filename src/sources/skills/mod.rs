@@ -15,5 +15,5 @@ pub mod front_matter;
 mod skill;
 
 pub use fields::SkillFields;
-
-pub use skill::{FileStamp, FolderSkill, FoundSkills, LocalSkill, find};
+pub use files::FileStamp;
+pub use skill::{FolderSkill, FoundSkills, LocalSkill, file_of, find};

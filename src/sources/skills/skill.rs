@@ -6,10 +6,9 @@ use super::files::{self, MAX_FILE, Refused};
 use super::front_matter;
 use serde_json::{Value, json};
 use std::collections::HashSet;
-use std::fs::{self, Metadata};
+use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::time::SystemTime;
 use toolhub_text::{Message, message};
 use toolhub_types::error::{ErrorKind, HubError, clip};
 use toolhub_types::model::{Arguments, ToolSpec};
@@ -25,24 +24,6 @@ pub struct FolderSkill {
     /// The name of its `SKILL.md`.
     pub file: String,
     pub fields: SkillFields,
-}
-
-/// Modification time and size of a file, to detect changes.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct FileStamp(Option<SystemTime>, u64);
-
-impl FileStamp {
-    /// The stamp of the `SKILL.md` of a folder.
-    pub fn of(folder: &Path) -> Option<FileStamp> {
-        let data = fs::metadata(file_of(folder)?).ok()?;
-        Some(FileStamp::from(&data))
-    }
-}
-
-impl From<&Metadata> for FileStamp {
-    fn from(data: &Metadata) -> Self {
-        FileStamp(data.modified().ok(), data.len())
-    }
 }
 
 impl FolderSkill {
@@ -89,16 +70,15 @@ impl FolderSkill {
         if cut {
             value["resources_cut"] = json!(true);
         }
-        for (key, text) in [("license", &fields.license), ("compatibility", &fields.compatibility)] {
-            if let Some(text) = text {
-                value[key] = json!(text);
-            }
-        }
-        if !fields.metadata.is_empty() {
-            value["metadata"] = json!(fields.metadata);
-        }
-        if !fields.allowed_tools.is_empty() {
-            value["allowed_tools"] = json!(fields.allowed_tools);
+        let given = [
+            ("license", json!(fields.license)),
+            ("compatibility", json!(fields.compatibility)),
+            ("metadata", json!(fields.metadata)),
+            ("allowed_tools", json!(fields.allowed_tools)),
+        ];
+        let is_given = |given: &Value| ![json!(null), json!({}), json!([])].contains(given);
+        for (key, given) in given.into_iter().filter(|(_, given)| is_given(given)) {
+            value[key] = given;
         }
         Ok(value)
     }
