@@ -127,13 +127,6 @@ impl fmt::Debug for Endpoint {
     }
 }
 
-/// What `type` says.
-#[derive(Clone, Copy, PartialEq)]
-enum TransportName {
-    Stdio,
-    Http(Dialect),
-}
-
 /// The first that is given counts.
 pub(super) const URL_KEYS: &[&str] = &["httpUrl", "url", "serverUrl"];
 /// All that are given must say the same.
@@ -151,20 +144,16 @@ pub(super) fn read(fields: &mut Fields<'_, '_>) -> Option<Endpoint> {
     }
     let (has_command, has_url) = (fields.has("command"), fields.first(URL_KEYS).is_some());
     match (named, has_command, has_url) {
-        (None, true, false) | (Some((_, TransportName::Stdio)), true, _) => {
+        (None, true, false) | (Some((_, None)), true, _) => {
             useless(fields, &[URL_KEYS, &["headers"]].concat(), "a server that is started");
             command(fields).map(Endpoint::Stdio)
         }
-        (None, false, true) => {
+        (None, false, true) | (Some((_, Some(_))), _, true) => {
             useless(fields, STDIO_KEYS, "a server at a URL");
-            remote(fields, None).map(Endpoint::Http)
+            remote(fields, named.and_then(|(_, dialect)| dialect)).map(Endpoint::Http)
         }
-        (Some((_, TransportName::Http(dialect))), _, true) => {
-            useless(fields, STDIO_KEYS, "a server at a URL");
-            remote(fields, Some(dialect)).map(Endpoint::Http)
-        }
-        (Some((key, transport)), ..) => {
-            let missing = if transport == TransportName::Stdio { "command" } else { "url" };
+        (Some((key, dialect)), ..) => {
+            let missing = if dialect.is_none() { "command" } else { "url" };
             fields.error(key, format!("asks for a `{missing}`, but there is none."));
             None
         }
@@ -196,15 +185,16 @@ fn useless(fields: &mut Fields<'_, '_>, keys: &[&'static str], server: &str) {
     }
 }
 
-fn transport(fields: &mut Fields<'_, '_>) -> Option<(&'static str, TransportName)> {
-    let mut named: Option<(&'static str, TransportName)> = None;
+/// What the entry says of its transport, and with which key; no dialect means a program.
+fn transport(fields: &mut Fields<'_, '_>) -> Option<(&'static str, Option<Dialect>)> {
+    let mut named: Option<(&'static str, Option<Dialect>)> = None;
     for &key in TRANSPORT_KEYS {
         let Some(text) = fields.text(key) else { continue };
         let plain: String = text.chars().filter(|c| !matches!(c, '-' | '_')).collect();
         let transport = match plain.to_ascii_lowercase().as_str() {
-            "stdio" | "local" => TransportName::Stdio,
-            "http" | "streamablehttp" => TransportName::Http(Dialect::Streamable),
-            "sse" => TransportName::Http(Dialect::Sse),
+            "stdio" | "local" => None,
+            "http" | "streamablehttp" => Some(Dialect::Streamable),
+            "sse" => Some(Dialect::Sse),
             "" | "auto" => continue,
             _ => {
                 let message = format!(
@@ -227,9 +217,19 @@ fn transport(fields: &mut Fields<'_, '_>) -> Option<(&'static str, TransportName
 
 fn command(fields: &mut Fields<'_, '_>) -> Option<Command> {
     // Zed has all of it under `command`.
-    let (program, inner_args, inner_env) = match fields.value("command") {
-        Some(Value::Object(_)) => nested_command(fields),
-        _ => (fields.expanded("command"), None, None),
+    let (mut args, mut env) = (Vec::new(), variables_of_file(fields));
+    let program = match fields.value("command") {
+        Some(Value::Object(_)) => fields.inner("command").and_then(|mut inner| {
+            let program = inner.expanded("path");
+            if !inner.has("path") {
+                inner.error("path", "is missing; it names the program.");
+            }
+            args.extend(inner.expanded_list("args").unwrap_or_default());
+            env.extend(inner.expanded_map("env").unwrap_or_default());
+            inner.finish();
+            program
+        }),
+        _ => fields.expanded("command"),
     };
     let program = program.and_then(|program| {
         let program = fields.variables.expand_home(&program);
@@ -238,9 +238,8 @@ fn command(fields: &mut Fields<'_, '_>) -> Option<Command> {
     if program.as_ref().is_some_and(|program| program.trim().is_empty()) {
         fields.error("command", "must not be empty.");
     }
-    let args = inner_args.into_iter().chain(fields.expanded_list("args")).flatten().collect();
-    let mut env = variables_of_file(fields);
-    env.extend(inner_env.into_iter().chain(fields.expanded_map("env")).flatten());
+    args.extend(fields.expanded_list("args").unwrap_or_default());
+    env.extend(fields.expanded_map("env").unwrap_or_default());
     for name in env.keys().filter(|name| name.is_empty() || name.contains(['=', '\0'])) {
         fields.error(&format!("env.{name}"), "is not a name that a variable can have.");
     }
@@ -250,20 +249,6 @@ fn command(fields: &mut Fields<'_, '_>) -> Option<Command> {
     let program = program?;
     let file = find_program(&program, env.get("PATH").map(OsStr::new), cwd.as_deref());
     Some(Command { program, args, env, cwd, names_cwd, file })
-}
-
-type NamedTexts = Vec<(String, String)>;
-
-fn nested_command(fields: &mut Fields<'_, '_>) -> (Option<String>, Option<Vec<String>>, Option<NamedTexts>) {
-    let Some(mut inner) = fields.inner("command") else { return (None, None, None) };
-    let program = inner.expanded("path");
-    if !inner.has("path") {
-        inner.error("path", "is missing; it names the program.");
-    }
-    let args = inner.expanded_list("args");
-    let env = inner.expanded_map("env");
-    inner.finish();
-    (program, args, env)
 }
 
 fn variables_of_file(fields: &mut Fields<'_, '_>) -> BTreeMap<String, String> {

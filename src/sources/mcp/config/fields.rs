@@ -123,16 +123,13 @@ impl<'a, 'n> Fields<'a, 'n> {
     /// A list of strings.
     pub fn texts(&mut self, key: &'static str) -> Option<Vec<String>> {
         let items = self.typed(key, "a list of strings", Value::as_array)?;
-        let mut texts = Vec::with_capacity(items.len());
-        for (index, item) in items.iter().enumerate() {
-            match item.as_str() {
-                Some(text) => texts.push(text.to_owned()),
-                None => {
-                    self.error(&format!("{key}[{index}]"), format!("must be a string, not {}.", kind(item)));
-                }
+        let texts = items.iter().enumerate().filter_map(|(index, item)| {
+            if !item.is_string() {
+                self.error(&format!("{key}[{index}]"), format!("must be a string, not {}.", kind(item)));
             }
-        }
-        Some(texts)
+            item.as_str().map(str::to_owned)
+        });
+        Some(texts.collect())
     }
 
     /// A list of texts with variables; numbers and booleans are taken as they are written.
@@ -167,7 +164,7 @@ impl<'a, 'n> Fields<'a, 'n> {
 
     /// A whole number within bounds.
     pub fn whole(&mut self, key: &'static str, least: u64, most: u64) -> Option<u64> {
-        let number = self.typed(key, "a whole number", number)?;
+        let number = self.typed(key, "a whole number", Value::as_number)?;
         match number.as_u64() {
             Some(number) if (least..=most).contains(&number) => Some(number),
             _ => {
@@ -180,7 +177,7 @@ impl<'a, 'n> Fields<'a, 'n> {
 
     /// A number of units, such as seconds, as a time above zero.
     pub fn duration(&mut self, key: &'static str, unit: &str, seconds_each: f64) -> Option<Duration> {
-        let number = self.typed(key, &format!("a number of {unit}"), number)?;
+        let number = self.typed(key, &format!("a number of {unit}"), Value::as_number)?;
         let seconds = number.as_f64().unwrap_or_default() * seconds_each;
         match Duration::try_from_secs_f64(seconds) {
             Ok(duration) if duration > Duration::ZERO && duration <= LONGEST => Some(duration),
@@ -221,13 +218,6 @@ impl<'a, 'n> Fields<'a, 'n> {
             };
             self.warn(key, message);
         }
-    }
-}
-
-fn number(value: &Value) -> Option<&serde_json::Number> {
-    match value {
-        Value::Number(number) => Some(number),
-        _ => None,
     }
 }
 

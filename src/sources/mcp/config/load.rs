@@ -3,13 +3,11 @@
 use super::endpoint::{TRANSPORT_KEYS, URL_KEYS};
 use super::fields::{Notes, Notice, kind};
 use super::variables::Variables;
-use super::{Entry, Environment, ServerConfig, jsonc, read_entry};
+use super::{Environment, ServerConfig, jsonc, read_entry};
+use crate::skills::FileStamp;
 use serde_json::{Map, Value};
-use std::collections::{HashMap, HashSet};
 use std::io;
-use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
-use std::time::SystemTime;
 use toolhub_types::error::clip;
 
 /// Where clients keep their servers. An inner key after a dot.
@@ -82,23 +80,11 @@ pub fn raw_entries(path: &Path) -> Result<Map<String, Value>, String> {
 }
 
 /// Tells one content of a configuration file, and of the `.local` file beside it, from another.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct ConfigStamp([Option<ConfigFileStamp>; 2]);
-
-#[derive(Clone, Debug, PartialEq, Eq)]
-struct ConfigFileStamp {
-    modified: Option<SystemTime>,
-    length: u64,
-    /// Differs when another file was moved to this place.
-    inode: u64,
-}
+pub type ConfigStamp = [Option<FileStamp>; 2];
 
 /// Take it before the file is read: what changes meanwhile differs then.
 pub fn config_stamp(path: &Path) -> ConfigStamp {
-    ConfigStamp([path, &local_file(path)].map(|path| {
-        let data = std::fs::metadata(path).ok()?;
-        Some(ConfigFileStamp { modified: data.modified().ok(), length: data.len(), inode: data.ino() })
-    }))
+    [FileStamp::of(path), FileStamp::of(&local_file(path))]
 }
 
 /// `mcp.json` → `mcp.local.json`
@@ -147,8 +133,14 @@ fn load_values(loaded: &mut Loaded, files: &[(Option<&Path>, &Value)], env: Envi
         let mut notes = Notes::new(*file, None);
         match value {
             Value::Object(root) => {
-                let found = entries(root, &servers, &mut notes);
-                add_file(&mut servers, found, *file);
+                for (id, entry) in entries(root, &servers, &mut notes) {
+                    match servers.iter_mut().find(|known| known.id == id) {
+                        Some(known) => known.override_with(entry, *file),
+                        None => {
+                            servers.push(Merged { id, entry: entry.clone(), layers: vec![(*file, entry)] });
+                        }
+                    }
+                }
                 roots.push(root);
             }
             other => notes.error(None, format!("must be an object with `mcpServers`, not {}.", kind(other))),
@@ -156,45 +148,26 @@ fn load_values(loaded: &mut Loaded, files: &[(Option<&Path>, &Value)], env: Envi
         loaded.add(notes);
     }
     for server in servers {
-        let file = server.file();
-        let mut entry = read_entry(server.id, &server.entry, file, &Variables::new(file, env));
+        // The first file that names the server.
+        let (file, _) = server.layers[0];
+        let mut entry = read_entry(server.id, &server.entry, file, env, None);
         server.place(&mut entry.notes);
-        add_server(loaded, entry);
+        loaded.servers.extend(entry.config);
+        loaded.warnings.extend(entry.notes.warnings);
+        // A server that is turned off may well lack a variable; that must not spoil the day.
+        if entry.off { &mut loaded.warnings } else { &mut loaded.errors }.extend(entry.notes.errors);
     }
     obey_gemini(&roots, &mut loaded.servers);
-    loaded.servers = later_wins(std::mem::take(&mut loaded.servers));
 }
 
-/// One server for each id: a later entry overrides an earlier one. A server keeps the place of its first mention, so the order of
-/// a list is stable when one entry changes.
-fn later_wins(servers: Vec<ServerConfig>) -> Vec<ServerConfig> {
-    let mut kept: Vec<ServerConfig> = Vec::new();
-    for server in servers {
-        match kept.iter_mut().find(|known| known.id == server.id) {
-            Some(known) => *known = server,
-            None => kept.push(server),
-        }
-    }
-    kept
-}
-
-fn add_server(loaded: &mut Loaded, entry: Entry) {
-    let Entry { config, off, notes } = entry;
-    loaded.servers.extend(config);
-    loaded.warnings.extend(notes.warnings);
-    // A server that is turned off may well lack a variable; that must not spoil the day.
-    if off { &mut loaded.warnings } else { &mut loaded.errors }.extend(notes.errors);
-}
-
-/// All entries with their ids, from every table that there is, or from the root itself. `known` are the servers of the files
-/// before: of them a file may say a single key.
+/// All entries with their ids, from every table that there is, or from the root itself; of two with one id the last. `known` are
+/// the servers of the files before: of them a file may say a single key.
 fn entries<'a>(
     root: &'a Map<String, Value>,
     known: &[Merged<'_>],
     notes: &mut Notes,
 ) -> Vec<(&'a str, &'a Value)> {
     let mut found: Vec<(&str, &Value)> = Vec::new();
-    let mut ids: HashSet<&str> = HashSet::new();
     let mut tables = 0;
     for (outer, inner) in TABLES {
         let table = root.get(*outer).filter(|table| !is_server(table));
@@ -207,10 +180,14 @@ fn entries<'a>(
         match table {
             Value::Object(servers) => {
                 for (id, entry) in servers {
-                    if !ids.insert(id) {
-                        notes.warn(&*format!("{name}.{id}"), "is given more than once; the last one counts.");
+                    match found.iter_mut().find(|(known, _)| *known == id.as_str()) {
+                        Some(known) => {
+                            let key = format!("{name}.{id}");
+                            notes.warn(&*key, "is given more than once; the last one counts.");
+                            known.1 = entry;
+                        }
+                        None => found.push((id, entry)),
                     }
-                    found.push((id, entry));
                 }
             }
             Value::Null => {}
@@ -298,17 +275,13 @@ fn expand(value: &mut Value, at: &str, variables: &Variables<'_>) -> Result<(), 
 const SAME: &[&[&str]] = &[&["disabled", "enabled", "isActive"], URL_KEYS, TRANSPORT_KEYS];
 
 /// A server, and what each file says of it.
-pub(super) struct Merged<'a> {
-    pub id: &'a str,
-    pub entry: Value,
+struct Merged<'a> {
+    id: &'a str,
+    entry: Value,
     layers: Vec<(Option<&'a Path>, &'a Value)>,
 }
 
 impl<'a> Merged<'a> {
-    fn new(id: &'a str, entry: &'a Value, file: Option<&'a Path>) -> Self {
-        Self { id, entry: entry.clone(), layers: vec![(file, entry)] }
-    }
-
     fn override_with(&mut self, entry: &'a Value, file: Option<&'a Path>) {
         if let (Value::Object(old), Value::Object(new)) = (&mut self.entry, entry) {
             forget_other_words(old, new);
@@ -317,13 +290,8 @@ impl<'a> Merged<'a> {
         self.layers.push((file, entry));
     }
 
-    /// The file that names the server first.
-    pub fn file(&self) -> Option<&'a Path> {
-        self.layers.first().and_then(|(file, _)| *file)
-    }
-
     /// Makes each notice name the file in which its key stands.
-    pub fn place(&self, notes: &mut Notes) {
+    fn place(&self, notes: &mut Notes) {
         for notice in notes.warnings.iter_mut().chain(&mut notes.errors) {
             let of_this = |(_, entry): &&(_, &Value)| match &notice.key {
                 Some(key) => holds(entry, key),
@@ -332,23 +300,6 @@ impl<'a> Merged<'a> {
             if let Some((file, _)) = self.layers.iter().rev().find(of_this) {
                 notice.file = file.map(Path::to_owned);
             }
-        }
-    }
-}
-
-/// Adds one file to those before it. Of two entries for one server the last one counts.
-pub(super) fn add_file<'a>(
-    servers: &mut Vec<Merged<'a>>,
-    entries: Vec<(&'a str, &'a Value)>,
-    file: Option<&'a Path>,
-) {
-    let before = servers.len();
-    let mut last: HashMap<&str, &'a Value> = entries.iter().copied().collect();
-    for (id, entry) in entries {
-        match servers[..before].iter_mut().rfind(|known| known.id == id) {
-            Some(known) => last.remove(id).into_iter().for_each(|last| known.override_with(last, file)),
-            // Both are read, so that the mistakes of both are reported.
-            None => servers.push(Merged::new(id, entry, file)),
         }
     }
 }

@@ -129,7 +129,7 @@ pub fn server_from(
     file: Option<&Path>,
     env: Environment<'_>,
 ) -> Result<(ServerConfig, Vec<Notice>), Vec<Notice>> {
-    checked(read_entry(id, entry, file, &Variables::new(file, env)))
+    checked(read_entry(id, entry, file, env, None))
 }
 
 /// A server in this process from its id and the options under `toolhub`.
@@ -139,7 +139,7 @@ pub fn server_in_process(
     link: ServerLink,
     env: Environment<'_>,
 ) -> Result<(ServerConfig, Vec<Notice>), Vec<Notice>> {
-    checked(read_at(id, entry, None, &Variables::new(None, env), Some(Endpoint::InProcess(link))))
+    checked(read_entry(id, entry, None, env, Some(Endpoint::InProcess(link))))
 }
 
 fn checked(entry: Entry) -> Result<(ServerConfig, Vec<Notice>), Vec<Notice>> {
@@ -150,16 +150,12 @@ fn checked(entry: Entry) -> Result<(ServerConfig, Vec<Notice>), Vec<Notice>> {
     }
 }
 
-fn read_entry(id: &str, entry: &Value, file: Option<&Path>, variables: &Variables<'_>) -> Entry {
-    read_at(id, entry, file, variables, None)
-}
-
 /// Reads an entry; its keys say where the server is, unless `known` does.
-fn read_at(
+fn read_entry(
     id: &str,
     entry: &Value,
     file: Option<&Path>,
-    variables: &Variables<'_>,
+    env: Environment<'_>,
     known: Option<Endpoint>,
 ) -> Entry {
     let id: Arc<str> = id.into();
@@ -171,7 +167,8 @@ fn read_at(
         notes.error(None, format!("must be an object with `command` or `url`, not {}.", kind(entry)));
         return Entry { config: None, off: false, notes };
     };
-    let mut fields = Fields::new(object, variables, &mut notes);
+    let variables = Variables::new(file, env);
+    let mut fields = Fields::new(object, &variables, &mut notes);
     let off = is_off(&mut fields);
     let ours = fields.inner("toolhub").map(|mut ours| {
         let options = ServerOptions::read(&mut ours);
@@ -201,20 +198,18 @@ fn fitting(auth: Auth, endpoint: &Endpoint, fields: &mut Fields<'_, '_>) -> Auth
         return auth;
     }
     let key = fields.first(&["auth", "oauth"]).unwrap_or("auth");
-    match endpoint {
-        Endpoint::Stdio(_) => {
-            fields.warn(key, "has no effect on a server that is started; give it variables in `env`.");
-            Auth::None
+    let why = match endpoint {
+        Endpoint::InProcess(_) => return Auth::None,
+        Endpoint::Stdio(_) => "has no effect on a server that is started; give it variables in `env`.",
+        Endpoint::Http(remote)
+            if remote.headers.iter().any(|(name, _)| name.eq_ignore_ascii_case("authorization")) =>
+        {
+            "has no effect beside the header `Authorization`; keep one of them."
         }
-        Endpoint::InProcess(_) => Auth::None,
-        Endpoint::Http(remote) => {
-            if remote.headers.iter().any(|(name, _)| name.eq_ignore_ascii_case("authorization")) {
-                fields.warn(key, "has no effect beside the header `Authorization`; keep one of them.");
-                return Auth::None;
-            }
-            auth
-        }
-    }
+        Endpoint::Http(_) => return auth,
+    };
+    fields.warn(key, why);
+    Auth::None
 }
 
 fn problem_of_id(id: &str) -> Option<String> {

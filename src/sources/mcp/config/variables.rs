@@ -200,17 +200,10 @@ fn unquoted(value: &str) -> String {
     }
     if let Some(inside) = between(value, '"') {
         let mut text = String::with_capacity(inside.len());
-        let mut chars = inside.chars();
+        let mut chars = inside.chars().peekable();
         while let Some(c) = chars.next() {
-            match (c, chars.clone().next()) {
-                ('\\', Some('n')) => text.push('\n'),
-                ('\\', Some(escaped @ ('"' | '\\'))) => text.push(escaped),
-                _ => {
-                    text.push(c);
-                    continue;
-                }
-            }
-            chars.next();
+            let escaped = chars.next_if(|next| c == '\\' && matches!(next, 'n' | '"' | '\\'));
+            text.push(escaped.map_or(c, |escaped| if escaped == 'n' { '\n' } else { escaped }));
         }
         return text;
     }
