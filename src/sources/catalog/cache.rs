@@ -1,12 +1,12 @@
 //! Tool lists over restarts: what a server has listed, and what it has said of itself with the list, goes into the store, and is
 //! there before it is connected again.
 
-use crate::mcp::config::{Endpoint, ServerConfig};
+use crate::mcp::config::ServerConfig;
 use crate::mcp::connection::ServerIdentity;
 use crate::mcp::protocol::{Era, NegotiatedProtocol, version};
 use crate::mcp::server::Server;
 use crate::mcp::tool_list::Listing;
-use ring::digest::{Context, SHA256};
+use ring::digest::{SHA256, digest};
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 use serde_json::{Map, Value};
@@ -63,27 +63,8 @@ fn key(config: &ServerConfig) -> ListKey {
 }
 
 /// A short checksum of where the server is, so that the list of another one under the same id is not taken for its own.
-/// Headers and environment, where secrets are, have no part in it, and 32 bits do not give away an argument.
+/// Secrets have no part in it, and 32 bits do not give away an argument.
 pub fn place(config: &ServerConfig) -> u32 {
-    let mut sum = Context::new(&SHA256);
-    let mut add = |part: &[u8]| {
-        sum.update(&(part.len() as u64).to_le_bytes());
-        sum.update(part);
-    };
-    match &config.endpoint {
-        Endpoint::Stdio(command) => {
-            add(b"stdio");
-            add(command.program.as_bytes());
-            command.args.iter().for_each(|arg| add(arg.as_bytes()));
-            let named = command.cwd.as_deref().filter(|_| command.names_cwd);
-            add(named.unwrap_or("".as_ref()).as_os_str().as_encoded_bytes());
-        }
-        Endpoint::Http(remote) => {
-            add(b"http");
-            add(remote.url.as_bytes());
-        }
-        Endpoint::InProcess(_) => add(b"in process"),
-    }
-    let sum = sum.finish();
+    let sum = digest(&SHA256, config.endpoint.identity().to_string().as_bytes());
     sum.as_ref().iter().take(4).fold(0, |number, byte| number << 8 | u32::from(*byte))
 }

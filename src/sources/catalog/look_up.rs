@@ -230,31 +230,37 @@ const LONGEST_PAUSE: Duration = Duration::from_secs(60);
 const LONGEST_WAIT: Duration = Duration::from_secs(45);
 
 pub struct FirstLists {
-    asked: Mutex<HashMap<Arc<str>, AskedServer>>,
+    asked: Mutex<HashMap<Arc<str>, Arc<AskedServer>>>,
     /// Dropping it ends the tasks.
     tasks: Mutex<JoinSet<()>>,
     /// Counts the answers that have come.
-    answers: Arc<watch::Sender<u64>>,
+    answers: watch::Sender<u64>,
     places: Arc<Semaphore>,
 }
 
 impl Default for FirstLists {
     fn default() -> Self {
         let places = Arc::new(Semaphore::new(CONNECT_AT_ONCE));
-        FirstLists { asked: Mutex::default(), tasks: Mutex::default(), answers: Arc::default(), places }
+        FirstLists {
+            asked: Mutex::default(),
+            tasks: Mutex::default(),
+            answers: watch::Sender::default(),
+            places,
+        }
     }
 }
 
 struct AskedServer {
-    /// Another server may get the same id.
     server: Weak<Server>,
     since: Clock,
-    has_answered: Arc<AtomicBool>,
+    has_answered: AtomicBool,
 }
 
 impl AskedServer {
-    fn is(&self, server: &Arc<Server>) -> bool {
-        std::ptr::eq(self.server.as_ptr(), Arc::as_ptr(server))
+    /// The server, if it has neither listed its tools nor failed to.
+    fn starting(&self) -> Option<Arc<Server>> {
+        let server = self.server.upgrade().filter(|_| !self.has_answered.load(Ordering::Acquire));
+        server.filter(|server| server.listing().is_none())
     }
 }
 
@@ -267,65 +273,46 @@ impl FirstLists {
         patience: Option<Duration>,
         shows_any: impl Fn() -> bool,
     ) -> Vec<Arc<str>> {
-        let never_listed = servers.never_listed(None, None);
-        let missing: Vec<Arc<Server>> = never_listed.iter().filter_map(|id| servers.get(id)).collect();
-        if !missing.is_empty() {
-            let end = patience.map(|patience| Clock::now() + patience);
-            let mut answers = self.answers.subscribe();
-            missing.iter().for_each(|server| self.request(servers, server));
-            while let Some(last) = self.waits_until(&missing, servers, shows_any()) {
-                let until = end.map_or(last, |end| end.min(last));
-                if !matches!(timeout_at(until, answers.changed()).await, Ok(Ok(()))) {
-                    break;
-                }
+        let end = patience.map(|patience| Clock::now() + patience);
+        let mut answers = self.answers.subscribe();
+        let never_listed = servers.never_listed(None, None).into_iter().filter_map(|id| servers.get(&id));
+        let asked: Vec<_> = never_listed.map(|server| self.request(servers, &server)).collect();
+        while !asked.is_empty() {
+            let is_shown = shows_any();
+            let limit = |server: &Server| match is_shown {
+                true => servers.lookup_timeout(),
+                false => longest_wait(servers, server),
+            };
+            let ends = asked.iter().filter_map(|one| Some(one.since + limit(&*one.starting()?)));
+            let Some(last) = ends.max() else { break };
+            let until = end.map_or(last, |end| end.min(last));
+            if !matches!(timeout_at(until, answers.changed()).await, Ok(Ok(()))) {
+                break;
             }
         }
         // A list is there a moment before its tools are.
         servers.all().iter().for_each(|server| server.wait_for_publication());
-        self.still_starting(&missing).map(|(server, _)| server.id().clone()).collect()
+        asked.iter().filter_map(|one| Some(one.starting()?.id().clone())).collect()
     }
 
-    /// Has a server asked that never was.
-    fn request(&self, servers: &Arc<Servers>, server: &Arc<Server>) {
+    /// Has a server asked, unless it was.
+    fn request(&self, servers: &Arc<Servers>, server: &Arc<Server>) -> Arc<AskedServer> {
         let mut asked = self.asked.lock();
         asked.retain(|_, known| known.server.strong_count() > 0);
-        if asked.get(server.id()).is_some_and(|known| known.is(server)) {
-            return;
+        // Another server may get the same id.
+        let is_same = |known: &&Arc<AskedServer>| std::ptr::eq(known.server.as_ptr(), Arc::as_ptr(server));
+        if let Some(known) = asked.get(server.id()).filter(is_same) {
+            return known.clone();
         }
-        let (has_answered, server_ref) = (Arc::default(), Arc::downgrade(server));
-        let task = request_list(
-            Arc::downgrade(servers),
-            server_ref.clone(),
-            self.places.clone(),
-            (Arc::clone(&has_answered), self.answers.clone()),
-        );
-        let entry = AskedServer { server: server_ref, since: Clock::now(), has_answered };
-        asked.insert(server.id().clone(), entry);
+        let has_answered = AtomicBool::new(false);
+        let new = Arc::new(AskedServer { server: Arc::downgrade(server), since: Clock::now(), has_answered });
+        asked.insert(server.id().clone(), new.clone());
         let mut tasks = self.tasks.lock();
         // Those that have ended.
         while tasks.try_join_next().is_some() {}
-        tasks.spawn(task);
-    }
-
-    /// The servers that have not answered, and since when they have been asked.
-    fn still_starting<'a>(
-        &'a self,
-        missing: &'a [Arc<Server>],
-    ) -> impl Iterator<Item = (&'a Arc<Server>, Clock)> {
-        missing.iter().filter(|server| server.listing().is_none()).filter_map(|server| {
-            let asked = self.asked.lock();
-            let known = asked.get(server.id()).filter(|known| known.is(server))?;
-            (!known.has_answered.load(Ordering::Acquire)).then_some((server, known.since))
-        })
-    }
-
-    /// When a client stops waiting; `None` when all have answered.
-    fn waits_until(&self, missing: &[Arc<Server>], servers: &Servers, shows_any: bool) -> Option<Clock> {
-        let limit = |server: &Server| match shows_any {
-            true => servers.lookup_timeout(),
-            false => longest_wait(servers, server),
-        };
-        self.still_starting(missing).map(|(server, since)| since + limit(server)).max()
+        let (places, answers) = (self.places.clone(), self.answers.clone());
+        tasks.spawn(request_list(Arc::downgrade(servers), new.clone(), places, answers));
+        new
     }
 }
 
@@ -342,13 +329,13 @@ fn short_pause(error: &HubError) -> Option<Duration> {
 /// Lists a server until it has a list.
 async fn request_list(
     servers: Weak<Servers>,
-    server: Weak<Server>,
+    asked: Arc<AskedServer>,
     places: Arc<Semaphore>,
-    (has_answered, answers): (Arc<AtomicBool>, Arc<watch::Sender<u64>>),
+    answers: watch::Sender<u64>,
 ) {
     let mut pause = FIRST_PAUSE;
     loop {
-        let (Some(servers), Some(server)) = (servers.upgrade(), server.upgrade()) else { return };
+        let (Some(servers), Some(server)) = (servers.upgrade(), asked.server.upgrade()) else { return };
         let is_known = servers.get(server.id()).is_some_and(|known| Arc::ptr_eq(&known, &server));
         if !is_known || server.listing().is_some() {
             return;
@@ -358,7 +345,7 @@ async fn request_list(
             sleep(pause).await;
             listed = list(&servers, &server, &places).await;
         }
-        has_answered.store(true, Ordering::Release);
+        asked.has_answered.store(true, Ordering::Release);
         answers.send_modify(|answers| *answers += 1);
         // One that waits for a person is not helped by being asked again.
         if listed.is_err_and(|error| error.kind == ErrorKind::Auth) {

@@ -18,6 +18,7 @@ use crate::mcp::server::Server;
 use crate::mcp::tool::McpTool;
 use futures_util::future::join_all;
 use futures_util::stream::{self, Stream, StreamExt};
+use look_up::too_slow;
 use parking_lot::Mutex;
 use pins::Pins;
 use publisher::ToolPublisher;
@@ -255,9 +256,14 @@ impl Servers {
         unknown_server(id, self.all().iter().map(|server| server.id().clone()).collect())
     }
 
-    /// Connects servers side by side and reports each one, in the given order.
-    pub async fn connect(&self, servers: Vec<Arc<Server>>, timeout: Option<Duration>) -> ServerReport {
-        connect_all(servers, timeout).buffered(CONNECT_AT_ONCE).collect().await
+    /// Connects servers side by side, or has them list their tools again, and reports each one, in the given order.
+    pub async fn connect(
+        &self,
+        servers: Vec<Arc<Server>>,
+        timeout: Option<Duration>,
+        refresh: bool,
+    ) -> ServerReport {
+        side_by_side(servers, timeout, refresh).buffered(CONNECT_AT_ONCE).collect().await
     }
 
     /// Connects servers side by side and reports each one as soon as it is connected or has failed. Dropping the stream
@@ -268,13 +274,7 @@ impl Servers {
         timeout: Option<Duration>,
         at_once: Option<usize>,
     ) -> impl Stream<Item = ServerOutcome> + Send + use<> {
-        connect_all(servers, timeout).buffer_unordered(at_once.unwrap_or(CONNECT_AT_ONCE).max(1))
-    }
-
-    /// Lists the tools of servers again.
-    pub async fn refresh(&self, servers: Vec<Arc<Server>>, timeout: Option<Duration>) -> ServerReport {
-        let refresh = |server: Arc<Server>| async move { server.refresh().await.map(drop) };
-        side_by_side(servers, timeout, refresh).buffered(CONNECT_AT_ONCE).collect().await
+        side_by_side(servers, timeout, false).buffer_unordered(at_once.unwrap_or(CONNECT_AT_ONCE).max(1))
     }
 
     /// Ends all servers permanently.
@@ -301,35 +301,25 @@ impl Servers {
     }
 }
 
-fn connect_all(
+fn side_by_side(
     servers: Vec<Arc<Server>>,
     timeout: Option<Duration>,
+    refresh: bool,
 ) -> impl Stream<Item = impl Future<Output = ServerOutcome> + Send> + Send + 'static {
-    side_by_side(servers, timeout, |server: Arc<Server>| async move { server.connect().await })
+    stream::iter(servers).map(move |server| within(server, timeout, refresh))
 }
 
-fn side_by_side<F: Future<Output = Result<(), HubError>> + Send>(
-    servers: Vec<Arc<Server>>,
-    timeout: Option<Duration>,
-    work: impl Fn(Arc<Server>) -> F + Send + 'static,
-) -> impl Stream<Item = impl Future<Output = ServerOutcome> + Send> + Send {
-    stream::iter(servers).map(move |server| within(server.clone(), timeout, work(server)))
-}
-
-async fn within(
-    server: Arc<Server>,
-    timeout: Option<Duration>,
-    work: impl Future<Output = Result<(), HubError>>,
-) -> ServerOutcome {
+async fn within(server: Arc<Server>, timeout: Option<Duration>, refresh: bool) -> ServerOutcome {
+    let work = async { if refresh { server.refresh().await.map(drop) } else { server.connect().await } };
     let id = server.id().clone();
     let Some(timeout) = timeout else { return (id, work.await) };
     let done = tokio::time::timeout(timeout, work).await.unwrap_or_else(|_| {
-        let seconds = shown_seconds(timeout.as_secs_f64());
         // Who is connected lacks the list only.
-        let text = match server.is_connected() {
-            true => message!("Server '{}' did not list its tools within {} s.", id, seconds),
-            false => message!("Server '{}' did not connect within {} s.", id, seconds),
-        };
+        if server.is_connected() {
+            return Err(too_slow(&server, timeout));
+        }
+        let seconds = shown_seconds(timeout.as_secs_f64());
+        let text = message!("Server '{}' did not connect within {} s.", id, seconds);
         Err(HubError::new(ErrorKind::Timeout, text).with_outcome(Outcome::NotSent))
     });
     (id, done)

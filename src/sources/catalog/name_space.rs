@@ -77,10 +77,8 @@ pub fn listed(server: &str, listed: &Arc<Listed>) -> Arc<Listed> {
     }
     let mut own = Listed::clone(listed);
     for place in places {
-        let uri = own.other.get_mut(META).and_then(|meta| meta.pointer_mut(place));
-        if let Some(uri) = uri {
-            let key = own_key(OfferKind::Resources, server, uri.as_str().unwrap_or_default());
-            *uri = Value::String(key);
+        if let Some(uri) = own.other.get_mut(META).and_then(|meta| meta.pointer_mut(place)) {
+            *uri = Value::String(own_key(OfferKind::Resources, server, uri.as_str().unwrap_or_default()));
         }
     }
     Arc::new(own)

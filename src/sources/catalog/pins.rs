@@ -30,18 +30,6 @@ impl Pins {
         Pins { known: Mutex::new(known), store, are_lost, is_fresh: AtomicBool::new(false) }
     }
 
-    /// Accepts the first definition of a tool, or only notes it.
-    fn first(&self, id: PinName, now: Definition) -> (StoredPin, PinChange) {
-        let (server, tool) = id;
-        if self.are_lost {
-            let change = PinChange::Unaccepted(now.clone());
-            return (StoredPin { server, tool, accepted: Definition::default(), changed: Some(now) }, change);
-        }
-        self.is_fresh.store(true, Ordering::Release);
-        let change = PinChange::First(now.clone());
-        (StoredPin { server, tool, accepted: now, changed: None }, change)
-    }
-
     /// Makes sure that the loss of the pins that [`Pins::refusal`] has made is noticed. Until then they do not count, and
     /// their tools must not be published.
     pub fn secure(&self) {
@@ -67,8 +55,15 @@ impl Pins {
         }
         let mut known = self.known.lock();
         let Some(pin) = known.get_mut(&id) else {
-            let (pin, change) = self.first(id.clone(), now);
-            report(change);
+            let (server, tool) = id.clone();
+            let pin = if self.are_lost {
+                report(PinChange::Unaccepted(now.clone()));
+                StoredPin { server, tool, accepted: Definition::default(), changed: Some(now) }
+            } else {
+                self.is_fresh.store(true, Ordering::Release);
+                report(PinChange::First(now.clone()));
+                StoredPin { server, tool, accepted: now, changed: None }
+            };
             let refusal = refusal(&pin);
             known.insert(id, pin);
             return refusal;

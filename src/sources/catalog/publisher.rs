@@ -37,6 +37,7 @@ pub struct ToolPublisher {
 }
 
 /// What of one server is in the registry.
+#[derive(Default)]
 struct Publication {
     /// The server that may publish under this id.
     owner: Weak<Server>,
@@ -74,8 +75,7 @@ impl ToolPublisher {
             .entry(server.id().clone())
             .or_insert_with(|| {
                 let ids = hub.registry.reserve_ids();
-                let (owner, tools, skills) = (Weak::new(), HashMap::new(), HashMap::new());
-                Arc::new(Mutex::new(Publication { owner, ids, tools, program_version: None, skills }))
+                Arc::new(Mutex::new(Publication { ids, ..Publication::default() }))
             })
             .clone();
         let mut publication = publication.lock();

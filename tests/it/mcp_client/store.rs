@@ -166,7 +166,7 @@ async fn a_changed_definition_is_refused_over_restarts_until_it_is_accepted() {
     world.connect().await;
     assert!(world.call("echo", json!({"text": "hi"})).await.is_ok());
     world.mark("pulled");
-    let report = world.servers.refresh(world.servers.all(), None).await;
+    let report = world.servers.connect(world.servers.all(), None, true).await;
     assert!(report[0].1.is_ok());
     let error = world.call("echo", json!({"text": "hi"})).await.unwrap_err();
     assert_eq!(error.kind, ErrorKind::NotAllowed);

@@ -12,7 +12,7 @@ use toolhub::sources::mcp::callbacks::Host;
 async fn a_server_that_never_lists_fails_its_own_refresh_only() {
     let world = World::with("never_lists", json!({"startup_timeout": 1}), Host::default());
     world.add("healthy", "legacy", json!({}));
-    let report = world.servers.refresh(world.servers.all(), None).await;
+    let report = world.servers.connect(world.servers.all(), None, true).await;
     let error = report[0].1.clone().unwrap_err();
     assert_eq!(error.kind, ErrorKind::Timeout);
     assert_eq!(error.message, "no answer to tools/list within 1 s");

@@ -67,7 +67,7 @@ impl World {
     }
 
     pub async fn connect(&self) {
-        let report = self.servers.connect(self.servers.all(), None).await;
+        let report = self.servers.connect(self.servers.all(), None, false).await;
         assert!(report.iter().all(|(_, outcome)| outcome.is_ok()), "{report:?}");
     }
 

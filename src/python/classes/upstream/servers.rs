@@ -239,11 +239,7 @@ impl PyServers {
         let (core, timeout) = (self.core.clone(), seconds("timeout", timeout)?);
         bridge::run(py, async move {
             let servers = core.pick(ids.as_deref())?;
-            let report = match refresh {
-                true => core.refresh(servers, timeout).await,
-                false => core.connect(servers, timeout).await,
-            };
-            Ok(reported(report, core.lang()))
+            Ok(reported(core.connect(servers, timeout, refresh).await, core.lang()))
         })
     }
 
