@@ -2,7 +2,7 @@
 //! never be shown. Every problem of the configuration is reported here, before anything is sent.
 
 use crate::web::{WrongHeader, checked_header};
-use reqwest::header::{ACCEPT, AUTHORIZATION, CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue};
+use reqwest::header::{ACCEPT, AUTHORIZATION, CONTENT_TYPE, HeaderMap, HeaderValue};
 use reqwest::{Client, Url};
 use serde::Serialize;
 use serde_json::{Map, Value};
@@ -34,7 +34,6 @@ pub(super) struct ChatEndpoint {
 
 impl ChatEndpoint {
     pub(super) fn new(config: OpenAiConfig) -> Result<Self, HubError> {
-        check_numbers(&config)?;
         let url = chat_url(&config.base_url)?;
         Ok(Self {
             headers: headers(&config)?,
@@ -99,16 +98,6 @@ impl TryFrom<Value> for ChatMessage {
     }
 }
 
-fn check_numbers(config: &OpenAiConfig) -> Result<(), HubError> {
-    if config.timeout.is_zero() {
-        return Err(config_error("The timeout of a model endpoint must be more than 0 seconds."));
-    }
-    if config.temperature.is_some_and(|t| !t.is_finite()) {
-        return Err(config_error("The temperature must be a finite number."));
-    }
-    Ok(())
-}
-
 /// The base URL with `/chat/completions`; a query (`?api-version=…`) stays behind it.
 fn chat_url(base_url: &str) -> Result<Url, HubError> {
     const EXPECTED: &str = "expected something like http://127.0.0.1:8000/v1";
@@ -135,30 +124,27 @@ fn headers(config: &OpenAiConfig) -> Result<HeaderMap, HubError> {
     headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
     headers.insert(ACCEPT, HeaderValue::from_static("application/json, text/event-stream"));
     let key = config.api_key.expose();
-    if !key.is_empty() {
-        if !key.bytes().all(|b| b.is_ascii_graphic()) {
-            return Err(config_error(
-                "The API key must be printable ASCII without spaces; check OPENAI_API_KEY or api_key for stray characters.",
-            ));
-        }
-        headers.insert(AUTHORIZATION, header("authorization", &format!("Bearer {key}"), "the API key")?.1);
+    if !key.bytes().all(|b| b.is_ascii_graphic()) {
+        return Err(config_error(
+            "The API key must be printable ASCII without spaces; check OPENAI_API_KEY or api_key for stray characters.",
+        ));
     }
-    for (name, value) in &config.headers {
-        let (name, value) = header(name, value.expose(), &format!("the header {name:?}"))?;
+    let bearer = ("authorization".to_owned(), Secret::new(format!("Bearer {key}")));
+    for (name, value) in Some(&bearer).filter(|_| !key.is_empty()).into_iter().chain(&config.headers) {
+        let wrong = |wrong| {
+            config_error(match wrong {
+                WrongHeader::Name => format!("{name:?} is not a header name."),
+                WrongHeader::Value => {
+                    format!(
+                        "The value of the header {name:?} contains characters that are not allowed in a header."
+                    )
+                }
+            })
+        };
+        let (name, value) = checked_header(name, value.expose()).map_err(wrong)?;
         headers.insert(name, value);
     }
     Ok(headers)
-}
-
-fn header(name: &str, value: &str, what: &str) -> Result<(HeaderName, HeaderValue), HubError> {
-    checked_header(name, value).map_err(|wrong| {
-        config_error(match wrong {
-            WrongHeader::Name => format!("{name:?} is not a header name."),
-            WrongHeader::Value => {
-                format!("The value of {what} contains characters that are not allowed in a header.")
-            }
-        })
-    })
 }
 
 fn body(config: &OpenAiConfig) -> Result<Map<String, Value>, HubError> {
@@ -318,12 +304,6 @@ mod tests {
         let mut bad = config("http://h");
         bad.headers = vec![("no good".into(), "x".into())];
         assert!(refused(bad).contains("no good"));
-        let mut bad = config("http://h");
-        bad.timeout = Duration::ZERO;
-        assert!(refused(bad).contains("timeout"));
-        let mut bad = config("http://h");
-        bad.temperature = Some(f64::NAN);
-        assert!(refused(bad).contains("temperature"));
         assert!(refused(OpenAiConfig::new("http://h", " ")).contains("model"));
         for name in ["messages", "stream", "model"] {
             let mut bad = config("http://h");

@@ -204,7 +204,6 @@ pub struct ChatAnswer {
     /// The model that answered, as the server names it.
     pub model: Option<String>,
     /// The completion object with all that is not read here: tool calls, reasoning, log probabilities.
-    /// For a stream it is put together from the chunks.
     pub raw: Value,
 }
 
