@@ -311,9 +311,7 @@ impl SkillSource for ServerSkill {
 impl ServerSkill {
     fn instructions(&self, skill: &Skill, content: &Content) -> Result<Value, HubError> {
         let text = String::from_utf8_lossy(&content.bytes);
-        let instructions = skill.instructions(&text).map_err(|why| {
-            HubError::new(ErrorKind::Protocol, message!("The skill '{}' is unreadable: {}.", skill.name, why))
-        })?;
+        let instructions = skill.instructions(&text).map_err(|why| refused(skill, &why))?;
         Ok(json!({
             "name": skill.name, "server": self.server.id(), "instructions": instructions,
             "folder": skill.folder(), "resources": skill.resources(),

@@ -223,7 +223,6 @@ pub(super) const SERVERS: &[(&str, &str)] = &[
     ("has {} bytes, the limit is {}", "有 {0} 字节，上限为 {1}"),
     ("cannot be read: {~}", "无法读取：{0}"),
     ("Reading the skill was cancelled.", "读取技能已取消。"),
-    ("The skill '{}' is unreadable: {~}.", "技能 '{0}' 无法读取：{1}。"),
     (
         "The skill '{}' ({}) is not what its server listed: {~}.",
         "技能 '{0}'（{1}）与其服务器所列的不符：{2}。",
