@@ -35,12 +35,9 @@ class Callbacks:
         """For servers whose token comes from a function."""
         self.headers: dict[str, Callable[[Principal | None], Any]] = {}
         """For servers whose headers come from a function."""
-        self._functions: dict[str, Function] = {
-            **functions,
-            "token": self._token,
-            "headers": self._headers,
-        }
-        self._on_event = on_event
+        self._functions: dict[str, Function] = {**functions, "token": self._token, "headers": self._headers}
+        self.report = on_event
+        """Passes on what happened to a connection."""
         self.report_store = report_store
         self._started = False
 
@@ -79,10 +76,6 @@ class Callbacks:
             request.answer(answer)
         except (Exception, asyncio.CancelledError) as error:
             request.refuse(f"{type(error).__name__}: {readable(error)}")
-
-    def report(self, server: str, event: Any) -> None:
-        """Pass on what happened to a connection."""
-        self._on_event(server, event)
 
 
 def _start(name: str, target: Callable[..., None], *args: Any) -> None:

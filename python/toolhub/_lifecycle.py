@@ -67,7 +67,5 @@ def install() -> None:
     atexit.register(_stop)
     if hasattr(os, "register_at_fork"):
         os.register_at_fork(
-            before=_before_fork,
-            after_in_parent=_core.after_fork_in_parent,
-            after_in_child=_forget_after_fork,
+            before=_before_fork, after_in_parent=_core.after_fork_in_parent, after_in_child=_forget_after_fork
         )

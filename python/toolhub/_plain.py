@@ -188,12 +188,8 @@ def _shown(value: object) -> str:
     except KeyboardInterrupt:
         raise
     except BaseException:
-        return f"<{_class_name(value)} that cannot be shown>"
-
-
-def _class_name(value: object) -> str:
-    """The name of the class; a metaclass cannot hide it."""
-    return cast("str", type.__dict__["__name__"].__get__(type(value)))
+        # The name of the class, which a metaclass cannot hide.
+        return f"<{type.__dict__['__name__'].__get__(type(value))} that cannot be shown>"
 
 
 @lru_cache(maxsize=1_000)

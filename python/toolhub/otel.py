@@ -96,10 +96,7 @@ class Tracing:
     """The telemetry of one hub, made by `trace`. Call it to stop."""
 
     def __init__(
-        self,
-        hub: "ToolHub",
-        tracer_provider: "TracerProvider | None",
-        meter_provider: "MeterProvider | None",
+        self, hub: "ToolHub", tracer_provider: "TracerProvider | None", meter_provider: "MeterProvider | None"
     ) -> None:
         try:
             from opentelemetry import context, metrics
@@ -234,9 +231,7 @@ class Tracing:
         span.end(ended)
         # With the span, of which the SDK may keep an example.
         self._histograms[side].record(
-            (ended - begun) / 1e9,
-            measured,
-            api.set_span_in_context(span, self._nowhere),
+            (ended - begun) / 1e9, measured, api.set_span_in_context(span, self._nowhere)
         )
 
     def _request_tracer(self) -> Any:

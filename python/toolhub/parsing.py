@@ -27,11 +27,7 @@ class ParseResult(NamedTuple):
 
 
 def parse(
-    text: Any,
-    format: str = "auto",
-    tools: Iterable[Any] | None = None,
-    *,
-    reasoning: Reasoning = "auto",
+    text: Any, format: str = "auto", tools: Iterable[Any] | None = None, *, reasoning: Reasoning = "auto"
 ) -> ParseResult:
     """Find the tool calls in a text, with their spans and the text around them.
 

@@ -75,10 +75,7 @@ class Permissions:
     """
 
     def __init__(
-        self,
-        allowed: Iterable[str] | None = None,
-        approve: Approve | None = None,
-        timeout: float = PATIENCE,
+        self, allowed: Iterable[str] | None = None, approve: Approve | None = None, timeout: float = PATIENCE
     ) -> None:
         if isinstance(allowed, str):
             raise TypeError(f"allowed must be a list of patterns, got the text {allowed!r}")

@@ -76,11 +76,6 @@ class Facts:
         return invoke.adapt(obj, self.behaviour, layout)
 
 
-def _read_from(function: types.FunctionType) -> tuple[Any, ...]:
-    """What facts depend on: a docstring or default may change after the first description."""
-    return function.__code__, function.__doc__, function.__defaults__, function.__kwdefaults__
-
-
 # By function; bound methods lack the first parameter, so they have a cache of their own.
 _Known = WeakKeyDictionary[types.FunctionType, tuple[tuple[Any, ...], Facts]]
 _functions, _methods = _Known(), _Known()
@@ -98,7 +93,9 @@ def facts_of(obj: Any) -> Facts:
         known, function = _methods, cast(types.FunctionType, obj.__func__)
     else:
         return Facts(obj)
-    now, (before, facts) = _read_from(function), known.get(function, ((), None))
+    # A docstring or a default may change after the first description.
+    now = function.__code__, function.__doc__, function.__defaults__, function.__kwdefaults__
+    before, facts = known.get(function, ((), None))
     if facts is not None and all(map(operator.is_, before, now)):
         return facts
     facts = Facts(obj)

@@ -22,7 +22,6 @@ from .view import AgentView, RunStop, ended_unsent
 if TYPE_CHECKING:
     from ..hub import RunOutcome, ToolHub
 
-_KIND = "ChatLoop"
 _SHOW_ALL = 30
 """Up to this number of tools the prompt has all of them; of more, the ten that fit the first question."""
 
@@ -49,7 +48,7 @@ class ChatLoop(AnsweringAgent):
     ('It has 4.', 1, True)
     """
 
-    _kind = _KIND
+    _kind = "ChatLoop"
 
     def __init__(
         self,
@@ -99,7 +98,12 @@ class ChatLoop(AnsweringAgent):
                 self._ask(run.question)
             while True:
                 if waiting or not await run.may_go_on():
-                    kept = {"kind": _KIND, "version": 1, "question": run.question, "messages": self.messages}
+                    kept = {
+                        "kind": self._kind,
+                        "version": 1,
+                        "question": run.question,
+                        "messages": self.messages,
+                    }
                     kept["format"] = self._format
                     return run.paused({**kept, **talk.state()}, waiting)
                 if talk.held is None and talk.rounds >= self.profile.max_rounds:

@@ -24,7 +24,6 @@ if TYPE_CHECKING:
 
 Results = dict[int | str, StepResult]
 
-_KIND = "CoordinationAgent"
 _UNCERTAIN = "Not sent, because step {} before it may change something and did not succeed."
 _CALLED = ("tool", "capability")
 """The methods of steps whose result a tool has given."""
@@ -51,7 +50,7 @@ class CoordinationAgent(AnsweringAgent):
     ('51', True, True)
     """
 
-    _kind = _KIND
+    _kind = "CoordinationAgent"
 
     def __init__(
         self,
@@ -100,7 +99,7 @@ class CoordinationAgent(AnsweringAgent):
             stopped = any(result.stopped for result in results.values())
             if (waiting or run.pausing) and len(results) < len(plan) and not stopped:
                 kept = [dict(result) for result in results.values()]
-                question = {"kind": _KIND, "version": 1, "question": run.question}
+                question = {"kind": self._kind, "version": 1, "question": run.question}
                 steps = [dict(step) for step in plan]
                 return run.paused({**question, "plan": steps, "results": kept}, waiting)
             return await self._conclude(run, plan, results)

@@ -253,10 +253,7 @@ class _Attempt:
             errors = [one["error"] for one in self._tried]
             return self.failed(" ".join([*errors, self._view.say("There is no model to reason with.")]))
         prompt = self._prompts.text(
-            "reason",
-            profile=self._profile.prompt,
-            results=shown(self._results),
-            step=self._step.description,
+            "reason", profile=self._profile.prompt, results=shown(self._results), step=self._step.description
         ).strip()
         try:
             text = (await self._model.ask(prompt, "reason")).strip()

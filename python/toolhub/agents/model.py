@@ -18,10 +18,7 @@ class AgentModel:
     """Asks the user's model: a callable for a prompt, a client with `generate` and the like, or `chat` for messages."""
 
     def __init__(
-        self,
-        view: AgentView,
-        llm: Any = None,
-        chat: Callable[[list[Message]], Any] | None = None,
+        self, view: AgentView, llm: Any = None, chat: Callable[[list[Message]], Any] | None = None
     ) -> None:
         if llm is not None:
             check_llm(llm)

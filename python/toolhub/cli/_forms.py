@@ -242,10 +242,7 @@ def _continue(draft: Draft, server: Entry) -> None:
     rest = {key: value for key, value in server.items() if key != "requestOptions"}
     draft.translate(rest | {f"requestOptions.{key}": one for key, one in options.items()}, _NAMES["continue"])
     if key := server.get("apiKey"):
-        draft.entry["headers"] = {
-            "Authorization": f"Bearer {key}",
-            **members(draft.entry.get("headers")),
-        }
+        draft.entry["headers"] = {"Authorization": f"Bearer {key}", **members(draft.entry.get("headers"))}
     # Their secrets and inputs are variables of the environment for us.
     variable = r"\$\{\{\s*(?:secrets|inputs)\.(\w+)\s*\}\}"
     draft.entry = with_texts(draft.entry, lambda text: re.sub(variable, r"${\1}", text))

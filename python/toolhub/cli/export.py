@@ -123,10 +123,7 @@ def _comment(text: Any, indent: str) -> list[str]:
 def _python(tools: list[ToolInfo]) -> str:
     methods = identifiers([tool.name for tool in tools], snake)
     types = _types_of(methods)
-    lines = [
-        "class Hub(Protocol):",
-        "    async def execute(self, name: str, args: Any = None) -> Any: ...",
-    ]
+    lines = ["class Hub(Protocol):", "    async def execute(self, name: str, args: Any = None) -> Any: ..."]
     calls: list[str] = []
     for tool in tools:
         args, result = f"{types[tool.name]}Arguments", "Any"
@@ -206,8 +203,4 @@ def _python_result(name: str, root: dict[str, Any], schema: Any) -> list[str]:
 _WRAPPED = "x-fastmcp-wrap-result"
 
 
-_WRITERS: dict[str, Callable[[list[ToolInfo]], str]] = {
-    "ts": _typescript,
-    "py": _python,
-    "openapi": openapi,
-}
+_WRITERS: dict[str, Callable[[list[ToolInfo]], str]] = {"ts": _typescript, "py": _python, "openapi": openapi}

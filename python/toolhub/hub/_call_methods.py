@@ -164,10 +164,7 @@ class CallMethods:
     """`execute_by_capability`, blocking."""
 
     async def execute_many(
-        self,
-        calls: Iterable[tuple[str, Any] | str],
-        concurrency: int = 16,
-        **options: Unpack[CallOptions],
+        self, calls: Iterable[tuple[str, Any] | str], concurrency: int = 16, **options: Unpack[CallOptions]
     ) -> list[ToolResult]:
         """Call many tools concurrently, `concurrency` at a time; the results come in the order of the calls.
 

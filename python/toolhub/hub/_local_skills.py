@@ -108,19 +108,16 @@ class LocalSkills:
         from pathlib import Path
 
         folder = Path(self.location(skill)).parent
-        if not self._is_permitted(folder):
+        # The latest decision about the folder, or about one that contains it.
+        decisions = (
+            allows for place, allows in reversed(self._may_run.items()) if folder.is_relative_to(place)
+        )
+        if not next(decisions, False):
             raise ToolError(
                 f"Scripts of the skill {skill!r} may not be run; load its folder with allow_scripts=True to allow it.",
                 ErrorKind.NOT_ALLOWED,
             )
         return folder
-
-    def _is_permitted(self, folder: "Path") -> bool:
-        """The latest decision about the folder or a folder that contains it."""
-        decisions = (
-            allowed for place, allowed in reversed(self._may_run.items()) if folder.is_relative_to(place)
-        )
-        return next(decisions, False)
 
     def _offer_scripts(self) -> None:
         if RUN_SCRIPT in self._core:

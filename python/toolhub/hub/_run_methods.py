@@ -109,10 +109,7 @@ class RunMethods(CallMethods):
         # The core reads the request; only a span has to know before what it is about.
         tool, args = ("", None) if self._tracing is None else _core.read_request(self._core, request)[:2]
         return await self._made(
-            tool,
-            args,
-            around,
-            lambda around: _core.dispatch(self._core, request, planned, around),
+            tool, args, around, lambda around: _core.dispatch(self._core, request, planned, around)
         )
 
     dispatch_sync = blocking(dispatch)

@@ -110,10 +110,7 @@ def _component(types: Any, tools: Any, offered: OfferedTools) -> Callable[[ToolI
     def made(tool: ToolInfo) -> Any:
         annotations = types.ToolAnnotations.model_validate(tool.annotations) if tool.annotations else None
         return HubTool(
-            name=tool.name,
-            description=tool.description,
-            parameters=tool.parameters,
-            annotations=annotations,
+            name=tool.name, description=tool.description, parameters=tool.parameters, annotations=annotations
         )
 
     return made

@@ -52,9 +52,7 @@ def to_pydantic_ai(
                 one.name: toolsets.ToolsetTool(
                     toolset=self,
                     tool_def=definitions.ToolDefinition(
-                        name=one.name,
-                        description=one.description,
-                        parameters_json_schema=one.parameters,
+                        name=one.name, description=one.description, parameters_json_schema=one.parameters
                     ),
                     max_retries=max_retries,
                     args_validator=any_mapping,

@@ -106,14 +106,13 @@ def _entry_wrong(word: str, value: Any) -> str | None:
     return None if fits(value) else f"{word!r} must be {wanted}, got {_shown(value)}"
 
 
-def _is_count(value: Any) -> bool:
-    return isinstance(value, int) and not isinstance(value, bool) and value >= 0
-
-
 _OUTCOMES = ["ok", *ErrorKind]
 _KINDS: dict[str, tuple[Callable[[Any], bool], str]] = {
     "arguments": (lambda value: isinstance(value, dict), "a mapping of arguments"),
-    **dict.fromkeys(("at_most", "tokens"), (_is_count, "a whole number of at least 0")),
+    **dict.fromkeys(
+        ("at_most", "tokens"),
+        (lambda value: type(value) is int and value >= 0, "a whole number of at least 0"),
+    ),
     "outcome": (lambda value: value in _OUTCOMES, f"one of {', '.join(_OUTCOMES)}"),
 }
 
