@@ -53,9 +53,9 @@ struct PythonView {
 
 impl PythonGatewayOptions {
     pub fn read(options: &Bound<'_, PyAny>) -> PyResult<Self> {
-        let wrong = |reason: String| PyValueError::new_err(format!("the options of the gateway: {reason}"));
-        let options = json::from_python(options).map_err(wrong)?;
-        serde_json::from_value(options).map_err(|error| wrong(error.to_string()))
+        let options = json::from_python(options)
+            .map_err(|reason| PyValueError::new_err(format!("the options of the gateway: {reason}")))?;
+        serde_json::from_value(options).map_err(|error| PyValueError::new_err(error.to_string()))
     }
 
     /// The options of a gateway that runs: its audit log is open, and its keys may have been rotated.
