@@ -300,14 +300,18 @@ pub fn overloaded(tool: &str) -> HubError {
     )
 }
 
-/// The threads for sync functions are taken.
-pub fn refused_by_pool(tool: &str, refusal: PoolRefusal) -> HubError {
+/// A sync function did not return: its pool refused it, or its thread ended before the function did.
+pub fn not_returned(tool: &str, refusal: Option<PoolRefusal>) -> HubError {
     let reason = match refusal {
-        PoolRefusal::Abandoned(count) => {
+        None => {
+            let text = message!("Tool '{}' did not return: the thread of this call ended.", clip(tool));
+            return HubError::new(ErrorKind::ToolError, text).with_outcome(Outcome::Unknown);
+        }
+        Some(PoolRefusal::Abandoned(count)) => {
             message!("{} abandoned calls of sync tools still run, some of them of this tool", count)
         }
-        PoolRefusal::Nested(count) => message!("{} sync functions wait for one another", count),
-        PoolRefusal::Threads(count) => {
+        Some(PoolRefusal::Nested(count)) => message!("{} sync functions wait for one another", count),
+        Some(PoolRefusal::Threads(count)) => {
             message!(
                 "all {} threads for sync tools are taken by abandoned calls and calls that wait for other tools",
                 count
@@ -316,12 +320,6 @@ pub fn refused_by_pool(tool: &str, refusal: PoolRefusal) -> HubError {
     };
     let text = message!("Tool '{}' was not started: {}; try again later.", clip(tool), reason);
     HubError::new(ErrorKind::Overloaded, text)
-}
-
-/// The thread of a sync function ended before the function did.
-pub fn worker_lost(tool: &str) -> HubError {
-    let text = message!("Tool '{}' did not return: the thread of this call ended.", clip(tool));
-    HubError::new(ErrorKind::ToolError, text).with_outcome(Outcome::Unknown)
 }
 
 /// The time of the runtime, which a test may pause.

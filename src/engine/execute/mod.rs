@@ -11,7 +11,5 @@ mod drive;
 mod run;
 
 pub(crate) use drive::now;
-pub use drive::{
-    Answer, BeforeSend, Job, JobTape, drive, overloaded, refused_by_pool, reported, worker_lost,
-};
+pub use drive::{Answer, BeforeSend, Job, JobTape, drive, not_returned, overloaded, reported};
 pub use run::{Action, Decision, Fate, Rules, Run};

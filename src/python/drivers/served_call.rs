@@ -25,7 +25,7 @@ use std::sync::Weak;
 use std::sync::atomic::{AtomicBool, Ordering};
 use tokio::sync::oneshot;
 use toolhub::error::{Outcome, clip};
-use toolhub::execute::{Answer, refused_by_pool, reported, worker_lost};
+use toolhub::execute::{Answer, not_returned, reported};
 use toolhub::giving_up::GivenUp;
 use toolhub::hub::cancelled;
 use toolhub::limit::{Lender, Permits};
@@ -258,8 +258,7 @@ impl ServedCall {
 
     /// The function was not called; without a refusal its thread was lost.
     pub fn not_returned(&self, refusal: Option<PoolRefusal>) {
-        let name = &self.tool.spec.name;
-        self.finish(Err(refusal.map_or_else(|| worker_lost(name), |refusal| refused_by_pool(name, refusal))));
+        self.finish(Err(not_returned(&self.tool.spec.name, refusal)));
     }
 
     /// What the function keeps that goes on alone, because the caller does not wait any more.

@@ -8,7 +8,7 @@ use crate::drivers::awaiting::{Awaitable, Awaited, Step, new_awaitable};
 use crate::prelude::*;
 use crate::runtime::call_scope;
 use crate::runtime::loop_bridge::{self, LoopBridge, Message};
-use crate::runtime::pool::{self, FunctionCall, NotQueued, PoolKind, Reply};
+use crate::runtime::pool::{self, FunctionCall, PoolKind, Reply};
 use toolhub::workers::PoolRefusal;
 
 /// A function that runs on a thread; await it once.
@@ -21,15 +21,9 @@ pub struct ThreadCall {
 
 #[derive(Default)]
 struct ThreadCallState {
-    running: Option<RunningFunction>,
+    running: Option<(Py<LoopBridge>, Reply)>,
     waiter: Option<Py<PyAny>>,
     ended: Option<PyResult<Py<PyAny>>>,
-}
-
-struct RunningFunction {
-    bridge: Py<LoopBridge>,
-    reply: Reply,
-    key: u64,
 }
 
 impl ThreadCall {
@@ -43,20 +37,9 @@ impl ThreadCall {
         let made = new_awaitable(py, ThreadCall { served, state: Mutex::default() })?;
         let bridge = loop_bridge::current(py)?;
         let key = bridge.get().expect_mail(&made, 0);
-        match pool::submit(py, kind, call, (bridge.get().mailbox.clone(), key)) {
-            Ok(reply) => {
-                let running = RunningFunction { bridge: bridge.unbind(), reply, key };
-                made.get().state.lock().running = Some(running);
-            }
-            Err(not_queued) => {
-                drop(bridge.get().forget_mail(key));
-                let ended = match not_queued {
-                    NotQueued::Failed(error) => Err(error),
-                    NotQueued::Refused(refusal) => made.get().not_returned(py, Some(refusal)),
-                };
-                made.get().state.lock().ended = Some(ended);
-            }
-        }
+        let submitted = pool::submit(py, kind, call, (bridge.get().mailbox.clone(), key));
+        let reply = submitted.inspect_err(|_| drop(bridge.get().forget_mail(key)))?;
+        made.get().state.lock().running = Some((bridge.unbind(), reply));
         Ok(made)
     }
 
@@ -92,12 +75,10 @@ impl Awaited for ThreadCall {
     fn close(slf: &Bound<'_, Self>) -> PyResult<()> {
         let this = slf.get();
         let ThreadCallState { running, waiter, ended } = std::mem::take(&mut *this.state.lock());
-        if let Some(RunningFunction { bridge, reply, key }) = running {
-            drop(bridge.get().forget_mail(key));
-            reply.abandon(
-                slf.py(),
-                this.served.as_ref().map(|served| served.get().leftover()).unwrap_or_default(),
-            );
+        if let Some((bridge, reply)) = running {
+            drop(bridge.get().forget_mail(reply.key));
+            let leftover = this.served.as_ref().map(|served| served.get().leftover());
+            reply.abandon(slf.py(), leftover.unwrap_or_default());
         }
         drop((waiter, ended));
         Ok(())
@@ -106,8 +87,8 @@ impl Awaited for ThreadCall {
     fn receive(slf: &Bound<'_, Self>, _slot: usize, message: Message) {
         let ended = match message {
             Message::Returned(ended) => ended,
-            Message::Refused(refusal) => slf.get().not_returned(slf.py(), Some(refusal)),
-            _ => slf.get().not_returned(slf.py(), None),
+            Message::NotReturned(refusal) => slf.get().not_returned(slf.py(), refusal),
+            _ => return,
         };
         let waiter = {
             let mut state = slf.get().state.lock();
@@ -126,7 +107,7 @@ impl ThreadCall {
         // A locked state is in use right now, so it is not garbage.
         let Some(state) = self.state.try_lock() else { return Ok(()) };
         visit.call(&state.waiter)?;
-        visit.call(state.running.as_ref().map(|running| &running.bridge))?;
+        visit.call(state.running.as_ref().map(|(bridge, _)| bridge))?;
         match &state.ended {
             Some(Ok(value)) => visit.call(value),
             _ => Ok(()),

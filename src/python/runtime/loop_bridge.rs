@@ -359,8 +359,7 @@ pub fn current(py: Python<'_>) -> PyResult<Bound<'_, LoopBridge>> {
 
 fn task_keywords(py: Python<'_>) -> PyResult<&Bound<'_, PyTuple>> {
     static KEYWORDS: ForkSafeOnce<Py<PyTuple>> = ForkSafeOnce::new();
-    let make =
-        || Ok(Box::new(PyTuple::new(py, [intern!(py, "loop"), intern!(py, "name")])?.unbind()));
+    let make = || Ok(Box::new(PyTuple::new(py, [intern!(py, "loop"), intern!(py, "name")])?.unbind()));
     KEYWORDS.get_or_try_init(make).map(|keywords| keywords.bind(py))
 }
 
@@ -429,10 +428,8 @@ pub enum Message {
     Answered(Box<Answer>),
     /// A sync function has ended in its thread.
     Returned(PyResult<Py<PyAny>>),
-    /// The thread of a sync function ended before the function did.
-    WorkerLost,
-    /// A sync function was not called, because too many calls that were given up still run.
-    Refused(PoolRefusal),
+    /// A sync function was refused by its pool, or its thread ended before the function did.
+    NotReturned(Option<PoolRefusal>),
     /// The concurrency limits have let an attempt in, or turned it away.
     Entered(Option<Permits>),
     /// The row of an attempt that may have effects is written, or could not be.

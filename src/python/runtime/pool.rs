@@ -81,7 +81,7 @@ impl QueuedCall for PoolCall {
     }
 
     fn refuse(self, refusal: PoolRefusal) {
-        self.reply.mailbox.push(Mail::Deliver(self.reply.key, Message::Refused(refusal)));
+        self.reply.mailbox.push(Mail::Deliver(self.reply.key, Message::NotReturned(Some(refusal))));
     }
 }
 
@@ -104,18 +104,16 @@ pub struct FunctionStage {
 pub struct Reply {
     pool: Arc<CallPool>,
     mailbox: Arc<LoopMailbox>,
-    key: u64,
+    pub key: u64,
     function: Arc<FunctionStage>,
     mark: RunningMark,
 }
 
 static POOLS: Mutex<[Option<Arc<CallPool>>; 2]> = Mutex::new([None, None]);
 
-/// A call that a thread runs, in its pool.
-type CurrentCall = (Arc<CallPool>, Arc<FunctionStage>);
-
 thread_local! {
-    static CURRENT_CALL: RefCell<Option<CurrentCall>> = const { RefCell::new(None) };
+    /// The call that this thread runs.
+    static CURRENT_CALL: RefCell<Option<Reply>> = const { RefCell::new(None) };
 }
 
 fn pool(kind: PoolKind) -> Arc<CallPool> {
@@ -142,19 +140,13 @@ pub struct FunctionCall<'py> {
     pub sent: Option<Arc<SentFlag>>,
 }
 
-/// Why a call was not queued.
-pub enum NotQueued {
-    Refused(PoolRefusal),
-    Failed(PyErr),
-}
-
-/// Hands a call to a pool.
+/// Hands a call to a pool. A refusal comes as a message.
 pub fn submit(
     py: Python<'_>,
     kind: PoolKind,
     FunctionCall { function, value, kwargs, around, latest_start, tool, sent }: FunctionCall<'_>,
     (mailbox, key): (Arc<LoopMailbox>, u64),
-) -> Result<Reply, NotQueued> {
+) -> PyResult<Reply> {
     let reply = Reply { pool: pool(kind), mailbox, key, function: Arc::default(), mark: Arc::default() };
     let call = || {
         let held = call_scope::hold(py, around.within_function(&reply.mark))?;
@@ -164,22 +156,27 @@ pub fn submit(
             None => PyTuple::new(py, [run, function]),
         }
     };
-    let call = call().map_err(NotQueued::Failed)?.unbind();
+    let call = call()?.unbind();
     let queued = PoolCall { call, kwargs, reply: reply.clone(), latest_start, tool, sent };
-    reply.pool.workers.add(queued, around.threads()).map_err(|refusal| match refusal {
-        PoolRefusal::Nested(around) => NotQueued::Failed(PyRecursionError::new_err(format!(
-            "calls of the hub are nested too deeply: {around} sync functions wait for one another"
-        ))),
-        refusal => NotQueued::Refused(refusal),
-    })?;
-    match reply.pool.start_worker_if_needed(py) {
-        // Another worker will take it.
-        Err(_) if reply.pool.workers.counts().0 > 0 => Ok(reply),
-        Err(error) => {
-            reply.abandon(py, Leftover::default());
-            Err(NotQueued::Failed(error))
+    match reply.pool.workers.add(queued, around.threads()) {
+        Err(PoolRefusal::Nested(around)) => {
+            return Err(PyRecursionError::new_err(format!(
+                "calls of the hub are nested too deeply: {around} sync functions wait for one another"
+            )));
         }
-        Ok(()) => Ok(reply),
+        Err(refusal) => {
+            reply.mailbox.push(Mail::Deliver(key, Message::NotReturned(Some(refusal))));
+            return Ok(reply);
+        }
+        Ok(()) => {}
+    }
+    match reply.pool.start_worker_if_needed(py) {
+        // Another worker may take it.
+        Err(error) if reply.pool.workers.counts().0 == 0 => {
+            reply.abandon(py, Leftover::default());
+            Err(error)
+        }
+        _ => Ok(reply),
     }
 }
 
@@ -194,10 +191,7 @@ impl CallPool {
             return Ok(());
         }
         static START: Imported = Imported::new("toolhub._pool", "start_worker");
-        let worker = Py::new(
-            py,
-            Worker { pool: self.clone(), current: Mutex::default(), is_counted: AtomicBool::new(true) },
-        )?;
+        let worker = Py::new(py, Worker { pool: self.clone(), is_counted: AtomicBool::new(true) })?;
         let started = START.get(py).and_then(|start| start.call1((&worker, self.kind.size().1)));
         started.map(drop).inspect_err(|_| {
             worker.get().leave();
@@ -247,26 +241,26 @@ impl ThreadedFunction {
 #[pyfunction]
 pub fn current_function() -> Option<ThreadedFunction> {
     let current = CURRENT_CALL.with_borrow(Clone::clone);
-    current.filter(|(pool, _)| pool.is_ours()).map(|(_, function)| ThreadedFunction(function))
+    current.filter(|call| call.pool.is_ours()).map(|call| ThreadedFunction(call.function))
 }
 
 /// While this lives, the thread does not count as a worker.
-pub struct SteppedAside(Option<CurrentCall>);
+pub struct SteppedAside(Option<Reply>);
 
 /// To be called before a thread waits for another tool. If it is a worker, it may be replaced meanwhile.
 pub fn step_aside(py: Python<'_>) -> SteppedAside {
     let current = CURRENT_CALL.with_borrow(Clone::clone);
-    let current = current.filter(|(pool, function)| pool.workers.step_aside(&function.stage));
-    if let Some((pool, _)) = &current {
-        pool.replace_worker(py);
+    let current = current.filter(|call| call.pool.workers.step_aside(&call.function.stage));
+    if let Some(call) = &current {
+        call.pool.replace_worker(py);
     }
     SteppedAside(current)
 }
 
 impl Drop for SteppedAside {
     fn drop(&mut self) {
-        if let Some((pool, function)) = self.0.as_ref().filter(|(pool, _)| pool.is_ours()) {
-            pool.workers.step_back(&function.stage);
+        if let Some(call) = self.0.as_ref().filter(|call| call.pool.is_ours()) {
+            call.pool.workers.step_back(&call.function.stage);
         }
     }
 }
@@ -275,8 +269,6 @@ impl Drop for SteppedAside {
 #[pyclass(frozen, module = "toolhub._core")]
 pub struct Worker {
     pool: Arc<CallPool>,
-    /// Where the result of the running call goes.
-    current: Mutex<Option<Reply>>,
     is_counted: AtomicBool,
 }
 
@@ -297,13 +289,12 @@ impl Worker {
                 break call;
             }
         };
-        CURRENT_CALL.set(Some((reply.pool.clone(), reply.function.clone())));
-        *self.current.lock() = Some(reply);
+        CURRENT_CALL.set(Some(reply));
         Some((call, kwargs))
     }
 
     fn returned(&self, value: Bound<'_, PyAny>) {
-        let reply = self.take_call();
+        let reply = take_call();
         if reply.is_some_and(|reply| !reply.post(Message::Returned(Ok(value.clone().unbind())))) {
             value::discard(&value);
         }
@@ -316,15 +307,15 @@ impl Worker {
             let next = traceback.getattr(intern!(py, "tb_next")).ok();
             error.set_traceback(py, next.and_then(|next| next.cast_into().ok()));
         }
-        if let Some(reply) = self.take_call() {
+        if let Some(reply) = take_call() {
             reply.post(Message::Returned(Err(error)));
         }
     }
 
     /// The thread ends, whatever the reason: a call that it still runs is lost, and another thread may take its place.
     fn ended(&self, py: Python<'_>) {
-        if let Some(reply) = self.take_call() {
-            reply.post(Message::WorkerLost);
+        if let Some(reply) = take_call() {
+            reply.post(Message::NotReturned(None));
         }
         if self.leave() {
             self.pool.replace_worker(py);
@@ -333,11 +324,6 @@ impl Worker {
 }
 
 impl Worker {
-    fn take_call(&self) -> Option<Reply> {
-        CURRENT_CALL.take();
-        self.current.lock().take().filter(|_| self.pool.is_ours())
-    }
-
     /// True if the thread was counted until now.
     fn leave(&self) -> bool {
         let was_counted = self.is_counted.swap(false, Ordering::Relaxed) && self.pool.is_ours();
@@ -346,6 +332,11 @@ impl Worker {
         }
         was_counted
     }
+}
+
+/// The call that this thread ran until now.
+fn take_call() -> Option<Reply> {
+    CURRENT_CALL.take().filter(|call| call.pool.is_ours())
 }
 
 /// Ends all workers after what they are doing. Calls that come later find new pools.

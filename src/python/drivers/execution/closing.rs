@@ -34,11 +34,9 @@ impl Execution {
     }
 
     /// A call that was planned before the hub was closed and begins after it starts nothing.
-    pub(super) fn refuse_if_closed(slf: &Bound<'_, Self>) {
-        if slf.get().hub.get().core().is_closed()
-            && let Some(plan) = slf.get().state.lock().plan.as_mut()
-        {
-            plan.run.close(Instant::now());
+    pub(super) fn refuse_if_closed(&self) {
+        if self.hub.get().core().is_closed() {
+            self.with_plan(|plan| plan.run.close(Instant::now()));
         }
     }
 

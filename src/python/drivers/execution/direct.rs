@@ -9,7 +9,7 @@ use super::Execution;
 use super::state::AttemptState;
 use crate::drivers::awaiting::{
     Awaited, Step, cancellations, current_task_of, has_pending_cancel, is_cancelled_error, new_awaitable,
-    send, throw, uncancel,
+    throw, uncancel,
 };
 use crate::drivers::child::Child;
 use crate::prelude::*;
@@ -21,14 +21,6 @@ use pyo3::exceptions::{PyGeneratorExit, PyKeyboardInterrupt};
 use toolhub::execute::Fate;
 
 impl Execution {
-    pub(super) fn run_in_place(
-        slf: &Bound<'_, Self>,
-        awaitable: Bound<'_, PyAny>,
-        held: &LentSlots,
-    ) -> PyResult<Option<Step>> {
-        Self::on_step(slf, call_scope::within(slf.py(), held, || send(&awaitable)))
-    }
-
     pub(super) fn throw_in_place(slf: &Bound<'_, Self>, error: PyErr) -> PyResult<Step> {
         let py = slf.py();
         if is_cancelled_error(py, &error) {
@@ -58,7 +50,7 @@ impl Execution {
     }
 
     /// Takes in one step; `None` when the attempt is over and the policy goes on.
-    fn on_step(slf: &Bound<'_, Self>, stepped: PyResult<Step>) -> PyResult<Option<Step>> {
+    pub(super) fn on_step(slf: &Bound<'_, Self>, stepped: PyResult<Step>) -> PyResult<Option<Step>> {
         if let Ok(Step::Yield(value)) = stepped {
             return Self::suspended(slf, value);
         }

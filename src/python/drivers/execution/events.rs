@@ -2,7 +2,7 @@
 
 use super::Execution;
 use super::recording::record_late;
-use super::state::{Attempt, AttemptState, Phase, State, leftover};
+use super::state::{Attempt, AttemptState, leftover};
 use crate::drivers::awaiting::{cancellations, is_coroutine};
 use crate::drivers::child::Child;
 use crate::prelude::*;
@@ -14,7 +14,8 @@ use crate::values::json::LargeJson;
 use crate::values::results::blocks::Blocks;
 use crate::values::value;
 use toolhub::error::clip;
-use toolhub::execute::{Answer, Fate, overloaded, refused_by_pool, reported, worker_lost};
+use toolhub::execute::{Answer, Fate, not_returned, overloaded, reported};
+use toolhub::hub::PlannedRun;
 use toolhub::kill_point::kill_point;
 use toolhub::model::{Meaning, NothingMeans, ReportedFailure};
 use toolhub::registry::Candidate;
@@ -47,8 +48,7 @@ impl Execution {
             }
             Message::Returned(Ok(value)) => this.returned(py, slot, value),
             Message::Returned(Err(error)) => this.raised(py, slot, error),
-            Message::WorkerLost => this.fail(slot, worker_lost(&this.tool_name(slot))),
-            Message::Refused(refusal) => this.fail(slot, refused_by_pool(&this.tool_name(slot), refusal)),
+            Message::NotReturned(refusal) => this.fail(slot, not_returned(&this.tool_name(slot), refusal)),
             Message::Answered(answer) => this.answered(py, slot, *answer),
             Message::Entered(Some(permits)) => {
                 let unwanted = this.state.lock().admit(slot, permits);
@@ -93,14 +93,7 @@ impl Execution {
         };
         let call = || {
             let update = json::to_python(py, update)?;
-            let answer = user_code::call(callback.bind(py), [&update])?;
-            // An async callback runs beside the call.
-            if answer.hasattr(intern!(py, "__await__"))? {
-                let port = Self::port(slf)?;
-                let task = port.get().run_beside(py, answer)?;
-                port.get().keep_until_done(&task)?;
-            }
-            PyResult::Ok(())
+            user_code::call(callback.bind(py), [&update])
         };
         show_unraisable(call(), callback.bind(py));
     }
@@ -113,7 +106,7 @@ impl Execution {
         let stopped = Self::stop_losers(slf);
         let (waits, waiter) = {
             let mut state = slf.get().state.lock();
-            let waits = state.direct.is_none() && state.phase != Phase::Done && state.waiter.is_some();
+            let waits = state.direct.is_none() && state.waiter.is_some();
             let due = waits && (stopped || state.has_work());
             (waits, if due { state.waiter.take() } else { None })
         };
@@ -294,8 +287,7 @@ impl Execution {
 
     /// A task of ours was cancelled from outside, not by us.
     pub fn child_cancelled(&self, py: Python<'_>, slot: usize, error: &PyErr) {
-        let plan = |state: &State| state.plan.as_ref().map(|plan| plan.run.fate(slot));
-        let running = plan(&self.state.lock()) == Some(Fate::Running);
+        let running = self.with_plan(|plan| plan.run.fate(slot)) == Some(Fate::Running);
         if running && !self.task_is_cancelled(py, slot) {
             // The tool raised it itself.
             self.raised(py, slot, error.clone_ref(py));
@@ -317,16 +309,13 @@ impl Execution {
 
     /// What it means when this attempt returns None.
     fn nothing_means(&self, slot: usize) -> NothingMeans {
-        let state = self.state.lock();
-        let candidate = state.plan.as_ref().and_then(|plan| plan.candidates.get(slot));
-        let tool = candidate.and_then(|candidate| python_tool(candidate));
-        tool.map_or(NothingMeans::Success, |tool| tool.nothing_means)
+        let means =
+            |plan: &mut PlannedRun| python_tool(&plan.candidates[slot]).map(|tool| tool.nothing_means);
+        self.with_plan(means).flatten().unwrap_or(NothingMeans::Success)
     }
 
     pub(super) fn tool_name(&self, slot: usize) -> Arc<str> {
-        let state = self.state.lock();
-        let candidate = state.plan.as_ref().and_then(|plan| plan.candidates.get(slot));
-        candidate.map_or_else(|| Arc::from("?"), |candidate| candidate.spec().name.clone())
+        self.with_plan(|plan| plan.candidates[slot].spec().name.clone()).unwrap_or_else(|| Arc::from("?"))
     }
 }
 

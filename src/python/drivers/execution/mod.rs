@@ -20,17 +20,18 @@ pub use recording::{kept, replayed_time};
 pub use state::{Attempt, State};
 pub use watch::Watch;
 
-use super::awaiting::{Awaitable, Awaited, Step, close, is_cancelled_error};
+use super::awaiting::{Awaitable, Awaited, Step, close, is_cancelled_error, send};
 use crate::classes::hub::PyHub;
 use crate::prelude::*;
+use crate::runtime::call_scope;
 use crate::runtime::loop_bridge::{self, LoopBridge, Message};
 use crate::values::arguments::argument_checks::Checks;
 use crate::values::arguments::given::SlotArguments;
 use crate::values::results::result;
 use events::detach;
 use pyo3::exceptions::PyGeneratorExit;
-use start::InPlace;
-use state::{AttemptStart, Phase, Resumed};
+use state::{AttemptStart, AttemptState};
+use std::sync::atomic::{AtomicBool, Ordering};
 use toolhub::execute::{Action, Run};
 use toolhub::hub::PlannedRun;
 use toolhub::principal::Principal;
@@ -41,6 +42,8 @@ pub struct Execution {
     hub: Py<PyHub>,
     checks: Checks,
     extras: Option<Box<Extras>>,
+    /// It was stepped.
+    is_begun: AtomicBool,
     state: Mutex<State>,
 }
 
@@ -74,13 +77,19 @@ impl Execution {
         checks: Checks,
         extras: Option<Box<Extras>>,
     ) -> Self {
-        Execution { hub, checks, extras, state: Mutex::new(State::new(plan, args)) }
+        let (is_begun, state) = (AtomicBool::new(false), Mutex::new(State::new(plan, args)));
+        Execution { hub, checks, extras, is_begun, state }
     }
 
     /// Each candidate gets these arguments, which were approved.
     pub fn with_arguments(self, approved: SlotArguments) -> Self {
         self.state.lock().approved = Some(Box::new(approved));
         self
+    }
+
+    /// Asks the plan; `None` when the call is over.
+    fn with_plan<T>(&self, ask: impl FnOnce(&mut PlannedRun) -> T) -> Option<T> {
+        self.state.lock().plan.as_deref_mut().map(ask)
     }
 
     /// The bridge of the loop that this execution runs on, opened at first need.
@@ -101,17 +110,33 @@ impl Execution {
         let this = slf.get();
         loop {
             if this.extras.is_some()
+                && this.state.lock().direct.is_none()
                 && let Err(interrupt) = this.tell_changes(slf.py())
             {
                 drop(this.interrupt(interrupt));
             }
-            let action =
-                this.state.lock().plan.as_mut().map_or(Action::Finish, |plan| plan.run.next_action());
-            let in_place = match action {
+            let (stepped, action) = {
+                let mut state = this.state.lock();
+                let State { plan: Some(plan), direct, reraise, .. } = &mut *state else {
+                    return Err(PyRuntimeError::new_err("cannot reuse already awaited execution"));
+                };
+                match direct {
+                    // It runs inside the caller's task, which pauses if it suspends.
+                    Some(direct) if reraise.is_none() => (Some(direct.stepped(slf.py())), Action::Wait),
+                    _ => (None, plan.run.next_action()),
+                }
+            };
+            if let Some((awaitable, held)) = stepped {
+                let stepped = call_scope::within(slf.py(), &held, || send(&awaitable));
+                if let Some(step) = Self::on_step(slf, stepped)? {
+                    return Ok(step);
+                }
+                continue;
+            }
+            match action {
                 Action::Stop(slot) => {
                     let target = this.state.lock().stop_target(slf.py(), slot);
                     Self::stop(slf, slot, target);
-                    None
                 }
                 Action::Resume(slot) => Self::resume(slf, slot)?,
                 Action::Start(slot) => Self::start(slf, slot)?,
@@ -125,21 +150,15 @@ impl Execution {
                     let finished = std::mem::take(&mut *this.state.lock());
                     return Self::conclude(slf.py(), finished);
                 }
-            };
-            // An awaitable runs inside the caller's task, which pauses if it suspends.
-            if let Some((awaitable, held)) = in_place
-                && let Some(step) = Self::run_in_place(slf, awaitable, &held)?
-            {
-                return Ok(step);
             }
         }
     }
 
-    fn start<'py>(slf: &Bound<'py, Self>, slot: usize) -> PyResult<InPlace<'py>> {
+    fn start(slf: &Bound<'_, Self>, slot: usize) -> PyResult<()> {
         let (py, this) = (slf.py(), slf.get());
         let (start, args) = {
             let state = this.state.lock();
-            let (Some(plan), Some(args)) = (state.plan.as_deref(), &state.args) else { return Ok(None) };
+            let (Some(plan), Some(args)) = (state.plan.as_deref(), &state.args) else { return Ok(()) };
             let approved = state.approved.as_ref().map(|approved| approved[slot].as_ref());
             let args = match approved {
                 None => Ok(args.clone_ref(py)),
@@ -151,22 +170,22 @@ impl Execution {
             Ok(args) => Self::begin(slf, start, args),
             Err(refusal) => {
                 this.reject(slot, refusal);
-                Ok(None)
+                Ok(())
             }
         }
     }
 
-    fn resume<'py>(slf: &Bound<'py, Self>, slot: usize) -> PyResult<InPlace<'py>> {
-        let (start, resumed) = {
+    fn resume(slf: &Bound<'_, Self>, slot: usize) -> PyResult<()> {
+        let (start, waited) = {
             let mut state = slf.get().state.lock();
-            let Some(plan) = state.plan.as_deref() else { return Ok(None) };
-            (AttemptStart::new(plan, slot), state.take_resumed(slot))
+            let Some(plan) = state.plan.as_deref() else { return Ok(()) };
+            (AttemptStart::new(plan, slot), std::mem::take(&mut state.attempts[slot].state))
         };
-        match resumed {
-            Resumed::Admitted(_) if slf.get().is_late(Run::refuse_late_entry) => Ok(None),
-            Resumed::Admitted(prepared) => Self::launch(slf, (start, prepared)),
-            Resumed::Coroutine(coroutine) => Self::run_awaitable(slf, &start, coroutine.bind(slf.py())),
-            Resumed::Gone => Ok(None),
+        match waited {
+            AttemptState::Ready(_) if slf.get().is_late(Run::refuse_late_entry) => Ok(()),
+            AttemptState::Ready(prepared) => Self::launch(slf, (start, prepared)),
+            AttemptState::Coroutine(coroutine) => Self::run_awaitable(slf, &start, coroutine.bind(slf.py())),
+            _ => Ok(()),
         }
     }
 
@@ -192,35 +211,29 @@ impl Execution {
 
     fn throw_in(slf: &Bound<'_, Self>, error: PyErr) -> PyResult<Step> {
         let this = slf.get();
-        let (phase, in_place) = {
-            let state = this.state.lock();
-            (state.phase, state.direct.is_some())
-        };
-        match phase {
-            Phase::Running if in_place => Self::throw_in_place(slf, error),
-            Phase::Running if !error.is_instance_of::<PyGeneratorExit>(slf.py()) => {
-                let waiter = {
-                    let mut state = this.state.lock();
-                    state.phase = Phase::Settling;
-                    state.reraise = Some(Box::new(error));
-                    state.cancel_run(Instant::now());
-                    state.waiter.take()
-                };
-                drop(waiter);
-                Self::pump(slf)
-            }
-            // A scope of anyio repeats its cancellation at every turn of the loop; it does not count as a second one.
-            Phase::Settling if this.is_repeated(slf.py(), &error) => {
-                let waiter = this.state.lock().waiter.take();
-                drop(waiter);
-                Self::pump(slf)
-            }
-            Phase::New | Phase::Running | Phase::Settling => {
-                Self::abandon(slf);
-                Err(error)
-            }
-            Phase::Done => Err(error),
+        // A scope of anyio repeats its cancellation at every turn of the loop; it does not count as a second one.
+        let is_repeated = this.is_repeated(slf.py(), &error);
+        let mut state = this.state.lock();
+        if state.plan.is_none() {
+            return Err(error);
         }
+        let is_running = this.is_begun.load(Ordering::Relaxed) && state.reraise.is_none();
+        if is_running && state.direct.is_some() {
+            drop(state);
+            return Self::throw_in_place(slf, error);
+        }
+        if is_running && !error.is_instance_of::<PyGeneratorExit>(slf.py()) {
+            state.reraise = Some(Box::new(error));
+            state.cancel_run(Instant::now());
+        } else if !is_repeated {
+            drop(state);
+            Self::abandon(slf);
+            return Err(error);
+        }
+        let waiter = state.waiter.take();
+        drop(state);
+        drop(waiter);
+        Self::pump(slf)
     }
 
     /// Whether this CancelledError repeats the one that is being handled: the same args, and not empty. anyio delivers its
@@ -270,24 +283,12 @@ fn record_and_release(py: Python<'_>, finished: &mut State, now: Instant) {
 
 impl Awaited for Execution {
     fn step(slf: &Bound<'_, Self>) -> PyResult<Step> {
-        let (phase, awaitable) = {
-            let mut state = slf.get().state.lock();
-            let phase = state.phase;
-            if phase == Phase::New {
-                state.phase = Phase::Running;
-            }
-            (phase, state.direct.as_ref().map(|direct| direct.stepped(slf.py())))
-        };
-        if phase == Phase::New {
-            Self::refuse_if_closed(slf);
+        let this = slf.get();
+        if !this.is_begun.load(Ordering::Relaxed) {
+            this.is_begun.store(true, Ordering::Relaxed);
+            this.refuse_if_closed();
         }
-        match (phase, awaitable) {
-            (Phase::Running, Some((awaitable, held))) => {
-                Self::run_in_place(slf, awaitable, &held)?.map_or_else(|| Self::pump(slf), Ok)
-            }
-            (Phase::New | Phase::Running | Phase::Settling, _) => Self::pump(slf),
-            (Phase::Done, _) => Err(PyRuntimeError::new_err("cannot reuse already awaited execution")),
-        }
+        Self::pump(slf)
     }
 
     fn throw(slf: &Bound<'_, Self>, error: PyErr) -> PyResult<Step> {
@@ -297,7 +298,7 @@ impl Awaited for Execution {
     fn close(slf: &Bound<'_, Self>) -> PyResult<()> {
         let (direct, over) = {
             let mut state = slf.get().state.lock();
-            (state.direct.take(), state.phase == Phase::Done)
+            (state.direct.take(), state.plan.is_none())
         };
         if !over {
             Self::abandon(slf);

@@ -2,7 +2,6 @@
 //! cassettes. In a replay the candidates are recordings, which run as any tool in Rust does.
 
 use super::Execution;
-use super::start::InPlace;
 use super::state::{Attempt, AttemptStart, AttemptState, ReadyAttempt, State};
 use crate::prelude::*;
 use crate::runtime::loop_bridge::{Mail, Message};
@@ -24,9 +23,7 @@ use toolhub::tape::{Recording, TapedAnswer, Taping, ready_recording, recording_o
 impl Execution {
     /// What writes the row that this attempt still needs.
     pub(super) fn missing_row(&self, slot: usize) -> Option<Arc<EffectRecorder>> {
-        let state = self.state.lock();
-        let plan = state.plan.as_ref()?;
-        plan.recorder.clone().filter(|_| plan.needs_row(slot))
+        self.with_plan(|plan| plan.recorder.clone().filter(|_| plan.needs_row(slot))).flatten()
     }
 
     /// Writes the row of an attempt, which goes on when it is committed.
@@ -51,11 +48,7 @@ impl Execution {
         };
         let definition = this.hub.get().core().tool_definition(&start.candidate);
         let (mailbox, key) = Self::address(slf, slot)?;
-        {
-            let mut state = this.state.lock();
-            state.attempts[slot].state = AttemptState::Recording { key };
-            state.attempts[slot].prepared = Some(prepared);
-        }
+        this.state.lock().attempts[slot].state = AttemptState::Recording { key, prepared };
         let written = move |result: Result<(), HubError>| {
             mailbox.push(Mail::Deliver(key, Message::Recorded(result.map_err(Box::new))));
         };
@@ -117,7 +110,7 @@ pub fn kept(result: &Bound<'_, PyDict>, has_succeeded: bool) -> Value {
 
 impl Execution {
     /// Launches the tool, recorded if there is a tape. What a replay has missed fails here.
-    pub(super) fn launch<'py>(slf: &Bound<'py, Self>, ready: ReadyAttempt) -> PyResult<InPlace<'py>> {
+    pub(super) fn launch(slf: &Bound<'_, Self>, ready: ReadyAttempt) -> PyResult<()> {
         let (this, start) = (slf.get(), &ready.0);
         let slot = start.slot;
         let (missed, recorded) = {
@@ -129,7 +122,7 @@ impl Execution {
         };
         if let Some(miss) = missed {
             this.fail(slot, miss.count());
-            return Ok(None);
+            return Ok(());
         }
         if let Some(recording) = ready_recording(&start.candidate) {
             recording.progress.iter().for_each(|update| Self::progressed(slf, update));
@@ -139,7 +132,7 @@ impl Execution {
             if let Some(answer) = recording.answer.clone() {
                 this.answered(slf.py(), slot, answer);
             }
-            return Ok(None);
+            return Ok(());
         }
         if let Some(call) = recorded {
             let definition = this.hub.get().core().tool_definition(&start.candidate);

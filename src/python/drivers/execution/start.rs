@@ -7,16 +7,17 @@ use crate::drivers::awaiting::{iterator_of, new_awaitable};
 use crate::drivers::child::Child;
 use crate::prelude::*;
 use crate::runtime::bridge::{start_job, start_job_elsewhere};
-use crate::runtime::call_scope::{self, CallsAround, LentSlots};
+use crate::runtime::call_scope::{self, CallsAround};
 use crate::runtime::loop_bridge::{LoopMailbox, Mail, Message};
-use crate::runtime::pool::{self, FunctionCall, NotQueued, PoolKind};
+use crate::runtime::pool::{self, FunctionCall, PoolKind};
 use crate::values::arguments::argument_checks::{self, CheckPass, PreparedArguments};
 use crate::values::arguments::callable::{Callable, python_tool};
 use crate::values::arguments::given::{prepare, warnings};
 use futures_util::FutureExt;
 use std::panic::AssertUnwindSafe;
 use tokio_util::sync::CancellationToken;
-use toolhub::execute::{Run, overloaded, refused_by_pool};
+use toolhub::execute::{Run, overloaded};
+use toolhub::hub::PlannedRun;
 use toolhub::kill_point::kill_point;
 use toolhub::limit::{self, Passage};
 use toolhub::model::Arguments;
@@ -24,16 +25,13 @@ use toolhub::registry::Candidate;
 use toolhub::reports::WaitingReports;
 use toolhub::tool::{CallContext, OnProgress, SentFlag};
 
-/// An awaitable that is to be stepped inside the caller's task, and what calls inside it may borrow.
-pub type InPlace<'py> = Option<(Bound<'py, PyAny>, LentSlots)>;
-
 impl Execution {
     /// A candidate that the arguments do not fit is never started.
-    pub(super) fn begin<'py>(
-        slf: &Bound<'py, Self>,
+    pub(super) fn begin(
+        slf: &Bound<'_, Self>,
         (start, at): (AttemptStart, Instant),
         args: Py<PyAny>,
-    ) -> PyResult<InPlace<'py>> {
+    ) -> PyResult<()> {
         let (py, this, slot) = (slf.py(), slf.get(), start.slot);
         let mut pass = CheckPass::new(this.checks);
         let passed_on = this.extras.as_ref().and_then(|extras| extras.passed_on.as_ref());
@@ -43,7 +41,7 @@ impl Execution {
             Ok(prepared) => prepared,
             Err(refusal) => {
                 this.reject(slot, refusal);
-                return Ok(None);
+                return Ok(());
             }
         };
         let warnings = warnings(py, candidate, &prepared);
@@ -55,22 +53,22 @@ impl Execution {
             this.state.lock().attempts[slot].unchecked = pass.unchecked;
         }
         if this.is_late(|run, now| run.refuse_late_start(slot, now)) {
-            return Ok(None);
+            return Ok(());
         }
         candidate.stats.begin(at);
         match this.tell_start(py, slot, None) {
             // Listeners take as long as they like.
-            Ok(()) if this.watch().is_some() && this.is_late(Run::refuse_late_entry) => Ok(None),
+            Ok(()) if this.watch().is_some() && this.is_late(Run::refuse_late_entry) => Ok(()),
             Ok(()) => Self::enter(slf, (start, prepared)),
             Err(interrupt) => {
                 drop(this.interrupt(interrupt));
-                Ok(None)
+                Ok(())
             }
         }
     }
 
     /// Passes the limits.
-    fn enter<'py>(slf: &Bound<'py, Self>, ready: ReadyAttempt) -> PyResult<InPlace<'py>> {
+    fn enter(slf: &Bound<'_, Self>, ready: ReadyAttempt) -> PyResult<()> {
         let (py, this, start) = (slf.py(), slf.get(), &ready.0);
         let (slot, candidate) = (start.slot, &start.candidate);
         let hub = this.hub.get().core();
@@ -87,36 +85,33 @@ impl Execution {
                 Self::launch(slf, ready)
             }
             Passage::Waiting(way) => {
-                let mut state = this.state.lock();
-                state.attempts[slot].state = AttemptState::Queueing { way, key };
-                state.attempts[slot].prepared = Some(ready.1);
-                Ok(None)
+                let waiting = AttemptState::Queueing { way, key, prepared: ready.1 };
+                this.state.lock().attempts[slot].state = waiting;
+                Ok(())
             }
             Passage::Full => {
                 Self::port(slf)?.get().forget_mail(key);
                 this.fail(slot, overloaded(&candidate.spec().name));
-                Ok(None)
+                Ok(())
             }
         }
     }
 
     /// Whether the deadline of the call leaves no time for this attempt; the policy then ends the call.
     pub(super) fn is_late(&self, refuse: impl FnOnce(&mut Run, Instant) -> bool) -> bool {
-        let mut state = self.state.lock();
-        state
-            .plan
-            .as_mut()
-            .is_some_and(|plan| plan.run.deadline_at().is_some() && refuse(&mut plan.run, Instant::now()))
+        let late =
+            |plan: &mut PlannedRun| plan.run.deadline_at().is_some() && refuse(&mut plan.run, Instant::now());
+        self.with_plan(late) == Some(true)
     }
 
     /// The attempt is about to begin, on this thread. False if it was stopped, and must not.
     pub fn begin_here(&self, slot: usize) -> bool {
-        self.state.lock().plan.as_ref().is_some_and(|plan| plan.run.begin_here(slot))
+        self.with_plan(|plan| plan.run.begin_here(slot)) == Some(true)
     }
 
     /// What marks that the attempt has begun, for another thread.
     fn share_flag(&self, slot: usize) -> Arc<SentFlag> {
-        self.state.lock().plan.as_mut().map(|plan| plan.run.share_flag(slot)).unwrap_or_default()
+        self.with_plan(|plan| plan.run.share_flag(slot)).unwrap_or_default()
     }
 
     pub(super) fn reject(&self, slot: usize, refusal: HubError) {
@@ -133,30 +128,27 @@ impl Execution {
         Ok((port.get().mailbox.clone(), key))
     }
 
-    pub(super) fn launch_tool<'py>(
-        slf: &Bound<'py, Self>,
-        (start, prepared): ReadyAttempt,
-    ) -> PyResult<InPlace<'py>> {
+    pub(super) fn launch_tool(slf: &Bound<'_, Self>, (start, prepared): ReadyAttempt) -> PyResult<()> {
         if let Some(recorder) = slf.get().missing_row(start.slot) {
-            return Self::write_row(slf, &start, prepared, recorder).map(|()| None);
+            return Self::write_row(slf, &start, prepared, recorder);
         }
         kill_point();
         match (python_tool(&start.candidate), prepared) {
             (_, PreparedArguments::Native(args)) => {
-                Self::launch_native(slf, start.slot, start.candidate, *args).map(|()| None)
+                Self::launch_native(slf, start.slot, start.candidate, *args)
             }
             (Some(tool), prepared) if tool.is_async => {
                 // A task begins with its first step, if nothing of the tool runs before.
                 let begins_now = start.alone || !tool.begins_when_stepped;
                 if begins_now && !slf.get().begin_here(start.slot) {
-                    return Ok(None);
+                    return Ok(());
                 }
                 match tool.invoke(slf.py(), &prepared) {
                     Ok(value) => Self::run_awaitable(slf, &start, &value),
-                    Err(error) => Self::raised_in_place(slf, start.slot, error).map(|()| None),
+                    Err(error) => Self::raised_in_place(slf, start.slot, error),
                 }
             }
-            (Some(tool), prepared) => Self::launch_thread(slf, &start, tool, prepared).map(|()| None),
+            (Some(tool), prepared) => Self::launch_thread(slf, &start, tool, prepared),
             (None, _) => Err(PyRuntimeError::new_err("a tool in Rust was given Python arguments")),
         }
     }
@@ -183,28 +175,26 @@ impl Execution {
     }
 
     /// Takes what an async function has given, or a plain one whose value is a coroutine.
-    pub(super) fn run_awaitable<'py>(
-        slf: &Bound<'py, Self>,
+    pub(super) fn run_awaitable(
+        slf: &Bound<'_, Self>,
         start: &AttemptStart,
-        value: &Bound<'py, PyAny>,
-    ) -> PyResult<InPlace<'py>> {
+        value: &Bound<'_, PyAny>,
+    ) -> PyResult<()> {
         let (py, this, slot) = (slf.py(), slf.get(), start.slot);
         let awaitable = match iterator_of(value) {
             Ok(Some(awaitable)) => awaitable,
             Ok(None) => {
                 this.returned(py, slot, value.clone().unbind());
-                return Ok(None);
+                return Ok(());
             }
-            Err(error) => return Self::raised_in_place(slf, slot, error).map(|()| None),
+            Err(error) => return Self::raised_in_place(slf, slot, error),
         };
         let held = this.held(py, start)?.map(|around| call_scope::hold(py, around)).transpose()?;
         if start.alone {
-            let coroutine = InPlaceCoroutine::new(slot, awaitable.unbind(), held);
-            let stepped = coroutine.stepped(py);
             let mut state = this.state.lock();
             state.attempts[slot].state = AttemptState::InPlace;
-            state.direct = Some(coroutine);
-            return Ok(Some(stepped));
+            state.direct = Some(InPlaceCoroutine::new(slot, awaitable.unbind(), held));
+            return Ok(());
         }
         let child = new_awaitable(py, Child::new(slf.clone().unbind(), slot, awaitable.unbind(), None))?;
         let (port, tool) = (Self::port(slf)?, python_tool(&start.candidate));
@@ -214,7 +204,7 @@ impl Execution {
         if !over {
             this.state.lock().attempts[slot].state = AttemptState::Task(task.unbind());
         }
-        Ok(None)
+        Ok(())
     }
 
     fn launch_thread(
@@ -226,7 +216,7 @@ impl Execution {
         let (py, this, slot) = (slf.py(), slf.get(), start.slot);
         let (value, kwargs) = prepared.for_thread(py)?;
         let around = this.held(py, start)?.map_or_else(|| call_scope::current(py), Ok)?;
-        let latest_start = this.state.lock().plan.as_ref().and_then(|plan| plan.run.latest_start(slot));
+        let latest_start = this.with_plan(|plan| plan.run.latest_start(slot)).flatten();
         let call = FunctionCall {
             function: tool.call.bind(py).clone(),
             value,
@@ -239,19 +229,12 @@ impl Execution {
         let (mailbox, key) = Self::address(slf, slot)?;
         match pool::submit(py, PoolKind::Tools, call, (mailbox, key)) {
             Ok(reply) => {
-                let reply = Box::new(reply);
-                this.state.lock().attempts[slot].state = AttemptState::Thread { reply, key };
+                this.state.lock().attempts[slot].state = AttemptState::Thread(Box::new(reply));
                 Ok(())
             }
-            Err(not_queued) => {
+            Err(error) => {
                 Self::port(slf)?.get().forget_mail(key);
-                match not_queued {
-                    NotQueued::Failed(error) => Self::raised_in_place(slf, slot, error),
-                    NotQueued::Refused(refusal) => {
-                        this.fail(slot, refused_by_pool(&tool.spec.name, refusal));
-                        Ok(())
-                    }
-                }
+                Self::raised_in_place(slf, slot, error)
             }
         }
     }
@@ -263,14 +246,8 @@ impl Execution {
         args: Arguments,
     ) -> PyResult<()> {
         let this = slf.get();
-        let (expires, freshness) = {
-            let state = this.state.lock();
-            let plan = state.plan.as_ref();
-            (
-                plan.and_then(|plan| plan.run.expires(slot)),
-                plan.map(|plan| plan.freshness).unwrap_or_default(),
-            )
-        };
+        let known = this.with_plan(|plan| (plan.run.expires(slot), plan.freshness));
+        let (expires, freshness) = known.unwrap_or_default();
         let cancel = CancellationToken::new();
         let mut context = CallContext::new(expires.unwrap_or_else(Instant::now), cancel.clone());
         context.freshness = freshness;

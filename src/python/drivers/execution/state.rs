@@ -22,25 +22,6 @@ use toolhub::tape::Taping;
 /// Held by a call that has to end; the receiver sees when the last one is dropped.
 pub type EndSignal = tokio::sync::mpsc::Sender<std::convert::Infallible>;
 
-#[derive(Clone, Copy, Default, PartialEq, Eq)]
-pub enum Phase {
-    New,
-    Running,
-    /// The caller was cancelled; the others are given their grace.
-    Settling,
-    #[default]
-    Done,
-}
-
-/// What a candidate continues with.
-pub enum Resumed {
-    /// The limits admitted it: run it with these arguments.
-    Admitted(PreparedArguments),
-    /// A plain function returned a coroutine: await it.
-    Coroutine(Py<PyAny>),
-    Gone,
-}
-
 /// An attempt that is to be started.
 pub struct AttemptStart {
     pub slot: usize,
@@ -65,15 +46,17 @@ pub enum AttemptState {
     #[default]
     Nothing,
     /// Waiting for a free place.
-    Queueing { way: PassageWait, key: u64 },
+    Queueing { way: PassageWait, key: u64, prepared: PreparedArguments },
     /// Waiting for its row in the ledger.
-    Recording { key: u64 },
+    Recording { key: u64, prepared: PreparedArguments },
+    /// It may go on with these arguments.
+    Ready(PreparedArguments),
     /// Stepped inside the caller's task.
     InPlace,
     /// An asyncio task of its own.
     Task(Py<PyAny>),
     /// A sync function in the pool.
-    Thread { reply: Box<Reply>, key: u64 },
+    Thread(Box<Reply>),
     /// What such a function gave is a coroutine, which waits to be awaited in the caller's context.
     Coroutine(Py<PyAny>),
     /// A tool in Rust.
@@ -83,14 +66,14 @@ pub enum AttemptState {
 impl AttemptState {
     /// Ends what is over as soon as nobody waits for it. A function on a thread goes on with its leftover.
     pub fn give_up(self, py: Python<'_>, port: Option<&LoopBridge>, leftover: impl FnOnce() -> Leftover) {
-        if let AttemptState::Queueing { key, .. }
-        | AttemptState::Recording { key }
-        | AttemptState::Thread { key, .. } = &self
-        {
-            drop(port.and_then(|port| port.forget_mail(*key)));
-        }
+        let key = match &self {
+            AttemptState::Queueing { key, .. } | AttemptState::Recording { key, .. } => Some(*key),
+            AttemptState::Thread(reply) => Some(reply.key),
+            _ => None,
+        };
+        drop(port.zip(key).map(|(port, key)| port.forget_mail(key)));
         match self {
-            AttemptState::Thread { reply, .. } => drop(reply.abandon(py, leftover())),
+            AttemptState::Thread(reply) => drop(reply.abandon(py, leftover())),
             // Out of the queue.
             AttemptState::Queueing { way, .. } => drop(way),
             AttemptState::Coroutine(coroutine) => value::discard(coroutine.bind(py)),
@@ -103,7 +86,6 @@ impl AttemptState {
 #[derive(Default)]
 pub struct Attempt {
     pub state: AttemptState,
-    pub prepared: Option<PreparedArguments>,
     pub permits: Option<Permits>,
     /// What it returned: a success, or a failure that it reported itself.
     pub value: Option<Py<PyAny>>,
@@ -132,7 +114,7 @@ pub fn leftover(permits: Option<Permits>, candidate: &Candidate) -> Leftover {
 /// Kept small, because it is moved: what is big or rare is in a box. At the end it is taken, and this one is left.
 #[derive(Default)]
 pub struct State {
-    pub phase: Phase,
+    /// `None` when the call is over.
     pub plan: Option<Box<PlannedRun>>,
     pub args: Option<Py<PyAny>>,
     /// What was approved, for each candidate, in place of `args`.
@@ -142,6 +124,7 @@ pub struct State {
     pub timer: Option<DeadlineKey>,
     pub waiter: Option<Py<PyAny>>,
     pub port: Option<Py<LoopBridge>>,
+    /// The caller was cancelled or interrupted, and gets this in the end; the attempts are given their grace.
     pub reraise: Option<Box<PyErr>>,
     /// When the last answer came, if that ended it.
     pub ended_at: Option<Instant>,
@@ -153,7 +136,7 @@ impl State {
     pub fn new(plan: Box<PlannedRun>, args: Py<PyAny>) -> Self {
         let count = plan.candidates.len();
         let attempts = std::iter::repeat_with(Attempt::default).take(count).collect();
-        State { phase: Phase::New, plan: Some(plan), args: Some(args), attempts, ..State::default() }
+        State { plan: Some(plan), args: Some(args), attempts, ..State::default() }
     }
 
     /// An attempt has ended: the policy learns of it. Its slots of the limits are given back, to be dropped without the lock.
@@ -166,21 +149,6 @@ impl State {
         attempt.state = AttemptState::Nothing;
         let permits = attempt.permits.take();
         Some((told(plan, attempt), permits))
-    }
-
-    /// What an attempt that may continue was waiting with.
-    pub fn take_resumed(&mut self, slot: usize) -> Resumed {
-        let Some(attempt) = self.attempts.get_mut(slot) else { return Resumed::Gone };
-        if let Some(prepared) = attempt.prepared.take() {
-            return Resumed::Admitted(prepared);
-        }
-        match std::mem::take(&mut attempt.state) {
-            AttemptState::Coroutine(coroutine) => Resumed::Coroutine(coroutine),
-            other => {
-                attempt.state = other;
-                Resumed::Gone
-            }
-        }
     }
 
     /// Whether the caller has something to do but wait.
@@ -209,23 +177,34 @@ impl State {
         if self.plan.as_deref().is_none_or(is_late) {
             return Some(permits);
         }
-        let Some(attempt) = self.go_on(slot) else { return Some(permits) };
-        attempt.permits = Some(permits);
+        if !self.go_on(slot) {
+            return Some(permits);
+        }
+        self.attempts[slot].permits = Some(permits);
         None
     }
 
     /// Lets an attempt that waited go on, unless it was stopped meanwhile.
-    pub fn go_on(&mut self, slot: usize) -> Option<&mut Attempt> {
-        let plan = self.plan.as_mut().filter(|plan| plan.run.fate(slot) == Fate::Running)?;
+    pub fn go_on(&mut self, slot: usize) -> bool {
+        let plan = self.plan.as_mut().filter(|plan| plan.run.fate(slot) == Fate::Running);
+        let Some(plan) = plan else { return false };
         plan.run.resume(slot);
-        self.attempts[slot].state = AttemptState::Nothing;
-        Some(&mut self.attempts[slot])
+        let state = &mut self.attempts[slot].state;
+        *state = match std::mem::take(state) {
+            AttemptState::Queueing { prepared, .. } | AttemptState::Recording { prepared, .. } => {
+                AttemptState::Ready(prepared)
+            }
+            other => other,
+        };
+        true
     }
 
     /// A plain function gave a coroutine. It is given back when the policy does not wait for it any more.
     pub fn hold_coroutine(&mut self, slot: usize, coroutine: Py<PyAny>) -> Option<Py<PyAny>> {
-        let Some(attempt) = self.go_on(slot) else { return Some(coroutine) };
-        attempt.state = AttemptState::Coroutine(coroutine);
+        if !self.go_on(slot) {
+            return Some(coroutine);
+        }
+        self.attempts[slot].state = AttemptState::Coroutine(coroutine);
         None
     }
 
@@ -247,13 +226,20 @@ impl State {
         }
         for attempt in &self.attempts {
             visit.call(&attempt.value)?;
-            match &attempt.prepared {
-                Some(PreparedArguments::Keywords(kwargs)) => visit.call(kwargs)?,
-                Some(PreparedArguments::Value(value)) => visit.call(value)?,
-                Some(PreparedArguments::Native(_)) | None => {}
-            }
-            if let AttemptState::Task(object) | AttemptState::Coroutine(object) = &attempt.state {
-                visit.call(object)?;
+            let prepared = match &attempt.state {
+                AttemptState::Task(object) | AttemptState::Coroutine(object) => {
+                    visit.call(object)?;
+                    continue;
+                }
+                AttemptState::Queueing { prepared, .. }
+                | AttemptState::Recording { prepared, .. }
+                | AttemptState::Ready(prepared) => prepared,
+                _ => continue,
+            };
+            match prepared {
+                PreparedArguments::Keywords(kwargs) => visit.call(kwargs)?,
+                PreparedArguments::Value(value) => visit.call(value)?,
+                PreparedArguments::Native(_) => {}
             }
         }
         Ok(())

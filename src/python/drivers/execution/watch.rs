@@ -4,7 +4,7 @@
 //! A call without listeners pays nothing for it.
 
 use super::Execution;
-use super::state::{Phase, State};
+use super::state::State;
 use crate::prelude::*;
 use crate::runtime::user_code;
 use pyo3::IntoPyObjectExt;
@@ -85,8 +85,7 @@ impl Execution {
     /// Tells that an attempt has started, its arguments fit; or, with news of the tool, that it is tried again.
     pub(super) fn tell_start(&self, py: Python<'_>, slot: usize, news: Option<Value>) -> PyResult<()> {
         let Some(watch) = self.watch() else { return Ok(()) };
-        let candidate = self.state.lock().plan.as_ref().map(|plan| plan.candidates[slot].clone());
-        let Some(candidate) = candidate else { return Ok(()) };
+        let Some(candidate) = self.with_plan(|plan| plan.candidates[slot].clone()) else { return Ok(()) };
         let what = if news.is_some() { "retried" } else { "started" };
         watch.tell(py, Change { what, slot, candidate, seconds: None, error: None, news })
     }
@@ -95,10 +94,9 @@ impl Execution {
     /// Gives the error back if the call is over.
     pub fn interrupt(&self, interrupt: PyErr) -> PyResult<()> {
         let mut state = self.state.lock();
-        if state.phase == Phase::Done {
+        if state.plan.is_none() {
             return Err(interrupt);
         }
-        state.phase = Phase::Settling;
         state.reraise = Some(Box::new(interrupt));
         state.cancel_run(Instant::now());
         Ok(())
