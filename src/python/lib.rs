@@ -23,6 +23,7 @@ use values::results::*;
 use values::*;
 
 use pyo3::prelude::*;
+use std::time::Duration;
 
 #[global_allocator]
 static ALLOCATOR: allocator::BySize = allocator::BySize;
@@ -73,7 +74,7 @@ mod _core {
         },
         result::failed_result,
         routing::{add_alias, explain},
-        runtime::{after_fork_in_child, idle_look, open_hubs, shutdown_runtime},
+        runtime::{idle_look, open_hubs},
         search::{PyHit, ToolChoice, embed, search, unembedded, use_search_data},
         served_call::ServedCall,
         servers::{PyServers, usual_token_file},
@@ -93,17 +94,30 @@ mod _core {
     fn init(module: &Bound<'_, PyModule>) -> PyResult<()> {
         refuse_subinterpreter()?;
         let py = module.py();
-        runtime::install_hooks(runtime::Hooks {
-            at_exit: &[servers::close_all, toolhub::store::close_all],
-            after_fork: &[
-                loop_bridge::forget_loops,
-                servers::forget_servers,
-                ledger::forget_stores,
-                pool::forget_workers,
-            ],
-        });
         use_safe_bridge(py, cpython_switch::safe_is_wanted());
         Ok(())
+    }
+
+    /// Closes the door to other threads and ends the worker threads, while the interpreter is still whole.
+    #[pyfunction]
+    fn shutdown_runtime(py: Python<'_>, seconds: f64) {
+        let patience = Duration::from_secs_f64(seconds);
+        // Servers and stores end while the runtime can still serve them, and get three times as long as the rest.
+        py.detach(|| {
+            servers::close_all(patience * 3);
+            toolhub::store::close_all(patience * 3);
+        });
+        runtime::shut_down(py, patience);
+    }
+
+    /// The child of a fork has none of the parent's threads. Dropping the runtime would join them: forget it instead.
+    #[pyfunction]
+    fn after_fork_in_child() {
+        runtime::forget_parent();
+        loop_bridge::forget_loops();
+        servers::forget_servers();
+        ledger::forget_stores();
+        pool::forget_workers();
     }
 
     /// Chooses the way across the bridge: fast, or over documented interfaces only. Returns what was chosen before.

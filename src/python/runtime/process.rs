@@ -134,21 +134,6 @@ async fn end_when_idle(last_hub_closed: Arc<Notify>) {
     }
 }
 
-/// What other parts do at the ends of a process; they know the runtime, the runtime does not know them.
-pub struct Hooks {
-    /// Called at interpreter exit, without the GIL, with the time each may take.
-    pub at_exit: &'static [fn(Duration)],
-    /// Called in the child of a fork.
-    pub after_fork: &'static [fn()],
-}
-
-static HOOKS: OnceLock<Hooks> = OnceLock::new();
-
-/// Called once, when the module is imported.
-pub fn install_hooks(hooks: Hooks) {
-    HOOKS.get_or_init(|| hooks);
-}
-
 /// Counts the forks this process is away from the one that imported us. What belongs to another generation is not used.
 static GENERATION: AtomicU64 = AtomicU64::new(0);
 
@@ -204,14 +189,8 @@ pub fn release<T>(made: u64, value: T) {
     drop(value);
 }
 
-/// Closes the door to other threads and ends the worker threads, while the interpreter is still whole.
-#[pyfunction]
-pub fn shutdown_runtime(py: Python<'_>, seconds: f64) {
-    let patience = Duration::from_secs_f64(seconds);
-    // Servers and stores end while the runtime can still serve them, and get three times as long as the rest.
-    if let Some(hooks) = HOOKS.get() {
-        py.detach(|| hooks.at_exit.iter().for_each(|close| close(patience * 3)));
-    }
+/// Closes the door to other threads and ends the worker threads.
+pub fn shut_down(py: Python<'_>, patience: Duration) {
     LEAVING.get_or_init(|| thread::current().id());
     let running = RUNTIME.lock().take();
     py.detach(move || {
@@ -282,16 +261,12 @@ impl Drop for Inside {
     }
 }
 
-/// The child of a fork has none of the parent's threads. Dropping the runtime would join them: forget it instead.
-#[pyfunction]
-pub fn after_fork_in_child() {
+/// In the child of a fork.
+pub fn forget_parent() {
     std::mem::forget(take_after_fork(&RUNTIME));
     GENERATION.fetch_add(1, Ordering::Relaxed);
     OPEN_HUBS.store(0, Ordering::SeqCst);
     INSIDE.store(DEPTH.get(), Ordering::Release);
-    if let Some(hooks) = HOOKS.get() {
-        hooks.after_fork.iter().for_each(|forget| forget());
-    }
 }
 
 /// What a lock guards, in the child of a fork.
