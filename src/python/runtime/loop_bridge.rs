@@ -105,20 +105,10 @@ impl LoopBridge {
             never_missed(&task);
             return Ok((task, false));
         }
-        let task = self.run_beside(py, awaitable)?;
-        let over = task.call_method0(intern!(py, "done"))?.is_truthy()?;
-        Ok((task, over))
-    }
-
-    /// Creates a task for an awaitable of the user.
-    pub fn run_beside<'py>(
-        &self,
-        py: Python<'py>,
-        awaitable: Bound<'py, PyAny>,
-    ) -> PyResult<Bound<'py, PyAny>> {
         let task = self.create_task.bind(py).call1((awaitable,))?;
         never_missed(&task);
-        Ok(task)
+        let over = task.call_method0(intern!(py, "done"))?.is_truthy()?;
+        Ok((task, over))
     }
 
     fn has_no_task_factory(&self, py: Python<'_>) -> bool {
