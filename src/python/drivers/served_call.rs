@@ -149,7 +149,7 @@ fn start(bridge: &Bound<'_, LoopBridge>, place: &ServedLoop, call: ServedCall) {
         let outer = call.ctx.on_tape.as_ref().and_then(|outer| outer.downcast_ref::<OuterCall>()).cloned();
         let around = CallsAround::default().lending(lender_of(&permits)).recorded_in(outer);
         *call.permits.lock() = permits;
-        call_scope::enter(&context, call_scope::hold(py, around)?)?;
+        call_scope::enter(&context, Py::new(py, around)?)?;
         CallScope::new(&call.ctx, call.given_up.clone()).enter(&context)?;
         telemetry::enter_span(&context, &call.ctx.extras.meta)?;
         let call = Bound::new(py, call)?;

@@ -24,7 +24,8 @@ use toolhub::tool::{CallContext, CallContextExtras, OnProgress, RoundQuestion};
 /// Lives as long as a function runs on a thread of a pool.
 pub type RunningMark = Arc<()>;
 
-/// The calls around a call.
+/// The calls around a call: the value of a context variable.
+#[pyclass(frozen, skip_from_py_object, module = "toolhub._core")]
 #[derive(Clone, Default)]
 pub struct CallsAround {
     /// The slots that it may borrow.
@@ -37,9 +38,9 @@ pub struct CallsAround {
 }
 
 impl CallsAround {
-    /// The same, with other slots to borrow.
-    pub fn lending(&self, lender: Option<Arc<Lender>>) -> Self {
-        CallsAround { lender, ..self.clone() }
+    /// The same, with other slots to borrow, if there are any.
+    pub fn lending(self, lender: Option<Arc<Lender>>) -> Self {
+        CallsAround { lender: lender.or(self.lender), ..self }
     }
 
     /// The same, inside a call that is recorded.
@@ -64,28 +65,19 @@ impl CallsAround {
     }
 }
 
-/// The value of the context variable.
-#[pyclass(frozen, module = "toolhub._core")]
-pub struct HeldSlots(CallsAround);
-
 /// The value for calls inside one tool that runs; `None` if it is the same as around that tool.
-pub type LentSlots = Option<Py<HeldSlots>>;
+pub type LentSlots = Option<Py<CallsAround>>;
 
 static AROUND: ContextVariable = ContextVariable::new(c"toolhub_slots");
 
 /// The calls around the current one.
 pub fn current(py: Python<'_>) -> PyResult<CallsAround> {
-    let held = AROUND.get::<HeldSlots>(py)?;
-    Ok(held.map(|held| held.get().0.clone()).unwrap_or_default())
-}
-
-/// Makes the value of the context variable.
-pub fn hold(py: Python<'_>, around: CallsAround) -> PyResult<Py<HeldSlots>> {
-    Py::new(py, HeldSlots(around))
+    let held = AROUND.get::<CallsAround>(py)?;
+    Ok(held.map(|held| held.get().clone()).unwrap_or_default())
 }
 
 /// Gives the context variable this value in a context that belongs to one call.
-pub fn enter(context: &Bound<'_, PyAny>, held: Py<HeldSlots>) -> PyResult<()> {
+pub fn enter(context: &Bound<'_, PyAny>, held: Py<CallsAround>) -> PyResult<()> {
     AROUND.enter(context, held)
 }
 

@@ -149,7 +149,7 @@ pub fn submit(
 ) -> PyResult<Reply> {
     let reply = Reply { pool: pool(kind), mailbox, key, function: Arc::default(), mark: Arc::default() };
     let call = || {
-        let held = call_scope::hold(py, around.within_function(&reply.mark))?;
+        let held = Py::new(py, around.within_function(&reply.mark))?;
         let run = call_scope::within(py, &Some(held), || current_context(py))?.getattr(intern!(py, "run"))?;
         match value {
             Some(value) => PyTuple::new(py, [run, function, value]),

@@ -168,10 +168,8 @@ impl Execution {
             let permits = state.attempts[start.slot].permits.as_ref();
             permits.map(|permits| permits.lender(around.lender.clone()))
         };
-        Ok(match lender {
-            Some(lender) => Some(around.lending(Some(lender)).recorded_in(outer)),
-            None => outer.map(|outer| around.recorded_in(Some(outer))),
-        })
+        let is_changed = lender.is_some() || outer.is_some();
+        Ok(is_changed.then(|| around.lending(lender).recorded_in(outer)))
     }
 
     /// Takes what an async function has given, or a plain one whose value is a coroutine.
@@ -189,7 +187,7 @@ impl Execution {
             }
             Err(error) => return Self::raised_in_place(slf, slot, error),
         };
-        let held = this.held(py, start)?.map(|around| call_scope::hold(py, around)).transpose()?;
+        let held = this.held(py, start)?.map(|around| Py::new(py, around)).transpose()?;
         if start.alone {
             let mut state = this.state.lock();
             state.attempts[slot].state = AttemptState::InPlace;
