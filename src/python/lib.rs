@@ -36,7 +36,6 @@ mod _core {
     use super::{
         answers::{format_result, read_more, write_answers, write_results},
         awaiting::Awaitable,
-        blocking::run_blocking,
         blocks::{Blocks, binary_note, result_text},
         bridge::{BridgeFuture, BridgeStream},
         call::CallDriver,
@@ -88,6 +87,7 @@ mod _core {
         text::{PyTokenizer, PyTruncated, merge_texts, truncate_text, visible_text},
         threaded::{ThreadCall, in_thread},
         views::{PyCandidate, ToolInfo},
+        waiting::run_blocking,
     };
 
     #[pymodule_init]
@@ -130,7 +130,7 @@ mod _core {
         awaiting::install_am_send::<call::CallDriver>(py);
         awaiting::install_am_send::<child::Child>(py);
         awaiting::install_am_send::<threaded::ThreadCall>(py);
-        awaiting::install_am_send::<blocking::BlockingRoot>(py);
+        awaiting::install_am_send::<waiting::BlockingRoot>(py);
         before
     }
 }

@@ -17,7 +17,6 @@ pub mod waiting;
 pub mod call_scope;
 
 // Functions on threads, threads that wait, futures of Rust, and loops that serve.
-pub mod blocking;
 pub mod bridge;
 pub mod pool;
 pub mod tool_loops;
