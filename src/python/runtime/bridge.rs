@@ -104,6 +104,8 @@ impl Drop for Settler {
 pub struct BridgeFuture {
     slot: Arc<Mutex<OutcomeSlot>>,
     stage: Mutex<FutureStage>,
+    /// The future on which the caller is suspended.
+    waiter: Mutex<Option<Py<PyAny>>>,
     generation: u64,
 }
 
@@ -117,8 +119,6 @@ struct RunningFuture {
     job: Arc<CoreJob>,
     bridge: Py<LoopBridge>,
     key: u64,
-    /// The future on which the caller is suspended.
-    waiter: Option<Py<PyAny>>,
     /// What was thrown in; raised as soon as the Rust future is gone.
     thrown: Option<PyErr>,
 }
@@ -131,7 +131,8 @@ impl BridgeFuture {
             let settler = settler;
             settler.settle(Some(future.await));
         });
-        BridgeFuture { slot, stage: Mutex::new(FutureStage::New(future)), generation: process::generation() }
+        let (stage, waiter) = (Mutex::new(FutureStage::New(future)), Mutex::default());
+        BridgeFuture { slot, stage, waiter, generation: process::generation() }
     }
 
     fn start(slf: &Bound<'_, Self>, future: BoxFuture<'static, ()>) -> PyResult<Step> {
@@ -150,7 +151,7 @@ impl BridgeFuture {
             *slot = OutcomeSlot::Awaited { mailbox: bridge.get().mailbox.clone(), key };
             key
         };
-        let running = RunningFuture { job, bridge: bridge.unbind(), key, waiter: None, thrown: None };
+        let running = RunningFuture { job, bridge: bridge.unbind(), key, thrown: None };
         *this.stage.lock() = FutureStage::Running(running);
         this.suspend(py)
     }
@@ -162,10 +163,7 @@ impl BridgeFuture {
             FutureStage::New(_) | FutureStage::Done => return Err(reused()),
         };
         let waiter = bridge.get().create_waiter(py)?.unbind();
-        let before = match &mut *self.stage.lock() {
-            FutureStage::Running(running) => running.waiter.replace(waiter.clone_ref(py)),
-            FutureStage::New(_) | FutureStage::Done => None,
-        };
+        let before = self.waiter.lock().replace(waiter.clone_ref(py));
         drop(before);
         Ok(Step::Yield(waiter))
     }
@@ -185,6 +183,8 @@ impl BridgeFuture {
 
     /// Gives everything up; returns what was thrown in before.
     fn leave(&self, py: Python<'_>) -> Option<PyErr> {
+        let waiter = self.waiter.lock().take();
+        drop(waiter);
         let stage = std::mem::replace(&mut *self.stage.lock(), FutureStage::Done);
         let FutureStage::Running(running) = stage else { return None };
         drop(running.bridge.bind(py).get().forget_mail(running.key));
@@ -228,18 +228,14 @@ fn reused() -> PyErr {
 impl Awaited for BridgeFuture {
     fn step(slf: &Bound<'_, Self>) -> PyResult<Step> {
         let this = slf.get();
-        let stage = {
-            let mut stage = this.stage.lock();
-            match &*stage {
-                FutureStage::New(_) => std::mem::replace(&mut *stage, FutureStage::Done),
-                FutureStage::Running(_) => {
-                    drop(stage);
-                    return this.resume(slf.py());
-                }
-                FutureStage::Done => return Err(reused()),
-            }
-        };
-        match stage {
+        let mut stage = this.stage.lock();
+        if matches!(*stage, FutureStage::Running(_)) {
+            drop(stage);
+            return this.resume(slf.py());
+        }
+        let new = std::mem::replace(&mut *stage, FutureStage::Done);
+        drop(stage);
+        match new {
             FutureStage::New(future) => Self::start(slf, future),
             FutureStage::Running(_) | FutureStage::Done => Err(reused()),
         }
@@ -255,10 +251,7 @@ impl Awaited for BridgeFuture {
     }
 
     fn receive(slf: &Bound<'_, Self>, _slot: usize, _message: Message) {
-        let waiter = match &mut *slf.get().stage.lock() {
-            FutureStage::Running(running) => running.waiter.take(),
-            FutureStage::New(_) | FutureStage::Done => None,
-        };
+        let waiter = slf.get().waiter.lock().take();
         loop_bridge::wake_waiting(waiter, slf.as_any());
     }
 }
@@ -270,7 +263,7 @@ impl BridgeFuture {
         match self.stage.try_lock().as_deref() {
             Some(FutureStage::Running(running)) => {
                 visit.call(&running.bridge)?;
-                visit.call(&running.waiter)
+                self.waiter.try_lock().map_or(Ok(()), |waiter| visit.call(&*waiter))
             }
             _ => Ok(()),
         }
@@ -290,12 +283,10 @@ impl Drop for BridgeFuture {
 /// The Rust side of an async iterator. It is gone after the last item.
 type StreamSource = Arc<tokio::sync::Mutex<Option<BoxStream<'static, Result<FutureOutcome, HubError>>>>>;
 
-async fn next_of(source: StreamSource) -> FutureOutcome {
+async fn next_of(source: Option<StreamSource>) -> FutureOutcome {
+    let Some(source) = source else { return end_of_stream() };
     let mut stream = source.lock().await;
-    let item = match stream.as_mut() {
-        Some(items) => items.next().await,
-        None => None,
-    };
+    let item = async { stream.as_mut()?.next().await }.await;
     if !matches!(item, Some(Ok(_))) {
         *stream = None;
     }
@@ -325,13 +316,7 @@ impl BridgeStream {
 
     fn __anext__<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, BridgeFuture>> {
         let source = self.source.lock().clone();
-        let item = BridgeFuture::new(async move {
-            match source {
-                Some(source) => next_of(source).await,
-                None => end_of_stream(),
-            }
-        });
-        new_awaitable(py, item)
+        new_awaitable(py, BridgeFuture::new(next_of(source)))
     }
 
     /// Drops the source. An item that is being awaited still arrives.
