@@ -41,7 +41,7 @@ pub trait CallServices: Send + Sync {
     /// Asks the plan.
     fn next_step(&self, plan: &mut CallPlan) -> PlanStep;
 
-    /// The call is not refused; its route is known.
+    /// The call is not refused; its route is known. Called once.
     fn routed(&self, _: &CallPlan) -> impl Future<Output = ()> + Send {
         std::future::ready(())
     }
@@ -156,10 +156,11 @@ pub async fn drive<S: CallServices>(plan: &mut CallPlan, services: &S) -> S::Res
 }
 
 async fn carry_out<S: CallServices>(plan: &mut CallPlan, services: &S) -> Result<S::Result, Box<WithoutRun>> {
-    let (mut lead, mut approvals) = (None, None::<Approvals<S::Arguments>>);
+    let (mut lead, mut approvals, mut is_routed) = (None, None::<Approvals<S::Arguments>>, false);
     loop {
         let step = services.next_step(plan);
-        if matches!(step, PlanStep::Replay(_) | PlanStep::Share(_) | PlanStep::Run(_)) {
+        if !is_routed && matches!(step, PlanStep::Replay(_) | PlanStep::Share(_) | PlanStep::Run(_)) {
+            is_routed = true;
             services.routed(plan).await;
         }
         match step {

@@ -15,7 +15,6 @@ use crate::values::json::NotJson;
 use crate::values::unicode::as_text;
 use crate::values::value::is_scalar;
 use serde_json::Map;
-use std::sync::atomic::AtomicBool;
 use toolhub::hub::{AskedCall, PlannedRun};
 use toolhub::identity::CallContent;
 use toolhub::plan::{Approver, CallPlan, CallRequest, CallTarget, Permissions, SharingRequest};
@@ -182,7 +181,6 @@ impl<'a, 'py> GivenCall<'a, 'py> {
             permissions: self.permissions,
             call_id,
             extras: Mutex::new(extras),
-            is_route_reported: AtomicBool::new(false),
             handover: Mutex::default(),
         };
         Ok(new_awaitable(py, CallDriver::new(call, plan))?.into_any())

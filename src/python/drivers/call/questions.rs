@@ -28,7 +28,6 @@ impl LoopCall {
         (request, args, meta): (&ApprovalRequest, &Py<PyAny>, Map<String, Value>),
     ) -> PyResult<Bound<'py, PyAny>> {
         static APPROVAL: Imported = Imported::new("toolhub.permissions", "Approval");
-        static UNTIL_CLOSED: Imported = Imported::new("toolhub._user_functions", "until_closed");
         let nobody = || PyRuntimeError::new_err("there is nobody to ask for an approval");
         let permissions = self.permissions.as_ref().ok_or_else(nobody)?;
         let programs = self.hub.get().core().definition(&request.candidates).programs();
@@ -48,7 +47,13 @@ impl LoopCall {
         ))?;
         let left = plan.time_left(Instant::now()).map(|left| left.as_secs_f64());
         let question = permissions.bind(py).call_method1(intern!(py, "ask"), (number, approval, left))?;
-        UNTIL_CLOSED.get(py)?.call1((&self.hub, question))
+        self.until_closed(question)
+    }
+
+    /// What a function of the user answers, unless the hub is closed before.
+    fn until_closed<'py>(&self, question: Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
+        static UNTIL_CLOSED: Imported = Imported::new("toolhub._user_functions", "until_closed");
+        UNTIL_CLOSED.get(question.py())?.call1((&self.hub, question))
     }
 
     pub(super) fn approval_limit(&self, py: Python<'_>) -> f64 {
@@ -88,7 +93,6 @@ impl LoopCall {
     /// Asks the model when several answers were merged, and puts its answer into the result, or why there is none.
     pub(super) async fn ask_model(&self, plan: &CallPlan, result: &Py<PyDict>) -> PyResult<()> {
         static ASK: Imported = Imported::new("toolhub.hub._synthesis", "ask_within");
-        static UNTIL_CLOSED: Imported = Imported::new("toolhub._user_functions", "until_closed");
         let Some(llm) = &self.llm else { return Ok(()) };
         let is_merged = Python::attach(|py| {
             let merged = meta_of(result.bind(py))?.get_item(intern!(py, "synthesized"))?;
@@ -106,8 +110,7 @@ impl LoopCall {
             Err(reason) => Some(reason),
             Ok((prompt, limit)) => {
                 let answer = self.awaited(|py| {
-                    let question = ASK.get(py)?.call1((llm, prompt, limit.as_secs_f64()))?;
-                    UNTIL_CLOSED.get(py)?.call1((&self.hub, question))
+                    self.until_closed(ASK.get(py)?.call1((llm, prompt, limit.as_secs_f64()))?)
                 });
                 let answer = answer.await;
                 Python::attach(|py| self.synthesized(result.bind(py), answer, limit))?

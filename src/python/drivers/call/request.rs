@@ -1,9 +1,9 @@
 //! What a model asks for: one call as it is in a request, the calls of a message, and the order in which they are made.
 
-use super::services::failure;
 use crate::classes::hub::PyHub;
 use crate::classes::parse::{PyParsedCall, options, parse_message};
 use crate::classes::prompt;
+use crate::drivers::execution::failure;
 use crate::prelude::*;
 use crate::values::arguments::given::{holds_arguments, object_in};
 use crate::values::json::LargeJson;
@@ -30,44 +30,33 @@ pub struct ReadRequest<'py> {
     api: Option<String>,
 }
 
-/// Where the fields of a request are.
-enum RequestFields<'py> {
-    /// The `get` of a mapping.
-    Get(Bound<'py, PyAny>),
-    Attributes(Bound<'py, PyAny>),
-}
-
-impl<'py> RequestFields<'py> {
-    /// A field that is there and not None, nor a method.
-    fn field(&self, key: &Bound<'py, PyString>) -> PyResult<Option<Bound<'py, PyAny>>> {
-        let value = match self {
-            RequestFields::Get(get) => Some(get.call1((key,))?),
-            RequestFields::Attributes(object) => object.getattr_opt(key)?,
-        };
-        Ok(value.filter(|value| !value.is_none() && !value.is_callable()))
-    }
-}
-
 /// Takes a mapping, or an object with the attributes of a parsed call.
 pub fn read<'py>(given: &Bound<'py, PyAny>) -> PyResult<ReadRequest<'py>> {
     let py = given.py();
     let mapping = as_mapping(given);
-    let fields = if let Some(mapping) = mapping {
-        RequestFields::Get(mapping.getattr(intern!(py, "get"))?)
-    } else if given.hasattr(intern!(py, "name"))? && given.hasattr(intern!(py, "arguments"))? {
-        RequestFields::Attributes(given.clone())
-    } else {
+    let get = mapping.map(|mapping| mapping.getattr(intern!(py, "get"))).transpose()?;
+    let is_call =
+        || PyResult::Ok(given.hasattr(intern!(py, "name"))? && given.hasattr(intern!(py, "arguments"))?);
+    if get.is_none() && !is_call()? {
         return Err(PyTypeError::new_err(format!(
             "a request must be a mapping with tool_name and arguments, or a parsed call, got {}",
             class_of(given)
         )));
+    }
+    // A field that is there and not None, nor a method.
+    let field = |key: &Bound<'py, PyString>| -> PyResult<Option<Bound<'py, PyAny>>> {
+        let value = match &get {
+            Some(get) => Some(get.call1((key,))?),
+            None => given.getattr_opt(key)?,
+        };
+        Ok(value.filter(|value| !value.is_none() && !value.is_callable()))
     };
     let mut fault = None;
     // An object may have its parts under two names, as a mapping may: both must agree.
     let mut either = |keys: &[&Bound<'py, PyString>]| -> PyResult<Option<Bound<'py, PyAny>>> {
         let mut given = Vec::new();
         for key in keys {
-            given.extend(fields.field(key)?.map(|value| (key, value)));
+            given.extend(field(key)?.map(|value| (key, value)));
         }
         for (key, value) in given.iter().skip(1) {
             if !given[0].1.eq(value)? {
@@ -84,11 +73,11 @@ pub fn read<'py>(given: &Bound<'py, PyAny>) -> PyResult<ReadRequest<'py>> {
         return foreign(given);
     }
     let text = |value: Option<Bound<'py, PyAny>>| value.map(|value| shown(&value)).transpose();
-    let (id, source) = (text(fields.field(intern!(py, "id"))?)?, fields.field(intern!(py, "source"))?);
+    let (id, source) = (text(field(intern!(py, "id"))?)?, field(intern!(py, "source"))?);
     let parsed = given.cast::<PyParsedCall>().ok().map(|call| call.get());
     let error = match parsed {
         Some(call) => call.fault().cloned(),
-        None => text(fields.field(intern!(py, "error"))?)?.map(Message::from),
+        None => text(field(intern!(py, "error"))?)?.map(Message::from),
     };
     let error = error.or(fault).or_else(|| wrong_type(name.as_ref(), source.as_ref()));
     let name = name.and_then(|name| name.cast_into::<PyString>().ok());

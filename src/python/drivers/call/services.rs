@@ -3,7 +3,7 @@
 use super::questions::{failed_question, function_answer};
 use crate::classes::hub::PyHub;
 use crate::drivers::awaiting::new_awaitable;
-use crate::drivers::execution::{Execution, Extras, kept};
+use crate::drivers::execution::{Execution, Extras, failure, kept};
 use crate::prelude::*;
 use crate::runtime::loop_bridge::{self, LoopBridge};
 use crate::runtime::{bridge, user_code};
@@ -13,7 +13,6 @@ use crate::values::json::NotJson;
 use crate::values::results::result::{copy_result, mark_language, refused, size_of_result, succeeded};
 use pyo3::types::{PyWeakrefMethods, PyWeakrefReference};
 use std::future::{pending, poll_fn};
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::task::Poll;
 use toolhub::error::Outcome;
 use toolhub::hub::{Hub, PlannedRun};
@@ -37,7 +36,6 @@ pub struct LoopCall {
     /// The id that a model gave to the call.
     pub(super) call_id: Option<String>,
     pub(super) extras: Mutex<Option<Box<Extras>>>,
-    pub(super) is_route_reported: AtomicBool,
     pub(super) handover: Mutex<Handover>,
 }
 
@@ -153,10 +151,7 @@ impl CallServices for LoopCall {
     }
 
     async fn routed(&self, plan: &CallPlan) {
-        let Some(rule) = plan.route_name() else { return };
-        if self.is_route_reported.swap(true, Ordering::Relaxed) || self.watch.is_none() {
-            return;
-        }
+        let Some(rule) = plan.route_name().filter(|_| self.watch.is_some()) else { return };
         let options = plan.options();
         let route = (rule, options.source.map(|source| source.name()), options.server.as_deref());
         let reported = Python::attach(|py| self.report(py, intern!(py, "routed"), route));
@@ -313,19 +308,4 @@ impl CallServices for LoopCall {
 
 pub(super) fn meta_of<'py>(result: &Bound<'py, PyDict>) -> PyResult<Bound<'py, PyDict>> {
     Ok(result.as_any().get_item(intern!(result.py(), "_meta"))?.cast_into()?)
-}
-
-/// The kind and the outcome of a result that is not a success. A failure that does not say what it did may have done something.
-pub(super) fn failure(result: &Bound<'_, PyAny>) -> Option<(ErrorKind, Outcome)> {
-    let py = result.py();
-    let success = result.get_item(intern!(py, "success"));
-    if success.is_ok_and(|success| success.is_truthy().unwrap_or(false)) {
-        return None;
-    }
-    let error = result.get_item(intern!(py, "_meta")).and_then(|meta| meta.get_item(intern!(py, "error")));
-    let word = |key: &str| Some(error.as_ref().ok()?.get_item(key).ok()?.str().ok()?.to_string());
-    let (kind, outcome) = (word("kind"), word("outcome"));
-    let kind = ErrorKind::ALL.iter().copied().find(|one| kind.as_deref() == Some(one.name()));
-    let outcome = Outcome::ALL.into_iter().find(|one| outcome.as_deref() == Some(one.name()));
-    Some((kind.unwrap_or(ErrorKind::ToolError), outcome.unwrap_or(Outcome::Unknown)))
 }

@@ -21,19 +21,21 @@ use pyo3::exceptions::{PyGeneratorExit, PyKeyboardInterrupt};
 use toolhub::execute::Fate;
 
 impl Execution {
+    /// Asks the coroutine that is stepped in the caller's task, if there is one.
+    fn with_direct<T>(&self, ask: impl FnOnce(&mut InPlaceCoroutine) -> T) -> Option<T> {
+        self.state.lock().direct.as_mut().map(ask)
+    }
+
     pub(super) fn throw_in_place(slf: &Bound<'_, Self>, error: PyErr) -> PyResult<Step> {
         let py = slf.py();
         if is_cancelled_error(py, &error) {
             let cancelled = Some(Box::new(error.clone_ref(py)));
-            let mut state = slf.get().state.lock();
             let before =
-                state.direct.as_mut().map(|direct| std::mem::replace(&mut direct.cancelled_by, cancelled));
-            drop(state);
+                slf.get().with_direct(|direct| std::mem::replace(&mut direct.cancelled_by, cancelled));
             drop(before);
         }
         let closing = error.is_instance_of::<PyGeneratorExit>(py);
-        let stepped = slf.get().state.lock().direct.as_ref().map(|direct| direct.stepped(py));
-        let thrown = match stepped {
+        let thrown = match slf.get().with_direct(|direct| direct.stepped(py)) {
             Some((awaitable, held)) => call_scope::within(py, &held, || throw(&awaitable, error)),
             None => Err(error),
         };
@@ -85,23 +87,14 @@ impl Execution {
     /// What the coroutine yields goes up to the event loop, unless it has overstayed its grace.
     fn suspended(slf: &Bound<'_, Self>, value: Py<PyAny>) -> PyResult<Option<Step>> {
         let py = slf.py();
-        let (first, cancelled, cancelled_twice) = {
-            let state = slf.get().state.lock();
-            state.direct.as_ref().map_or((false, false, false), |direct| {
-                (direct.caller.is_none(), direct.cancelled_by.is_some(), direct.cancelled_twice)
-            })
+        let look = |direct: &mut InPlaceCoroutine| {
+            (direct.caller.is_none(), direct.cancelled_by.is_some(), direct.cancelled_twice)
         };
+        let (first, cancelled, cancelled_twice) = slf.get().with_direct(look).unwrap_or_default();
         if first {
-            let caller = match Self::port(slf).and_then(|port| calling_task(port.get().event_loop(py))) {
-                Ok(caller) => caller,
-                Err(error) => {
-                    show_unraisable(Self::close(slf), slf.as_any());
-                    return Err(error);
-                }
-            };
-            if let Some(direct) = slf.get().state.lock().direct.as_mut() {
-                direct.caller = Some(caller);
-            }
+            let caller = Self::port(slf).and_then(|port| calling_task(port.get().event_loop(py)));
+            let caller = caller.inspect_err(|_| show_unraisable(Self::close(slf), slf.as_any()))?;
+            slf.get().with_direct(|direct| direct.caller = Some(caller));
             Self::arm(slf)?;
             Self::end_if_closed(slf);
         }
@@ -142,7 +135,7 @@ impl Execution {
                 Self::abandon(slf);
                 return Err(error);
             }
-        } else if !is_for_the_caller(py, &error)
+        } else if !error.is_instance_of::<PyKeyboardInterrupt>(py)
             && !direct.is_its_own(py)?
             && let Some(cancelled) = direct.cancelled_by
         {
@@ -153,10 +146,10 @@ impl Execution {
         Self::raised_in_place(slf, direct.slot, error)
     }
 
-    /// Anything but what is for the caller is the tool's failure.
+    /// Anything but a keyboard interrupt, which is for the caller, is the tool's failure.
     pub(super) fn raised_in_place(slf: &Bound<'_, Self>, slot: usize, error: PyErr) -> PyResult<()> {
         let py = slf.py();
-        if is_for_the_caller(py, &error) {
+        if error.is_instance_of::<PyKeyboardInterrupt>(py) {
             Self::abandon(slf);
             return Err(error);
         }
@@ -215,11 +208,6 @@ impl Execution {
         }
         Ok(())
     }
-}
-
-/// Keyboard interrupts are the user's and go on.
-fn is_for_the_caller(py: Python<'_>, error: &PyErr) -> bool {
-    error.is_instance_of::<PyKeyboardInterrupt>(py)
 }
 
 /// The task that awaits us, and how many cancellations it has behind it.

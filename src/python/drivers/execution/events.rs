@@ -121,35 +121,41 @@ impl Execution {
 
     /// Stops the candidates that the policy wants to stop; true if there were any.
     pub(super) fn stop_losers(slf: &Bound<'_, Self>) -> bool {
-        let next = || {
-            let mut state = slf.get().state.lock();
-            let slot = state.plan.as_mut()?.run.next_stop()?;
-            Some((slot, state.stop_target(slf.py(), slot)))
-        };
+        let next = || slf.get().with_plan(|plan| plan.run.next_stop()).flatten();
         let mut stopped = false;
-        while let Some((slot, target)) = next() {
-            Self::stop(slf, slot, target);
+        while let Some(slot) = next() {
+            Self::stop(slf, slot);
             stopped = true;
         }
         stopped
     }
 
-    pub(super) fn stop(slf: &Bound<'_, Self>, slot: usize, state: AttemptState) {
-        let py = slf.py();
-        let this = slf.get();
-        match state {
+    pub(super) fn stop(slf: &Bound<'_, Self>, slot: usize) {
+        let (py, this) = (slf.py(), slf.get());
+        let mut state = this.state.lock();
+        match &mut state.attempts[slot].state {
+            // These end by themselves and report then.
             AttemptState::Task(task) => {
+                let task = task.clone_ref(py);
+                drop(state);
                 if let Err(error) = Child::stop(task.bind(py))
                     && !this.is_on_closed_loop(py)
                 {
                     error.write_unraisable(py, Some(slf.as_any()));
                 }
             }
-            AttemptState::Native { cancel, .. } => cancel.cancel(),
+            AttemptState::Native { cancel, .. } => {
+                let cancel = cancel.clone();
+                drop(state);
+                cancel.cancel();
+            }
             // Its own clock presses it; see `direct`.
             AttemptState::InPlace => {}
+            // These are over as soon as they are dropped.
             waiting => {
-                let port = this.state.lock().port.as_ref().map(|port| port.clone_ref(py));
+                let waiting = std::mem::take(waiting);
+                let port = state.port.as_ref().map(|port| port.clone_ref(py));
+                drop(state);
                 let leftover = || this.take_leftover(slot).unwrap_or_default();
                 waiting.give_up(py, port.as_ref().map(|port| port.get()), leftover);
                 this.mark_stopped(slot);

@@ -16,7 +16,7 @@ mod recording;
 mod start;
 mod state;
 mod watch;
-pub use recording::{kept, replayed_time};
+pub use recording::{failure, kept, replayed_time};
 pub use state::{Attempt, State};
 pub use watch::Watch;
 
@@ -33,7 +33,7 @@ use pyo3::exceptions::PyGeneratorExit;
 use state::{AttemptStart, AttemptState};
 use std::sync::atomic::{AtomicBool, Ordering};
 use toolhub::execute::{Action, Run};
-use toolhub::hub::PlannedRun;
+use toolhub::hub::{EndedRows, PlannedRun};
 use toolhub::principal::Principal;
 
 /// The object that a caller awaits: what it was called with, and its state behind one lock.
@@ -134,10 +134,7 @@ impl Execution {
                 continue;
             }
             match action {
-                Action::Stop(slot) => {
-                    let target = this.state.lock().stop_target(slf.py(), slot);
-                    Self::stop(slf, slot, target);
-                }
+                Action::Stop(slot) => Self::stop(slf, slot),
                 Action::Resume(slot) => Self::resume(slf, slot)?,
                 Action::Start(slot) => Self::start(slf, slot)?,
                 Action::Wait => {
@@ -199,41 +196,13 @@ impl Execution {
 
     fn conclude(py: Python<'_>, mut finished: State) -> PyResult<Step> {
         let now = finished.ended_at.unwrap_or_else(Instant::now);
-        record_and_release(py, &mut finished, now);
-        let rows = recording::ended_rows(&mut finished);
+        let rows = record_and_release(py, &mut finished, now);
         let built = match finished.reraise.take() {
             Some(error) => Err(*error),
             None => result::build(py, finished, now),
         };
         recording::write(py, rows, built.as_ref().ok());
         built.map(|result| Step::Return(result.into_any().unbind()))
-    }
-
-    fn throw_in(slf: &Bound<'_, Self>, error: PyErr) -> PyResult<Step> {
-        let this = slf.get();
-        // A scope of anyio repeats its cancellation at every turn of the loop; it does not count as a second one.
-        let is_repeated = this.is_repeated(slf.py(), &error);
-        let mut state = this.state.lock();
-        if state.plan.is_none() {
-            return Err(error);
-        }
-        let is_running = this.is_begun.load(Ordering::Relaxed) && state.reraise.is_none();
-        if is_running && state.direct.is_some() {
-            drop(state);
-            return Self::throw_in_place(slf, error);
-        }
-        if is_running && !error.is_instance_of::<PyGeneratorExit>(slf.py()) {
-            state.reraise = Some(Box::new(error));
-            state.cancel_run(Instant::now());
-        } else if !is_repeated {
-            drop(state);
-            Self::abandon(slf);
-            return Err(error);
-        }
-        let waiter = state.waiter.take();
-        drop(state);
-        drop(waiter);
-        Self::pump(slf)
     }
 
     /// Whether this CancelledError repeats the one that is being handled: the same args, and not empty. anyio delivers its
@@ -259,13 +228,14 @@ impl Execution {
         Self::stop_losers(slf);
         show_unraisable(slf.get().tell_changes(slf.py()), slf.as_any());
         let mut finished = std::mem::take(&mut *slf.get().state.lock());
-        record_and_release(slf.py(), &mut finished, Instant::now());
-        recording::write(slf.py(), recording::ended_rows(&mut finished), None);
+        let rows = record_and_release(slf.py(), &mut finished, Instant::now());
+        recording::write(slf.py(), rows, None);
     }
 }
 
-/// Ends the bookkeeping: no timer, no mail, no running leftovers without an owner, statistics written.
-fn record_and_release(py: Python<'_>, finished: &mut State, now: Instant) {
+/// Ends the bookkeeping: no timer, no mail, no running leftovers without an owner, statistics written. Gives what is to be
+/// written of the rows.
+fn record_and_release(py: Python<'_>, finished: &mut State, now: Instant) -> Option<EndedRows> {
     if let (Some(port), Some(plan)) = (&finished.port, &finished.plan) {
         let port = port.bind(py).get();
         finished.timer.inspect(|key| port.remove_deadline(*key));
@@ -274,11 +244,11 @@ fn record_and_release(py: Python<'_>, finished: &mut State, now: Instant) {
         }
     }
     recording::record(py, finished);
-    if let Some(plan) = &finished.plan {
-        for (slot, attempt) in finished.attempts.iter().enumerate() {
-            plan.record(slot, attempt.error.as_ref().map(|error| error.kind), now);
-        }
+    let State { plan: Some(plan), attempts, .. } = finished else { return None };
+    for (slot, attempt) in attempts.iter().enumerate() {
+        plan.record(slot, attempt.error.as_ref().map(|error| error.kind), now);
     }
+    plan.ended_rows(|slot| attempts[slot].error.as_deref())
 }
 
 impl Awaited for Execution {
@@ -292,7 +262,30 @@ impl Awaited for Execution {
     }
 
     fn throw(slf: &Bound<'_, Self>, error: PyErr) -> PyResult<Step> {
-        Self::throw_in(slf, error)
+        let this = slf.get();
+        // A scope of anyio repeats its cancellation at every turn of the loop; it does not count as a second one.
+        let is_repeated = this.is_repeated(slf.py(), &error);
+        let mut state = this.state.lock();
+        if state.plan.is_none() {
+            return Err(error);
+        }
+        let is_running = this.is_begun.load(Ordering::Relaxed) && state.reraise.is_none();
+        if is_running && state.direct.is_some() {
+            drop(state);
+            return Self::throw_in_place(slf, error);
+        }
+        if is_running && !error.is_instance_of::<PyGeneratorExit>(slf.py()) {
+            state.reraise = Some(Box::new(error));
+            state.cancel_run(Instant::now());
+        } else if !is_repeated {
+            drop(state);
+            Self::abandon(slf);
+            return Err(error);
+        }
+        let waiter = state.waiter.take();
+        drop(state);
+        drop(waiter);
+        Self::pump(slf)
     }
 
     fn close(slf: &Bound<'_, Self>) -> PyResult<()> {

@@ -11,7 +11,7 @@ use crate::values::results::blocks::text_of;
 use crate::values::value;
 use serde_json::json;
 use toolhub::aside;
-use toolhub::error::ErrorContent;
+use toolhub::error::{ErrorContent, Outcome};
 use toolhub::execute::Fate;
 use toolhub::hub::{EffectRecorder, EndedRows, PlannedRun, kept_failure};
 use toolhub::identity::CallContent;
@@ -68,13 +68,6 @@ impl Execution {
     }
 }
 
-/// How the rows of an execution end.
-pub(super) fn ended_rows(finished: &mut State) -> Option<EndedRows> {
-    let attempts = &finished.attempts;
-    let error = |slot: usize| attempts.get(slot).and_then(|attempt| attempt.error.as_deref());
-    finished.plan.as_mut()?.ended_rows(error)
-}
-
 /// Writes the rows, and in a run what the call gave.
 pub(super) fn write(py: Python<'_>, rows: Option<EndedRows>, result: Option<&Bound<'_, PyDict>>) {
     let Some(rows) = rows else { return };
@@ -95,17 +88,29 @@ pub fn kept(result: &Bound<'_, PyDict>, has_succeeded: bool) -> Value {
     if has_succeeded {
         return json!({"success": true, "result": member("result")});
     }
-    let meta = result.get_item(intern!(py, "_meta")).ok().flatten();
-    let word = |path: &[&str]| {
-        let found = path.iter().try_fold(meta.clone()?, |value, key| value.get_item(key).ok());
-        found.filter(|found| !found.is_none()).and_then(|found| Some(found.str().ok()?.to_string()))
-    };
-    let [kind, outcome] = ["kind", "outcome"].map(|key| word(&["error", key]).unwrap_or_default());
-    let mut failure = kept_failure(member("error"), &kind, &outcome);
-    if let (Some(id), Some(failure)) = (word(&["paused"]), failure.as_object_mut()) {
-        failure.insert("paused".to_owned(), Value::String(id));
+    let words = failure(result).map(|(kind, outcome)| (kind.name(), outcome.name()));
+    let (kind, outcome) = words.unwrap_or_default();
+    let mut kept = kept_failure(member("error"), kind, outcome);
+    let paused = result.as_any().get_item(intern!(py, "_meta")).and_then(|meta| meta.get_item("paused"));
+    if let (Ok(id), Some(kept)) = (paused, kept.as_object_mut()) {
+        kept.insert("paused".to_owned(), Value::String(id.to_string()));
     }
-    failure
+    kept
+}
+
+/// The kind and the outcome of a result that is not a success. A failure that does not say what it did may have done something.
+pub fn failure(result: &Bound<'_, PyAny>) -> Option<(ErrorKind, Outcome)> {
+    let py = result.py();
+    let success = result.get_item(intern!(py, "success"));
+    if success.is_ok_and(|success| success.is_truthy().unwrap_or(false)) {
+        return None;
+    }
+    let error = result.get_item(intern!(py, "_meta")).and_then(|meta| meta.get_item(intern!(py, "error")));
+    let word = |key: &str| Some(error.as_ref().ok()?.get_item(key).ok()?.str().ok()?.to_string());
+    let (kind, outcome) = (word("kind"), word("outcome"));
+    let kind = ErrorKind::ALL.iter().copied().find(|one| kind.as_deref() == Some(one.name()));
+    let outcome = Outcome::ALL.into_iter().find(|one| outcome.as_deref() == Some(one.name()));
+    Some((kind.unwrap_or(ErrorKind::ToolError), outcome.unwrap_or(Outcome::Unknown)))
 }
 
 impl Execution {

@@ -134,8 +134,7 @@ pub struct State {
 
 impl State {
     pub fn new(plan: Box<PlannedRun>, args: Py<PyAny>) -> Self {
-        let count = plan.candidates.len();
-        let attempts = std::iter::repeat_with(Attempt::default).take(count).collect();
+        let attempts = plan.candidates.iter().map(|_| Attempt::default()).collect();
         State { plan: Some(plan), args: Some(args), attempts, ..State::default() }
     }
 
@@ -154,21 +153,6 @@ impl State {
     /// Whether the caller has something to do but wait.
     pub fn has_work(&self) -> bool {
         self.plan.as_ref().is_none_or(|plan| plan.run.has_work())
-    }
-
-    /// Where the attempt is that shall stop.
-    pub fn stop_target(&mut self, py: Python<'_>, slot: usize) -> AttemptState {
-        let attempt = &mut self.attempts[slot];
-        match &attempt.state {
-            // These end by themselves and report then.
-            AttemptState::Task(task) => AttemptState::Task(task.clone_ref(py)),
-            AttemptState::Native { cancel, job, key } => {
-                AttemptState::Native { cancel: cancel.clone(), job: job.clone(), key: *key }
-            }
-            AttemptState::InPlace => AttemptState::InPlace,
-            // These are over as soon as they are dropped.
-            _ => std::mem::take(&mut attempt.state),
-        }
     }
 
     /// The limits let this attempt in. One that was stopped meanwhile gives its place back.
