@@ -64,9 +64,8 @@ pub struct Message(MessageForm);
 
 #[derive(Clone, Debug)]
 enum MessageForm {
-    /// Without arguments: its own template.
-    Fixed(&'static str),
-    Foreign(String),
+    /// A sentence without arguments, which is its own template, or foreign words.
+    Plain(Cow<'static, str>),
     Filled(Box<Filled>),
     MessageList(Box<MessageList>),
     /// A sentence without its full stop.
@@ -109,10 +108,10 @@ impl Message {
     /// In English.
     pub fn into_owned(self) -> String {
         match self.0 {
-            MessageForm::Foreign(text) => text,
+            MessageForm::Plain(text) => text.into_owned(),
             MessageForm::Filled(filled) => filled.text,
             MessageForm::MessageList(list) => list.text,
-            MessageForm::Fixed(_) | MessageForm::Clause(_) => self.to_string(),
+            MessageForm::Clause(_) => self.to_string(),
         }
     }
 
@@ -128,12 +127,11 @@ impl Message {
             messages.iter().map(|one| one.chinese()).collect::<Vec<_>>().join(join.text(Lang::Zh))
         };
         match &self.0 {
-            MessageForm::Fixed(text) => in_table(text),
-            MessageForm::Foreign(text) => in_table(text),
+            MessageForm::Plain(text) => in_table(text),
             MessageForm::Filled(filled) => filled.chinese().into(),
             MessageForm::MessageList(list) => joined(&list.messages, list.join).into(),
             MessageForm::Clause(sentence) => match &sentence.0 {
-                MessageForm::Foreign(text) => in_table(text.trim_end_matches('.')),
+                MessageForm::Plain(Cow::Owned(text)) => in_table(text.trim_end_matches('.')),
                 _ => sentence.chinese().trim_end_matches(['。', '.']).to_owned().into(),
             },
         }
@@ -142,8 +140,8 @@ impl Message {
     /// The message with other text in the place of each argument and of foreign words, to hide what nobody may see.
     pub fn map(&self, change: &dyn Fn(&str) -> String) -> Self {
         match &self.0 {
-            MessageForm::Fixed(_) => self.clone(),
-            MessageForm::Foreign(text) => change(text).into(),
+            MessageForm::Plain(Cow::Borrowed(_)) => self.clone(),
+            MessageForm::Plain(text) => change(text).into(),
             MessageForm::Filled(filled) => {
                 let mut filling = Filling::new(filled.template);
                 for argument in &filled.arguments {
@@ -198,8 +196,7 @@ impl Deref for Message {
 
     fn deref(&self) -> &str {
         match &self.0 {
-            MessageForm::Fixed(text) => text,
-            MessageForm::Foreign(text) => text,
+            MessageForm::Plain(text) => text,
             MessageForm::Filled(filled) => &filled.text,
             MessageForm::MessageList(list) => &list.text,
             MessageForm::Clause(sentence) => sentence.trim_end_matches('.'),
@@ -242,30 +239,27 @@ impl Eq for Message {}
 /// A sentence without arguments.
 impl From<&'static str> for Message {
     fn from(template: &'static str) -> Self {
-        Message(MessageForm::Fixed(template))
+        Message(MessageForm::Plain(template.into()))
     }
 }
 
 /// Foreign words.
 impl From<String> for Message {
     fn from(text: String) -> Self {
-        Message(MessageForm::Foreign(text))
+        Message(MessageForm::Plain(text.into()))
     }
 }
 
 impl From<Cow<'static, str>> for Message {
     fn from(text: Cow<'static, str>) -> Self {
-        match text {
-            Cow::Borrowed(template) => template.into(),
-            Cow::Owned(text) => text.into(),
-        }
+        Message(MessageForm::Plain(text))
     }
 }
 
 impl From<Message> for Cow<'static, str> {
     fn from(message: Message) -> Self {
         match message.0 {
-            MessageForm::Fixed(text) => text.into(),
+            MessageForm::Plain(text) => text,
             _ => message.into_owned().into(),
         }
     }

@@ -10,7 +10,7 @@ mod redactor;
 mod scrub;
 mod value_rules;
 
-pub use arguments::{ArgumentValues, Hidden};
+pub use arguments::ArgumentValues;
 pub use in_path::{secret_segments, shown_path};
 pub use in_text::secrets_in;
 pub use kinds::known_secrets;

@@ -7,7 +7,7 @@ use crate::values::unicode::start_of;
 use pyo3::types::PyBytes;
 use toolhub::error::clip;
 use toolhub::invisible::line;
-use toolhub::secret::{ArgumentValues, Hidden, LABELS, is_secret_flag, scrubbed_text};
+use toolhub::secret::{ArgumentValues, LABELS, is_secret_flag, scrubbed_text};
 
 /// Longer texts are cut.
 const MAX_CHARS: usize = 2_000;
@@ -45,9 +45,8 @@ pub fn event_error(
             false => text,
         };
     };
-    let mut values = ArgumentValues::new(if debug { Hidden::Secrets } else { Hidden::All });
-    let all = values.hides_all();
-    collect(arguments, all, 0, &mut values);
+    let mut values = ArgumentValues::new(!debug);
+    collect(arguments, !debug, 0, &mut values);
     values.hide(&text)
 }
 

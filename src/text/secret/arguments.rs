@@ -18,33 +18,22 @@ const LEAST_CHARS: usize = 3;
 const MAX_JSON: usize = 100_000;
 const MAX_DEPTH: usize = 64;
 
-/// Which values are hidden.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Hidden {
-    All,
-    /// Those whose names say that they are secret.
-    Secrets,
-}
-
 /// The values of one call's arguments.
 #[derive(Debug)]
 pub struct ArgumentValues {
-    hidden: Hidden,
+    /// All values are hidden, and not only those whose names say that they are secret.
+    hides_all: bool,
     values: Vec<String>,
 }
 
 impl ArgumentValues {
-    pub fn new(hidden: Hidden) -> Self {
-        ArgumentValues { hidden, values: Vec::new() }
+    pub fn new(hides_all: bool) -> Self {
+        ArgumentValues { hides_all, values: Vec::new() }
     }
 
     /// Whether the value of this name is hidden, if its place is not hidden already.
     pub fn hides(&self, name: &str) -> bool {
-        self.hidden == Hidden::All || is_secret_name(name)
-    }
-
-    pub fn hides_all(&self) -> bool {
-        self.hidden == Hidden::All
+        self.hides_all || is_secret_name(name)
     }
 
     /// True when no more values are taken.
@@ -84,7 +73,7 @@ impl ArgumentValues {
 
     fn add_part(&mut self, value: &str) {
         let value = value.trim();
-        let least = if self.hides_all() { LEAST_CHARS } else { 1 };
+        let least = if self.hides_all { LEAST_CHARS } else { 1 };
         if !self.is_full() && value.chars().nth(least - 1).is_some() {
             self.values.push(value.to_owned());
         }
@@ -165,9 +154,9 @@ mod tests {
     use proptest::prelude::*;
     use serde_json::json;
 
-    fn hidden(arguments: &Value, hidden: Hidden, text: &str) -> String {
-        let mut values = ArgumentValues::new(hidden);
-        values.add_json(arguments, values.hides_all(), 0);
+    fn hidden(arguments: &Value, hides_all: bool, text: &str) -> String {
+        let mut values = ArgumentValues::new(hides_all);
+        values.add_json(arguments, hides_all, 0);
         values.hide(text)
     }
 
@@ -176,29 +165,26 @@ mod tests {
         let arguments =
             json!({"user": "ada", "id": 4711, "n": 3, "deep": [{"note": "a longer text of the user"}]});
         let text = "no user 'ada' (4711, 3 tries) in Canada: \"a longer text of\u{2026}\"";
-        assert_eq!(
-            hidden(&arguments, Hidden::All, text),
-            "no user '***' (***, 3 tries) in Canada: \"***\u{2026}\""
-        );
-        assert_eq!(hidden(&json!({}), Hidden::All, text), text);
+        assert_eq!(hidden(&arguments, true, text), "no user '***' (***, 3 tries) in Canada: \"***\u{2026}\"");
+        assert_eq!(hidden(&json!({}), true, text), text);
     }
 
     #[test]
     fn only_secrets_are_hidden_when_the_others_may_be_shown() {
         let arguments = json!({"user": "ada", "login": {"password": "hunter2"}, "session": ["abc-1"]});
-        assert_eq!(hidden(&arguments, Hidden::Secrets, "ada hunter2 abc-1"), "ada *** ***");
+        assert_eq!(hidden(&arguments, false, "ada hunter2 abc-1"), "ada *** ***");
     }
 
     #[test]
     fn json_in_a_string_is_read() {
-        let mut values = ArgumentValues::new(Hidden::Secrets);
+        let mut values = ArgumentValues::new(false);
         values.add(r#"{"user": "ada", "token": "t-123"}"#, false);
         assert_eq!(values.hide("ada t-123"), "ada ***");
     }
 
     #[test]
     fn escapes_do_not_uncover_a_value() {
-        let mut values = ArgumentValues::new(Hidden::All);
+        let mut values = ArgumentValues::new(true);
         values.add("first line\nsecond line's end", true);
         assert_eq!(
             values.hide(r"ValueError: 'first line\nsecond line\'s end'"),
@@ -210,7 +196,7 @@ mod tests {
         #[test]
         fn a_value_of_some_length_is_never_left(value in "[a-z]{8,30}", before in "\\PC{0,20}", after in "\\PC{0,20}") {
             let text = format!("{before}{value}{after}");
-            let text = hidden(&json!({"x": value.clone()}), Hidden::All, &text);
+            let text = hidden(&json!({"x": value.clone()}), true, &text);
             prop_assert!(!text.contains(&value), "{}", text);
         }
     }

@@ -116,8 +116,7 @@ pub(super) fn name_strength(name: &str) -> Option<NameStrength> {
     if name.len() < SHORTEST {
         return None;
     }
-    let start = name.ceil_char_boundary(name.len().saturating_sub(READ_BYTES));
-    let words = words(&name[start..]);
+    let words = last_words(name);
     let mut words: Vec<&str> = words.iter().map(String::as_str).collect();
     let whole = words.len();
     loop {
@@ -133,27 +132,13 @@ pub(super) fn name_strength(name: &str) -> Option<NameStrength> {
     }
 }
 
-/// What a text under the name of a secret must be, so that it is not a word about something else.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum ToldIn {
-    /// Any text.
-    Anything,
-    /// `session: Monday morning`: words are the title of a meeting.
-    NoWords,
-    /// `auth: none`: a known word says what kind there is.
-    NoKnownWord,
-    /// `pin: top left`: a PIN has digits.
-    Digits,
+/// The last word of a name.
+pub(super) fn last_word(name: &str) -> String {
+    last_words(name).pop().unwrap_or_default()
 }
 
-pub(super) fn told_in(name: &str) -> ToldIn {
-    let start = name.ceil_char_boundary(name.len().saturating_sub(READ_BYTES));
-    match words(&name[start..]).last().map_or("", String::as_str) {
-        "session" => ToldIn::NoWords,
-        "auth" | "authentication" | "signature" | "private" => ToldIn::NoKnownWord,
-        "pin" => ToldIn::Digits,
-        _ => ToldIn::Anything,
-    }
+fn last_words(name: &str) -> Vec<String> {
+    words(&name[name.ceil_char_boundary(name.len().saturating_sub(READ_BYTES))..])
 }
 
 /// `is_whole`: nothing was said after these words.

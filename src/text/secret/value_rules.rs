@@ -1,6 +1,6 @@
 //! What stands under the name of a secret: whether it is the secret, or a word about it.
 
-use super::names::{NameStrength, ToldIn, is_secret_name, told_in};
+use super::names::{NameStrength, is_secret_name, last_word};
 use std::ops::Range;
 
 /// A member that is called `key` is as often the key of a record. Then a value that is shorter, or has blanks, is kept.
@@ -63,11 +63,14 @@ pub(super) fn is_named_secret(strength: NameStrength, name: &str, text: &str) ->
     if text.is_empty() || is_key {
         return is_key && is_inner_secret(NameStrength::Bare, text);
     }
-    match told_in(name) {
-        ToldIn::Anything => true,
-        ToldIn::NoWords => !is_ordinary(text) && !is_told(text),
-        ToldIn::NoKnownWord => !is_ordinary(text),
-        ToldIn::Digits => text.bytes().any(|byte| byte.is_ascii_digit()),
+    match &*last_word(name) {
+        // `session: Monday morning`: words are the title of a meeting.
+        "session" => !is_ordinary(text) && !is_told(text),
+        // `auth: none`: a known word says what kind there is.
+        "auth" | "authentication" | "signature" | "private" => !is_ordinary(text),
+        // `pin: top left`: a PIN has digits.
+        "pin" => text.bytes().any(|byte| byte.is_ascii_digit()),
+        _ => true,
     }
 }
 
