@@ -192,20 +192,8 @@ impl BufferState {
             }
         }
         let raw = error.is_some().then(|| raw.unwrap_or_default().to_owned());
-        let (repairs, certainty) = (repairs.names(), None);
-        self.calls.push(ParsedCall {
-            name,
-            arguments,
-            id,
-            id_from_model,
-            is_custom,
-            source,
-            span,
-            repairs,
-            error,
-            raw,
-            certainty,
-        });
+        let said = ParsedCall { name, arguments, is_custom, source, error, raw, ..ParsedCall::default() };
+        self.calls.push(ParsedCall { id, id_from_model, span, repairs: repairs.names(), ..said });
     }
 
     /// True if a call has this id.

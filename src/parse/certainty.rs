@@ -83,16 +83,12 @@ impl CallForms {
         }
     }
 
-    /// Whether words are known to follow this many calls, so that more text tells nothing new.
-    #[inline]
-    fn has_words_after(&self, calls: usize) -> bool {
-        self.has_words && self.before_words == calls
-    }
-
     /// Notes text around the calls, of which there are `calls` so far.
     #[inline]
     pub fn pass(&mut self, text: &str, calls: usize) {
-        if !self.has_words_after(calls) && !text.trim_start().is_empty() {
+        // Where words are known to follow, more text tells nothing new.
+        let is_known = self.has_words && self.before_words == calls;
+        if !is_known && !text.trim_start().is_empty() {
             (self.has_words, self.before_words) = (true, calls);
         }
     }

@@ -1,7 +1,7 @@
 //! The keys of a call written as JSON: the one table of what a key may hold. [`super::call_parts`] reads a call by it.
 
 use std::cmp::Reverse;
-use std::sync::OnceLock;
+use std::sync::LazyLock;
 
 use toolhub_text::has_word;
 
@@ -62,16 +62,13 @@ impl KeyUse {
 }
 
 /// Every key that may come first in a bare call. A key comes before its own prefixes.
-pub(super) fn first_keys() -> &'static [&'static str] {
-    static KEYS: OnceLock<Vec<&str>> = OnceLock::new();
-    KEYS.get_or_init(|| {
-        let all = TABLE.iter().flat_map(|(_, keys)| *keys).copied();
-        let mut keys: Vec<_> = all.filter(|key| !matches!(*key, "description" | "custom")).collect();
-        keys.sort_by_key(|key| Reverse(key.len()));
-        keys.dedup();
-        keys
-    })
-}
+pub(super) static FIRST_KEYS: LazyLock<Vec<&str>> = LazyLock::new(|| {
+    let all = TABLE.iter().flat_map(|(_, keys)| *keys).copied();
+    let mut keys: Vec<_> = all.filter(|key| !matches!(*key, "description" | "custom")).collect();
+    keys.sort_by_key(|key| Reverse(key.len()));
+    keys.dedup();
+    keys
+});
 
 /// Keys that hold the result of a call. An object that begins with one is data, whatever is inside.
 pub(super) const RESULT_KEYS: &[&str] = &[

@@ -44,7 +44,10 @@ impl ParseOptions {
         let dialect = match name {
             "auto" => None,
             name if API_FORMATS.contains(&name) => None,
-            name => Some(dialects::named(name).ok_or_else(|| unknown(name))?),
+            name => Some(dialects::named(name).ok_or_else(|| {
+                let known = dialects::names().join(", ");
+                format!("There is no format \"{name}\"; use \"auto\" or one of: {known}.")
+            })?),
         };
         Ok(Self { openings: Openings::of(dialect), ..Self::default() })
     }
@@ -122,9 +125,4 @@ fn described(mut tool: Value) -> Result<(String, Value), String> {
         .iter()
         .find_map(|key| tool.remove(*key));
     Ok((name, schema.unwrap_or_default()))
-}
-
-fn unknown(format: &str) -> String {
-    let known = dialects::names().join(", ");
-    format!("There is no format \"{format}\"; use \"auto\" or one of: {known}.")
 }

@@ -32,12 +32,6 @@ impl ReadContext {
     pub async fn as_text_until(&self, at: usize, ends: &[&str]) -> ReadOutcome {
         ReadOutcome::Text(self.text_until(at, ends).await.map_or_else(|| self.end_so_far(), |(end, _)| end))
     }
-
-    /// Text up to the end of the first of these, or to the end.
-    pub async fn as_text_past(&self, at: usize, ends: &[&str]) -> ReadOutcome {
-        let found = self.text_until(at, ends).await;
-        ReadOutcome::Text(found.map_or_else(|| self.end_so_far(), |(end, index)| end + ends[index].len()))
-    }
 }
 
 impl Deref for ReadContext {

@@ -12,9 +12,9 @@
 //! the bracket, and [`rest_of_tag`] reads what follows.
 
 use std::cmp::Reverse;
-use std::sync::OnceLock;
+use std::sync::LazyLock;
 
-use aho_corasick::{AhoCorasick, MatchKind};
+use toolhub_text::PhraseSet;
 
 /// Where a text begins.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -52,20 +52,19 @@ const WITHOUT_REASONING: &[&str] = &["functiongemma", "mistral_json", "phi4", "r
 
 /// The first closing tag in a text that is not only mentioned: its start and end.
 pub(super) fn first_closing(text: &str) -> Option<(usize, usize)> {
-    static SEARCH: OnceLock<Option<AhoCorasick>> = OnceLock::new();
-    let search = SEARCH
-        .get_or_init(|| AhoCorasick::builder().match_kind(MatchKind::LeftmostLongest).build(closing()).ok())
-        .as_ref()?;
+    static SEARCH: LazyLock<PhraseSet<&ReasoningTag>> = LazyLock::new(|| {
+        let lone = TAGS.iter().filter(|tag| !tag.is_pair);
+        PhraseSet::new(lone.flat_map(|tag| tag.closes.iter().map(move |mark| ((*mark).to_owned(), tag))))
+    });
     let bytes = text.as_bytes();
     let is_quoted = |from: usize, to: usize| {
         let before = from.checked_sub(1).and_then(|at| bytes.get(at));
         is_mention(before.copied(), bytes.get(to).copied())
     };
-    let whole = |from: usize, to: usize| match ReasoningTag::closed_by(&text[from..to]) {
-        Some(tag) if tag.is_element => rest_of_tag(&bytes[to..], true)?.map(|rest| (from, to + rest)),
-        _ => Some((from, to)),
-    };
-    let mut found = search.find_iter(text).filter_map(|found| whole(found.start(), found.end()));
+    let mut found = SEARCH.find(text).filter_map(|(mark, tag)| match tag.is_element {
+        true => rest_of_tag(&bytes[mark.end..], true)?.map(|rest| (mark.start, mark.end + rest)),
+        false => Some((mark.start, mark.end)),
+    });
     found.find(|(from, to)| !is_quoted(*from, *to))
 }
 
@@ -188,15 +187,12 @@ impl ReasoningTag {
 }
 
 /// The marks that close reasoning whose opening tag stands in the prompt; each before its own prefixes.
-pub(super) fn closing() -> &'static [&'static str] {
-    static CLOSING: OnceLock<Vec<&str>> = OnceLock::new();
-    CLOSING.get_or_init(|| {
-        let lone = TAGS.iter().filter(|tag| !tag.is_pair);
-        let mut marks: Vec<&str> = lone.flat_map(|tag| tag.closes).copied().collect();
-        marks.sort_by_key(|mark| Reverse(mark.len()));
-        marks
-    })
-}
+pub(super) static CLOSING: LazyLock<Vec<&str>> = LazyLock::new(|| {
+    let lone = TAGS.iter().filter(|tag| !tag.is_pair);
+    let mut marks: Vec<&str> = lone.flat_map(|tag| tag.closes).copied().collect();
+    marks.sort_by_key(|mark| Reverse(mark.len()));
+    marks
+});
 
 /// Longer rests of a tag are text.
 const LONGEST_REST: usize = 80;

@@ -5,7 +5,7 @@
 //! it. Otherwise nothing after it counts.
 
 use super::json_calls::CallShape;
-use super::keys::first_keys;
+use super::keys::FIRST_KEYS;
 use super::lenient::{self, MissingClosers, Notation};
 use super::schemas::ToolSchemas;
 
@@ -117,6 +117,6 @@ fn begins_call(text: &str, shape: CallShape, tools: &dyn ToolSchemas) -> bool {
     let Some((key, _)) = key.and_then(|text| text.split_once('"')) else { return false };
     match shape {
         CallShape::Keyed => !tools.are_given() || tools.parameters(key).is_some(),
-        _ => first_keys().contains(&key),
+        _ => FIRST_KEYS.contains(&key),
     }
 }

@@ -36,11 +36,6 @@ pub fn sentence_around(text: &CallText, span: (usize, usize)) -> String {
     shown.trim().to_owned()
 }
 
-/// True for a character that ends a sentence.
-fn ends_sentence(c: char) -> bool {
-    matches!(c, '.' | '!' | '?' | '。' | '！' | '？')
-}
-
 /// Where a sentence or a paragraph ends, as the position after it.
 fn ends(text: &str) -> impl Iterator<Item = usize> {
     text.char_indices().filter_map(|(at, c)| {
@@ -50,7 +45,7 @@ fn ends(text: &str) -> impl Iterator<Item = usize> {
             '\n' => next == Some('\n'),
             // "3.5", "a.txt": the next sentence begins after a space.
             '.' | '!' | '?' => next.is_none_or(char::is_whitespace),
-            c => ends_sentence(c),
+            c => matches!(c, '。' | '！' | '？'),
         };
         is_end.then_some(after)
     })

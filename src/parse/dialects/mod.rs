@@ -1,14 +1,13 @@
 //! The dialects: a [table] of how each family of models writes its calls, and the readers of the few formats that are their own.
 
 mod form;
-mod harmony;
-mod inkling;
 mod json;
+mod messages;
 mod named;
 mod react;
 mod table;
 
-use std::sync::OnceLock;
+use std::sync::LazyLock;
 
 pub(super) use form::{Form, LinePlace, Reading};
 pub(super) use json::DOCUMENT;
@@ -59,7 +58,7 @@ pub(super) static STARTS: &[Form] = &[
         |_| true,
         |cx, at| Box::pin(named::first_of_functionary(cx, at.start)),
     ),
-    Form::own(&["harmony", "muse"], &[], |cx, at| Box::pin(harmony::first(cx, at.start))),
+    Form::own(&["harmony", "muse"], &[], |cx, at| Box::pin(messages::first_of_harmony(cx, at.start))),
 ];
 
 /// The forms of a text in this dialect, or in any. Those of [`DOCUMENT`] find JSON that is not a call: see [`json::document`].
@@ -67,7 +66,7 @@ pub(super) fn forms(asked: Option<&str>) -> Vec<&'static Form> {
     static BRACKETS: Form = Form::own(&[], &["{", "["], |cx, at| Box::pin(json::document(cx, at)));
     let own: Vec<_> = match asked {
         Some(DOCUMENT) => {
-            return [&BRACKETS].into_iter().chain(forms_of("harmony")).chain(reasoning_forms()).collect();
+            return [&BRACKETS].into_iter().chain(forms_of("harmony")).chain(&*REASONING).collect();
         }
         Some(dialect) => forms_of(dialect).collect(),
         None => ALL.iter().collect(),
@@ -75,38 +74,29 @@ pub(super) fn forms(asked: Option<&str>) -> Vec<&'static Form> {
     // The marks of other families are text when a dialect is requested.
     let has_tag = own.iter().any(|form| form.marks.contains(&"<tool_call>"));
     let around = AROUND.iter().chain(AROUND_TOOL_CALL.iter().filter(|_| has_tag));
-    own.into_iter().chain(reasoning_forms()).chain(turn_forms()).chain(around).collect()
+    own.into_iter().chain(&*REASONING).chain(&*TURNS).chain(around).collect()
 }
 
 /// The marks of turns, which any text may have.
-fn turn_forms() -> &'static [Form] {
-    static FORMS: OnceLock<Vec<Form>> = OnceLock::new();
-    FORMS.get_or_init(|| {
-        let turns = TURN_MARKS.iter().map(|mark| {
-            let form = Form::new(&[], std::slice::from_ref(&mark.text), FormReader::Turn(mark));
-            // A word is a mark only at the start of a line.
-            if mark.text.as_bytes()[0].is_ascii_alphabetic() { form.at_line() } else { form }
-        });
-        turns.collect()
-    })
-}
+static TURNS: LazyLock<Vec<Form>> = LazyLock::new(|| {
+    let turns = TURN_MARKS.iter().map(|mark| {
+        let form = Form::new(&[], std::slice::from_ref(&mark.text), FormReader::Turn(mark));
+        // A word is a mark only at the start of a line.
+        if mark.text.as_bytes()[0].is_ascii_alphabetic() { form.at_line() } else { form }
+    });
+    turns.collect()
+});
 
 /// The tags of reasoning. An opening tag means more at the start of a line.
-fn reasoning_forms() -> &'static [Form] {
-    static FORMS: OnceLock<Vec<Form>> = OnceLock::new();
-    FORMS.get_or_init(|| {
-        let of_tag = |tag: &'static ReasoningTag| {
-            let mention = Form::new(&[], tag.opens, FormReader::ReasoningMention(tag));
-            let begin = if tag.is_soft {
-                mention
-            } else {
-                Form::new(&[], tag.opens, FormReader::ReasoningStart(tag))
-            };
-            [begin.at_line(), mention, Form::new(&[], tag.closes, FormReader::ReasoningEnd(tag))]
-        };
-        TAGS.iter().flat_map(of_tag).collect()
-    })
-}
+static REASONING: LazyLock<Vec<Form>> = LazyLock::new(|| {
+    let of_tag = |tag: &'static ReasoningTag| {
+        let mention = Form::new(&[], tag.opens, FormReader::ReasoningMention(tag));
+        let start = Form::new(&[], tag.opens, FormReader::ReasoningStart(tag));
+        let begin = if tag.is_soft { mention } else { start };
+        [begin.at_line(), mention, Form::new(&[], tag.closes, FormReader::ReasoningEnd(tag))]
+    };
+    TAGS.iter().flat_map(of_tag).collect()
+});
 
 /// What may stand in a text of any dialect.
 static AROUND: &[Form] = &[

@@ -6,7 +6,7 @@
 
 use super::form::FormReader::{Functions, Gemma, Pairs, Section as InSection};
 use super::form::{Form, between};
-use super::{harmony, inkling, json, named, react};
+use super::{json, messages, named, react};
 use crate::json_calls::CallShape;
 use crate::lenient::Notation;
 use crate::read::arg_pairs::{self, PairStyle};
@@ -197,9 +197,9 @@ pub(crate) static ALL: &[Form] = &[
         &["kimi_k3"],
         &["<|open|>response<|sep|>", "<|close|>response<|sep|>", "<|close|>message<|sep|>", "<|end_of_msg|>"],
     ),
-    Form::own(&["harmony", "muse"], &["<|start|>"], |cx, at| Box::pin(harmony::read(cx, at))),
-    Form::own(&["harmony"], &["<|channel|>"], |cx, at| Box::pin(harmony::read(cx, at))),
-    Form::own(&["harmony"], &["<|end|>"], |cx, at| Box::pin(harmony::message_end(cx, at))),
+    Form::own(&["harmony", "muse"], &["<|start|>"], |cx, at| Box::pin(messages::harmony(cx, at))),
+    Form::own(&["harmony"], &["<|channel|>"], |cx, at| Box::pin(messages::harmony(cx, at))),
+    Form::own(&["harmony"], &["<|end|>"], |cx, at| Box::pin(messages::message_end(cx, at))),
     Form::token(&["harmony"], &["<|return|>", "<|call|>"]),
     Form::tags(&["muse"], &["<atem:function_calls>", "<atem:invoke"], namespaced!("atem:", "function_calls")),
     Form::token(&["muse"], &["<|eom|>"]),
@@ -224,10 +224,10 @@ pub(crate) static ALL: &[Form] = &[
         TagStyle { wraps: &["<dots_function_call>"], closes: &["</dots_function_call>"], ..PLAIN },
     ),
     Form::json(&["dots"], between(&["<dots_function_call>"], &["</dots_function_call>"])),
-    Form::own(&["inkling"], &["<|content_invoke_tool_json|>"], |cx, at| Box::pin(inkling::read(cx, at))),
-    Form::own(&["inkling"], &["<|message_model|>"], |cx, at| Box::pin(inkling::header(cx, at))),
-    Form::own(&["inkling"], &["<|content_thinking|>"], |cx, at| Box::pin(inkling::thought(cx, at))),
-    Form::own(&["inkling"], &["<|content_text|>"], |cx, at| Box::pin(inkling::said(cx, at))),
+    Form::own(&["inkling"], &["<|content_invoke_tool_json|>"], |cx, at| Box::pin(messages::inkling(cx, at))),
+    Form::own(&["inkling"], &["<|message_model|>"], |cx, at| Box::pin(messages::inkling_header(cx, at))),
+    Form::own(&["inkling"], &["<|content_thinking|>"], |cx, at| Box::pin(messages::inkling_thought(cx, at))),
+    Form::own(&["inkling"], &["<|content_text|>"], |cx, at| Box::pin(messages::inkling_said(cx, at))),
     Form::orphan(&["inkling"], &["<|content_model_end_sampling|>", "<|end_message|>"]),
     Form::json(
         &["gigachat3"],

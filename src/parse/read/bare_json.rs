@@ -3,7 +3,7 @@
 use super::arguments::FENCES;
 use crate::extent::ValueExtent;
 use crate::json_calls::{self, CallShape};
-use crate::keys::{ARGUMENT_KEYS, NAME_KEYS, RESULT_KEYS, first_keys};
+use crate::keys::{ARGUMENT_KEYS, FIRST_KEYS, NAME_KEYS, RESULT_KEYS};
 use crate::lenient::{self, MissingClosers, Notation, Repairs};
 use crate::parsed::Draft;
 use crate::reader::{ReadContext, ReadOutcome};
@@ -18,7 +18,7 @@ pub async fn value(cx: &ReadContext, at: usize, stop: Option<&str>, format: &'st
             ValueExtent::Cut { .. } => cx.end_so_far(),
         });
     }
-    if !begins_with(cx, at, first_keys()).await {
+    if !begins_with(cx, at, &FIRST_KEYS).await {
         return ReadOutcome::No;
     }
     let extent = cx.extent(at, Notation::Json, stop.as_slice()).await;

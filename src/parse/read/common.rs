@@ -3,7 +3,7 @@
 use crate::author::{BegunTurn, TurnMark};
 use crate::certainty::FenceLine;
 use crate::reader::{Opening, ReadContext, ReadOutcome};
-use crate::reasoning::{ReasoningTag, closing, is_mention, rest_of_tag};
+use crate::reasoning::{CLOSING, ReasoningTag, is_mention, rest_of_tag};
 use toolhub_text::has_word;
 
 /// End the message that a text of gpt-oss begins inside of: the token, and what is left when a server drops the tokens.
@@ -116,7 +116,7 @@ pub async fn is_mentioned(cx: &ReadContext, opening: Opening) -> bool {
 
 /// Passes the reasoning that a text begins with. Returns the position after it; `None` if it has no end.
 pub async fn pass_reasoning(cx: &ReadContext, from: usize) -> Option<usize> {
-    let ends: Vec<&str> = closing().iter().copied().chain(HARMONY_ENDS.iter().copied()).collect();
+    let ends: Vec<&str> = CLOSING.iter().chain(HARMONY_ENDS).copied().collect();
     let mut from = from;
     loop {
         let (start, index) = cx.text_until(from, &ends).await?;
@@ -241,7 +241,8 @@ pub async fn comment(cx: &ReadContext, opening: Opening) -> ReadOutcome {
     let ends = ["-->", "\n\n"];
     let ends = if cx.indent(opening.start).is_some() { &ends[..1] } else { &ends[..] };
     // `<!-->` is a comment, too.
-    cx.as_text_past(opening.start + "<!".len(), ends).await
+    let found = cx.text_until(opening.start + "<!".len(), ends).await;
+    ReadOutcome::Text(found.map_or_else(|| cx.end_so_far(), |(end, index)| end + ends[index].len()))
 }
 
 /// A token that ends a turn is dropped once there was a call.

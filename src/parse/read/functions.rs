@@ -37,18 +37,12 @@ pub async fn bare(cx: &ReadContext, opening: Opening, format: &'static str) -> R
             drafts.push(Draft::unreadable(&broken.name, CUT));
         }
         _ if closed => return ReadOutcome::Text(end),
-        _ => return unfinished(cx),
+        // The inside may be rescanned, a limited number of times.
+        _ if cx.take_rescan() => return ReadOutcome::No,
+        _ => return ReadOutcome::Text(cx.end_so_far()),
     }
     cx.emit(drafts, end, format);
     ReadOutcome::Block(end)
-}
-
-/// A list without an end: the inside may be rescanned, a limited number of times.
-fn unfinished(cx: &ReadContext) -> ReadOutcome {
-    match cx.take_rescan() {
-        true => ReadOutcome::No,
-        false => ReadOutcome::Text(cx.end_so_far()),
-    }
 }
 
 /// Calls after a marker, until one of `closes`.

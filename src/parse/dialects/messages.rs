@@ -1,13 +1,20 @@
+//! Dialects of messages that say what they are: a call, text, or reasoning, which is not meant for the user.
+//!
 //! gpt-oss: `<|channel|>commentary to=functions.name <|constrain|>json<|message|>{…}<|call|>`.
 //!
-//! Channels and recipients decide. Other messages are text, whatever stands in them, except in the channel `analysis`: that is
+//! Inkling: `<|message_model|>name<|content_invoke_tool_json|>{"name": …, "args": {…}}<|end_message|>`.
+//!
+//! In gpt-oss, channels and recipients decide. Other messages are text, whatever stands in them, except in the channel `analysis`: that is
 //! reasoning, not meant for the user.
 
+use super::form::between;
 use super::json::DOCUMENT;
 use crate::author;
 use crate::parsed::Draft;
+use crate::python;
 use crate::read::arguments::{self, CallStops, NamedCall};
 use crate::read::common;
+use crate::read::json_body::{self, JsonBlock};
 use crate::reader::{Opening, ReadContext, ReadOutcome};
 use crate::schemas::ToolSchemas;
 
@@ -32,7 +39,7 @@ pub(super) async fn message_end(cx: &ReadContext, opening: Opening) -> ReadOutco
     ReadOutcome::Block(opening.after)
 }
 
-pub(super) async fn read(cx: &ReadContext, opening: Opening) -> ReadOutcome {
+pub(super) async fn harmony(cx: &ReadContext, opening: Opening) -> ReadOutcome {
     let Some(body) = header_end(cx, opening.after).await else { return ReadOutcome::No };
     let header = cx.slice(opening.after, body - MESSAGE.len());
     // A header that another one follows was cut off.
@@ -58,7 +65,7 @@ pub(super) async fn read(cx: &ReadContext, opening: Opening) -> ReadOutcome {
     if begins && recipient != Some("assistant") && !author::is_model_role(first_word(header.trim_start())) {
         return match cx.is_first(opening.start) {
             // The prompt: its messages end with a token, whatever stands in them.
-            true => said(cx, body).await,
+            true => said(cx, body, STOPS.ends).await,
             false => common::turn(cx, opening, author::HARMONY_TURN).await,
         };
     }
@@ -69,18 +76,20 @@ pub(super) async fn read(cx: &ReadContext, opening: Opening) -> ReadOutcome {
             ReadOutcome::Block(end)
         }
         // A message to the model is a result that it made up.
-        Some("assistant" | "user") => said(cx, body).await,
-        Some(_) if channel.is_some_and(|channel| !CALLING.contains(&channel)) => said(cx, body).await,
+        Some("assistant" | "user") => said(cx, body, STOPS.ends).await,
+        Some(_) if channel.is_some_and(|channel| !CALLING.contains(&channel)) => {
+            said(cx, body, STOPS.ends).await
+        }
         // Muse writes its thoughts to itself, and its calls as elements.
-        Some("self") => thought(cx, body).await,
+        Some("self") => thought(cx, body, &STOPS.all(None)).await,
         Some(_) if cx.has(cx.skip_space(body).await, &["<atem:"]).await => ReadOutcome::Block(body),
         Some(recipient) => {
             let name = known(&*cx.tools, recipient.strip_prefix("functions.").unwrap_or(recipient));
             ReadOutcome::Block(call(cx, body, name).await)
         }
-        None if channel == Some("analysis") => thought(cx, body).await,
+        None if channel == Some("analysis") => thought(cx, body, &STOPS.all(None)).await,
         // A document, such as a plan, may be said to the user.
-        None if channels > 0 && cx.asked != Some(DOCUMENT) => said(cx, body).await,
+        None if channels > 0 && cx.asked != Some(DOCUMENT) => said(cx, body, STOPS.ends).await,
         None => ReadOutcome::Block(body),
     }
 }
@@ -100,15 +109,15 @@ fn known<'a>(tools: &dyn ToolSchemas, name: &'a str) -> &'a str {
 }
 
 /// Reasoning that is not meant for the user.
-async fn thought(cx: &ReadContext, body: usize) -> ReadOutcome {
+async fn thought(cx: &ReadContext, body: usize, ends: &[&str]) -> ReadOutcome {
     cx.state().advance(body);
-    ReadOutcome::Block(cx.find_or_end(body, &STOPS.all(None)).await)
+    ReadOutcome::Block(cx.find_or_end(body, ends).await)
 }
 
 /// What is said to the user: it has no calls. Only a token that ends the message ends it, since a text may show the others.
-async fn said(cx: &ReadContext, body: usize) -> ReadOutcome {
+async fn said(cx: &ReadContext, body: usize, ends: &[&str]) -> ReadOutcome {
     cx.state().advance(body);
-    cx.as_text_until(body, STOPS.ends).await
+    cx.as_text_until(body, ends).await
 }
 
 /// The channel of reasoning, as it is left at the start of a text when a server drops the tokens.
@@ -125,10 +134,10 @@ async fn leaked(cx: &ReadContext, start: usize) -> ReadOutcome {
 }
 
 /// The prompt may end with the start of the header: then the text begins with the rest of it.
-pub(super) async fn first(cx: &ReadContext, start: usize) -> ReadOutcome {
+pub(super) async fn first_of_harmony(cx: &ReadContext, start: usize) -> ReadOutcome {
     let start = cx.space_as_text(start).await;
     match cx.literal(start, &["to=", LEAKED]).await {
-        Some(0) if cx.is_first(start) => read(cx, Opening { start, after: start }).await,
+        Some(0) if cx.is_first(start) => harmony(cx, Opening { start, after: start }).await,
         Some(1) if cx.is_first(start) => leaked(cx, start).await,
         _ => ReadOutcome::No,
     }
@@ -156,4 +165,55 @@ async fn call(cx: &ReadContext, body: usize, name: &str) -> usize {
         arguments::read(cx, at, NamedCall::new(name, "harmony"), STOPS).await
     };
     cx.close_or_repair(end, &["<|call|>", "<|end|>", "<|return|>"]).await
+}
+
+const INVOKE: &str = "<|content_invoke_tool_json|>";
+/// What a message of Inkling is.
+const KINDS: &[&str] = &[INVOKE, "<|content_text|>", "<|content_thinking|>"];
+/// End reasoning, and the first two a message. The model may call without closing its reasoning.
+const INKLING_ENDS: &[&str] =
+    &["<|end_message|>", "<|content_model_end_sampling|>", "<|message_model|>", INVOKE];
+
+const INKLING_CALL: JsonBlock =
+    JsonBlock { format: "inkling", next: &["<|message_model|>"], ..between(&[INVOKE], &["<|end_message|>"]) };
+
+pub(super) async fn inkling(cx: &ReadContext, opening: Opening) -> ReadOutcome {
+    if cx.after_space(opening.after, &["{"]).await.is_some() {
+        settle(cx, opening.start);
+    }
+    json_body::read(cx, opening, &INKLING_CALL).await
+}
+
+/// The first message that says what it is: what is before it began in the prompt, as reasoning or text, and was not a call.
+fn settle(cx: &ReadContext, at: usize) {
+    let state = &mut *cx.state();
+    if !std::mem::replace(&mut state.has_message, true) && state.held.undecided {
+        state.discard_until(at);
+    }
+}
+
+pub(super) async fn inkling_thought(cx: &ReadContext, opening: Opening) -> ReadOutcome {
+    match common::is_mentioned(cx, opening).await {
+        true => ReadOutcome::No,
+        false => thought(cx, opening.after, INKLING_ENDS).await,
+    }
+}
+
+/// What is said to the user has no calls.
+pub(super) async fn inkling_said(cx: &ReadContext, opening: Opening) -> ReadOutcome {
+    match common::is_mentioned(cx, opening).await {
+        true => ReadOutcome::No,
+        false => said(cx, opening.after, &INKLING_ENDS[..2]).await,
+    }
+}
+
+/// The name of the tool is in the JSON too, so the header is not needed.
+pub(super) async fn inkling_header(cx: &ReadContext, opening: Opening) -> ReadOutcome {
+    let from = cx.skip_space(opening.after).await;
+    let to = cx.skip(from, python::names).await;
+    if !cx.has(to, KINDS).await {
+        return ReadOutcome::Block(opening.after);
+    }
+    settle(cx, opening.start);
+    ReadOutcome::Block(to)
 }
