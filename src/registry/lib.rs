@@ -10,7 +10,6 @@ pub mod select;
 
 mod candidate;
 pub mod capability;
-mod journal;
 mod name_entry;
 mod namesakes;
 mod snapshot;
@@ -21,8 +20,8 @@ pub use namesakes::UsersWord;
 pub use snapshot::{Snapshot, nearest};
 
 use arc_swap::ArcSwap;
-use journal::Journal;
 use parking_lot::Mutex;
+use std::collections::VecDeque;
 use std::ops::Range;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
@@ -173,5 +172,40 @@ impl Registry {
             *next = Snapshot::emptied(next);
             journal.forget(next.version());
         });
+    }
+}
+
+/// Above this number of changes, comparing everything is as fast.
+const JOURNALED: usize = 1_024;
+
+/// The names that changed recently, so that an index can catch up without comparing everything.
+#[derive(Default)]
+struct Journal {
+    changes: VecDeque<(u64, Arc<str>)>,
+    /// Every change after this version is recorded.
+    complete_from: u64,
+}
+
+impl Journal {
+    fn note(&mut self, version: u64, name: Arc<str>) {
+        if self.changes.len() == JOURNALED
+            && let Some((oldest, _)) = self.changes.pop_front()
+        {
+            self.complete_from = oldest;
+        }
+        self.changes.push_back((version, name));
+    }
+
+    /// Records that everything changed.
+    fn forget(&mut self, version: u64) {
+        self.changes.clear();
+        self.complete_from = version;
+    }
+
+    /// The names that changed after a version; `None` when the journal does not reach back so far.
+    fn since(&self, version: u64) -> Option<Vec<Arc<str>>> {
+        let first = self.changes.partition_point(|(at, _)| *at <= version);
+        (version >= self.complete_from)
+            .then(|| self.changes.range(first..).map(|(_, name)| name.clone()).collect())
     }
 }

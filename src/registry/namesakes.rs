@@ -15,6 +15,7 @@
 //! ever: the user put them there. The figures are in `docs/decisions/2026-11-17-namesakes.md`.
 
 use super::candidate::Candidate;
+use super::schema::types_in;
 use serde_json::Value;
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::sync::Arc;
@@ -96,13 +97,7 @@ fn property<'a>(schema: &'a Value, name: &str) -> Option<&'a Value> {
 
 /// A schema without `type` may take anything.
 fn have_a_type_in_common(one: &Value, other: &Value) -> bool {
-    fn types(schema: &Value) -> Vec<&str> {
-        match schema.get("type") {
-            Some(Value::Array(several)) => several.iter().filter_map(Value::as_str).collect(),
-            only => only.and_then(Value::as_str).into_iter().collect(),
-        }
-    }
-    let (one, other) = (types(one), types(other));
+    let (one, other) = (types_in(one.get("type")), types_in(other.get("type")));
     let is_number = |name: &str| name == "integer" || name == "number";
     let same = |a: &str, b: &str| a == b || (is_number(a) && is_number(b));
     one.is_empty() || other.is_empty() || one.iter().any(|a| other.iter().any(|b| same(a, b)))

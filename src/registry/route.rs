@@ -14,8 +14,7 @@
 
 use std::collections::HashMap;
 use std::sync::Arc;
-use toolhub_text::near_names;
-use toolhub_text::{Message, message};
+use toolhub_text::{Message, message, near_names};
 use toolhub_types::error::{ErrorKind, HubError, clip};
 use toolhub_types::model::{Prefer, Source};
 

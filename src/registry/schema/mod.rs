@@ -32,6 +32,7 @@ mod violations;
 
 pub use builder_errors::{Objection, PathStep, Reason};
 pub use opaque::Opaque;
+pub use references::types_in;
 
 use check::{Schema, Task};
 use serde_json::Value;
@@ -110,23 +111,11 @@ fn invalid(tool: &str, violations: Message) -> HubError {
 /// are passed on, but a misspelt name should not go unnoticed.
 pub fn unknown_arguments<'a>(schema: &Value, given: impl Iterator<Item = &'a str>) -> Vec<Message> {
     // These keywords may allow further names, so `properties` is not the whole list.
-    const NAMING: [&str; 12] = [
-        "additionalProperties",
-        "unevaluatedProperties",
-        "patternProperties",
-        "propertyNames",
-        "$ref",
-        "$dynamicRef",
-        "allOf",
-        "anyOf",
-        "oneOf",
-        "if",
-        "dependentSchemas",
-        "dependencies",
-    ];
+    const NAMING: &str = "additionalProperties unevaluatedProperties patternProperties propertyNames $ref $dynamicRef allOf \
+        anyOf oneOf if dependentSchemas dependencies";
     let Some(known) = schema.get("properties").and_then(Value::as_object) else { return Vec::new() };
     let unknown: Vec<&str> = given.filter(|name| !known.contains_key(*name)).collect();
-    if unknown.is_empty() || NAMING.iter().any(|keyword| schema.get(keyword).is_some()) {
+    if unknown.is_empty() || NAMING.split(' ').any(|keyword| schema.get(keyword).is_some()) {
         return Vec::new();
     }
     let known: Vec<&str> = known.keys().map(String::as_str).collect();

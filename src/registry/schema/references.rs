@@ -24,6 +24,14 @@ pub fn values(value: &Value) -> impl Iterator<Item = &Value> {
     })
 }
 
+/// The types that a `type` names.
+pub fn types_in(kind: Option<&Value>) -> Vec<&str> {
+    match kind {
+        Some(Value::Array(several)) => several.iter().filter_map(Value::as_str).collect(),
+        one => one.and_then(Value::as_str).into_iter().collect(),
+    }
+}
+
 /// The schemas inside a schema.
 #[derive(Default)]
 pub struct KeptParts<'a> {
