@@ -7,8 +7,7 @@ use super::types::{Types, default};
 use serde_json::Value;
 use std::fmt::Write;
 use std::iter::repeat_n;
-use toolhub_types::model::Lang;
-use toolhub_types::model::{Safety, ToolSpec};
+use toolhub_types::model::{Lang, Safety, ToolSpec};
 
 const DESCRIPTION: usize = 4_000;
 const PARAMETER: usize = 1_000;

@@ -7,8 +7,7 @@ use super::entry::PromptEntry;
 use super::skills::SkillSection;
 use std::borrow::Cow;
 use std::fmt::Write;
-use toolhub_types::model::Lang;
-use toolhub_types::model::ToolSpec;
+use toolhub_types::model::{Lang, ToolSpec};
 
 toolhub_types::named! {
     /// How much the prompt says about each tool.

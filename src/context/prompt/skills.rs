@@ -4,8 +4,7 @@
 use super::clean::{push_line, shown_name};
 use super::page::PromptStyle;
 use std::fmt::Write;
-use toolhub_types::model::Lang;
-use toolhub_types::model::ToolSpec;
+use toolhub_types::model::{Lang, ToolSpec};
 
 const DESCRIPTION: usize = 2_000;
 const SUMMARY: usize = 160;

@@ -1,6 +1,6 @@
 //! A schema as a self-contained tree: references inlined, `allOf` merged, an object at the top.
 
-use super::api::Vendor;
+use super::Vendor;
 use super::words::add_words;
 use crate::prompt::clean::{line, paragraphs};
 use crate::prompt::schema::SchemaShape;
@@ -80,10 +80,7 @@ pub fn tree(schema: &Value, vendor: Vendor) -> Result<Value, String> {
 
 /// No API accepts alternatives at the top: they become one object with all parameters, requiring those that all require.
 fn gather_alternatives(tree: &mut Object, vendor: Vendor) {
-    let branches = match (tree.remove("anyOf"), tree.remove("oneOf")) {
-        (Some(Value::Array(branches)), _) | (_, Some(Value::Array(branches))) => branches,
-        _ => return,
-    };
+    let Some(Value::Array(branches)) = tree.remove("anyOf") else { return };
     let mut words: Vec<String> = Vec::new();
     let mut shared: Option<Vec<Value>> = None;
     let mut properties = match tree.remove("properties") {

@@ -3,7 +3,7 @@
 //! Strict mode and Gemini have no objects with free keys, Gemini has no values of any type, and strict mode has only scalars of
 //! any type. A model writes such values as JSON text, because the description says so; here the text is read.
 
-use super::api::Vendor;
+use super::Vendor;
 use super::words::{common_type, types_in};
 use serde_json::{Map, Value, json};
 use toolhub_text::repeats_key;

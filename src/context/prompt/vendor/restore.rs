@@ -1,6 +1,6 @@
 //! Converts arguments from a vendor's API back to the form of the tool's own schema.
 
-use super::api::Vendor;
+use super::Vendor;
 use super::words::types_in;
 use super::{inline, names, open};
 use crate::prompt::clean::plain;
@@ -15,7 +15,7 @@ pub fn restore(schema: &Value, arguments: &mut Map<String, Value>, vendor: Vendo
     if matches!(vendor, Vendor::OpenAiStrict | Vendor::Gemini) {
         open::spread(&tree, &mut given);
     }
-    Omitting { vendor }.below(&[&tree], &mut given);
+    vendor.below(&[&tree], &mut given);
     if let Value::Object(restored) = given {
         *arguments = restored;
     }
@@ -38,15 +38,11 @@ fn rename(objects: &[&Value], given: &mut Map<String, Value>) {
     }
 }
 
-struct Omitting {
-    vendor: Vendor,
-}
-
-impl Omitting {
+impl Vendor {
     /// Drops omitted values inside a value of one of these schemas, and parses JSON text.
     fn below(&self, schemas: &[&Value], value: &mut Value) {
         if let Value::String(text) = value
-            && let Some(read) = open::read(&branches(schemas), text, self.vendor)
+            && let Some(read) = open::read(&branches(schemas), text, *self)
         {
             *value = read;
         }
@@ -120,7 +116,7 @@ impl Omitting {
             (kind @ Some(_), _) => types_in(kind).contains(&"null"),
             (None, Some(Value::Array(union))) => union.iter().any(|one| self.takes_null(one)),
             // Strict mode requires null for omitted optional values, so a null carries no information.
-            (None, _) => self.vendor != Vendor::OpenAiStrict,
+            (None, _) => *self != Vendor::OpenAiStrict,
         }
     }
 }

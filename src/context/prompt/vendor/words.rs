@@ -4,6 +4,7 @@
 use crate::prompt::schema::SchemaShape;
 use crate::prompt::types;
 use serde_json::{Map, Value, json};
+pub use toolhub_registry::schema::types_in;
 use toolhub_text::has_word;
 use toolhub_types::model::Lang;
 
@@ -37,14 +38,6 @@ pub fn rename_properties(
         properties.insert(key, schema);
     }
     Ok(is_renamed)
-}
-
-/// The types that a `type` names.
-pub fn types_in(kind: Option<&Value>) -> Vec<&str> {
-    match kind {
-        Some(Value::Array(several)) => several.iter().filter_map(Value::as_str).collect(),
-        one => one.and_then(Value::as_str).into_iter().collect(),
-    }
 }
 
 /// The names of types in a `type`, or else that of all values of an `enum`.
