@@ -11,17 +11,13 @@ use super::scan::ODD;
 use super::string::shorten;
 use super::tape::{ATOM, JsonNode, JsonTape, NodeShape};
 use super::telling::{Telling, is_link, telling};
-use toolhub_types::model::Lang;
 
 /// The room that a value with an unknown end asks for, beyond its known part.
 const BEYOND: usize = 48;
 
 pub(super) struct Writer<'t> {
     tape: &'t JsonTape<'t>,
-    lang: Lang,
-    total_chars: usize,
-    /// The size of the whole text, if the limit is in tokens.
-    total_tokens: Option<usize>,
+    job: &'t CutJob<'t>,
     out: String,
     /// The number of characters in `out`.
     chars: usize,
@@ -65,16 +61,8 @@ enum MoreMark {
 }
 
 impl<'t> Writer<'t> {
-    pub(super) fn new(tape: &'t JsonTape<'t>, job: &CutJob<'_>) -> Self {
-        Writer {
-            tape,
-            lang: job.lang,
-            total_chars: job.total_chars,
-            total_tokens: (job.noun == Noun::Tokens).then_some(job.total),
-            out: String::new(),
-            chars: 0,
-            stack: Vec::new(),
-        }
+    pub(super) fn new(tape: &'t JsonTape<'t>, job: &'t CutJob<'t>) -> Self {
+        Writer { tape, job, out: String::new(), chars: 0, stack: Vec::new() }
     }
 
     /// The text within `limit` characters; empty if not even brackets fit.
@@ -132,9 +120,11 @@ impl<'t> Writer<'t> {
                 let raw = self.tape.raw(index);
                 let content = raw.strip_prefix('"').unwrap_or(raw);
                 let content = if node.open { content } else { content.strip_suffix('"').unwrap_or(content) };
-                self.push(&shorten(content, self.beyond(index), room, self.lang));
+                self.push(&shorten(content, self.beyond(index), room, self.job.lang));
             }
-            NodeShape::Atom => self.push(&shorten(self.tape.raw(index), self.beyond(index), room, self.lang)),
+            NodeShape::Atom => {
+                self.push(&shorten(self.tape.raw(index), self.beyond(index), room, self.job.lang))
+            }
         }
     }
 
@@ -143,7 +133,7 @@ impl<'t> Writer<'t> {
         let node = self.tape.node(index);
         match (node.open, index) {
             (false, _) => Some(0),
-            (true, 0) => Some(self.total_chars.saturating_sub(node.size)),
+            (true, 0) => Some(self.job.total_chars.saturating_sub(node.size)),
             (true, _) => None,
         }
     }
@@ -381,17 +371,18 @@ impl<'t> Writer<'t> {
         let text = match mark {
             MoreMark::Nothing => return String::new(),
             MoreMark::Ellipsis => String::from("…"),
-            MoreMark::More(missing) => more(self.lang, missing),
+            MoreMark::More(missing) => more(self.job.lang, missing),
             MoreMark::Notice => {
-                let cut = self.total_chars.saturating_sub(kept);
-                match self.total_tokens {
+                let cut = self.job.total_chars.saturating_sub(kept);
+                let cut = match self.job.noun {
+                    Noun::Characters => cut,
                     // How many tokens are kept is only known once all is written.
-                    Some(total) => {
-                        let cut = total as u128 * cut as u128 / self.total_chars.max(1) as u128;
-                        notice::notice(self.lang, Noun::Tokens, true, cut as usize, total)
+                    Noun::Tokens => {
+                        (self.job.total as u128 * cut as u128 / self.job.total_chars.max(1) as u128) as usize
                     }
-                    None => notice::notice(self.lang, Noun::Characters, false, cut, self.total_chars),
-                }
+                };
+                let is_estimated = self.job.noun == Noun::Tokens;
+                notice::notice(self.job.lang, self.job.noun, is_estimated, cut, self.job.total)
             }
         };
         match shape {

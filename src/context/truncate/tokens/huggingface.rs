@@ -1,6 +1,6 @@
 //! Tokens of a Hugging Face `tokenizer.json`, counted by the `tokenizers` crate.
 
-use super::counter::{LoadError, TokenCounter};
+use super::{LoadError, TokenCounter};
 use tokenizers::Tokenizer;
 
 /// Counts with a `tokenizer.json`, without the special tokens that a model adds around a text.

@@ -4,7 +4,7 @@
 //! lowest rank are joined until none is left. A heap keeps that fast for a piece of any length: a text
 //! without spaces is one piece.
 
-use super::counter::{LoadError, TokenCounter};
+use super::{LoadError, TokenCounter};
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use fancy_regex::Regex;
