@@ -13,15 +13,19 @@ const EIGHT: usize = size_of::<u64>();
 /// The number of pairs of bytes.
 const PAIRS: usize = 1 << 16;
 
+/// What the first row is called in the table of pairs.
+const ROWS: usize = 2;
+
 /// Most bytes start no marker, and most of the others are not followed by a second byte that fits.
 pub(super) struct Openings {
-    /// By two bytes, the first one in the low half: the row of the marks that may start with them. It is zero if none starts at the
-    /// second byte either, whatever follows.
+    /// By two bytes, the first one in the low half: the row of the marks that may start with them, plus [`ROWS`]. Without a row it is
+    /// 1 if a mark may start at the second byte, and otherwise 0.
     pairs: Box<[u8; PAIRS]>,
-    /// The first two rows are empty.
-    rows: Vec<Vec<Candidate>>,
+    rows: Vec<PairRow>,
+    /// Entries by their index, one before its own prefixes: all that may start with the same bytes.
+    lists: Vec<Vec<u16>>,
     /// By first byte, for the last one of a text so far.
-    by_first: [Vec<Candidate>; 256],
+    by_first: [Vec<u16>; 256],
     entries: Vec<MarkEntry>,
     /// The readers that need no mark at the start of a text.
     pub start: MarkEntry,
@@ -29,12 +33,11 @@ pub(super) struct Openings {
     pub asked: Option<&'static str>,
 }
 
-/// An entry by its index. An entry comes before its own prefixes.
-#[derive(Clone, Copy, PartialEq)]
-struct Candidate {
-    entry: u16,
-    /// The third byte, if the mark is that long: most tags of other languages begin as some marker does.
-    third: Option<u8>,
+/// The entries that may start with two bytes.
+struct PairRow {
+    all: Vec<u16>,
+    /// By third byte, the number of their list: most tags of other languages begin as some marker does.
+    by_third: [u16; 256],
 }
 
 /// One mark, and the forms that it may begin.
@@ -75,24 +78,36 @@ impl Openings {
         let start =
             MarkEntry { text: "", place: LinePlace::Anywhere, is_weak: false, forms: forms.collect() };
         let mut by_first = [const { Vec::new() }; 256];
-        for (index, entry) in entries.iter().enumerate() {
-            let text = entry.text.as_bytes();
-            by_first[usize::from(text[0])]
-                .push(Candidate { entry: index as u16, third: text.get(2).copied() });
+        for (index, entry) in (0..).zip(&entries) {
+            by_first[usize::from(entry.text.as_bytes()[0])].push(index);
         }
-        let (mut pairs, mut rows) = (Box::new([0; PAIRS]), vec![Vec::new(), Vec::new()]);
+        let entry = |index: &u16| &entries[usize::from(*index)];
+        let (mut pairs, mut rows) = (Box::new([0; PAIRS]), Vec::<PairRow>::new());
+        let mut lists: Vec<Vec<u16>> = Vec::new();
         for pair in 0..=u16::MAX {
             let [first, second] = pair.to_le_bytes().map(usize::from);
-            let mut row = by_first[first].clone();
-            row.retain(|found| entries[usize::from(found.entry)].goes_on(second as u8));
-            let known = rows.iter().position(|known| *known == row).unwrap_or(rows.len());
-            if known == rows.len() {
-                rows.push(row);
+            let mut all: Vec<u16> = by_first[first].clone();
+            all.retain(|index| entry(index).goes_on(second as u8));
+            if all.is_empty() {
+                pairs[usize::from(pair)] = u8::from(!by_first[second].is_empty());
+                continue;
             }
-            // The first of the two empty rows is for pairs that do not matter.
-            pairs[usize::from(pair)] = known.max(usize::from(!by_first[second].is_empty())) as u8;
+            let known = rows.iter().position(|known| known.all == all).unwrap_or(rows.len());
+            if known == rows.len() {
+                let by_third = std::array::from_fn(|third| {
+                    let mut list = all.clone();
+                    list.retain(|index| {
+                        entry(index).text.as_bytes().get(2).is_none_or(|own| usize::from(*own) == third)
+                    });
+                    let known = lists.iter().position(|known| *known == list).unwrap_or(lists.len());
+                    lists.extend((known == lists.len()).then_some(list));
+                    known as u16
+                });
+                rows.push(PairRow { all, by_third });
+            }
+            pairs[usize::from(pair)] = (known + ROWS) as u8;
         }
-        Self { pairs, rows, by_first, entries, start, asked }
+        Self { pairs, rows, lists, by_first, entries, start, asked }
     }
 
     /// True if no dialect was requested.
@@ -106,7 +121,7 @@ impl Openings {
         while at < bytes.len() {
             at += self.quiet(&bytes[at..]);
             let end = bytes.len().min(at + EIGHT);
-            if let Some(found) = (at..end).find(|at| self.at(&bytes[*at..]).next().is_some()) {
+            if let Some(found) = (at..end).find(|at| !self.listed(&bytes[*at..]).is_empty()) {
                 return Some(found);
             }
             at = end;
@@ -127,17 +142,22 @@ impl Openings {
 
     /// The entries that may start these bytes.
     pub fn at<'a>(&'a self, bytes: &[u8]) -> impl Iterator<Item = &'a MarkEntry> {
-        let row = match *bytes {
-            [] => &[][..],
+        self.listed(bytes).iter().map(|index| &self.entries[usize::from(*index)])
+    }
+
+    fn listed(&self, bytes: &[u8]) -> &[u16] {
+        match *bytes {
+            [] => &[],
             [first] => &self.by_first[usize::from(first)],
-            [first, second, ..] => {
+            [first, second, ref rest @ ..] => {
                 let pair = usize::from(u16::from_le_bytes([first, second]));
-                &self.rows[usize::from(self.pairs[pair])]
+                let Some(row) = usize::from(self.pairs[pair]).checked_sub(ROWS) else { return &[] };
+                match rest.first() {
+                    Some(third) => &self.lists[usize::from(self.rows[row].by_third[usize::from(*third)])],
+                    None => &self.rows[row].all,
+                }
             }
-        };
-        let third = bytes.get(2).copied();
-        let fits = move |found: &&Candidate| third.is_none() || found.third.is_none() || found.third == third;
-        row.iter().filter(fits).map(|found| &self.entries[usize::from(found.entry)])
+        }
     }
 }
 
@@ -177,7 +197,7 @@ mod tests {
     #[test]
     fn every_marker_is_found_at_every_offset() {
         for openings in dialects::names().into_iter().map(Some).chain([None]).map(Openings::of) {
-            assert!(openings.rows.len() <= 256, "a row has a number of one byte");
+            assert!(openings.rows.len() + ROWS <= 256, "a row has a number of one byte");
             for (entry, before) in
                 openings.entries.iter().flat_map(|entry| (0..70).map(move |at| (entry, at)))
             {
