@@ -54,14 +54,6 @@ struct WriteRound {
     waited_for: bool,
 }
 
-/// Why work with the file failed.
-enum WorkError {
-    /// It may work later.
-    Temporary(String),
-    /// The file is gone or bad; the store goes on in memory. The notice for the user.
-    Lost(String),
-}
-
 impl SharedStore {
     pub fn new(path: PathBuf, results_limit: u64, file: FileSlot) -> Arc<Self> {
         Arc::new(SharedStore {
@@ -82,15 +74,19 @@ impl SharedStore {
         self.reported(self.work(work))
     }
 
-    fn reported<T>(&self, worked: Result<T, WorkError>) -> Option<T> {
-        match worked {
-            Ok(done) => Some(done),
-            Err(WorkError::Temporary(_)) => None,
-            Err(WorkError::Lost(notice)) => {
-                self.give_up(notice);
-                None
-            }
-        }
+    fn reported<T>(&self, worked: Result<T, FileProblem>) -> Option<T> {
+        worked.inspect_err(|problem| _ = self.lost(problem)).ok()
+    }
+
+    /// Whether the file is gone or bad. Then the store goes on in memory; otherwise it may work later.
+    fn lost(&self, problem: &FileProblem) -> bool {
+        let why = match problem {
+            FileProblem::Bad(why) => format!("cannot be used: {why}"),
+            FileProblem::Gone => "was removed or replaced while it was in use".to_owned(),
+            FileProblem::Unusable(_) | FileProblem::Locked(_) => return false,
+        };
+        self.give_up(format!("The store '{}' {why}; this hub continues in memory.", self.path.display()));
+        true
     }
 
     /// Reads from the file without waiting. While the writer thread has the file, and perhaps waits for another process, a
@@ -104,7 +100,7 @@ impl SharedStore {
         }
     }
 
-    fn work<T>(&self, work: impl FnOnce(&mut Connection) -> rusqlite::Result<T>) -> Result<T, WorkError> {
+    fn work<T>(&self, work: impl FnOnce(&mut Connection) -> rusqlite::Result<T>) -> Result<T, FileProblem> {
         let _gate = fork::pass();
         self.work_with(self.file.lock(), work)
     }
@@ -113,31 +109,14 @@ impl SharedStore {
         &self,
         mut slot: MutexGuard<'_, FileSlot>,
         work: impl FnOnce(&mut Connection) -> rusqlite::Result<T>,
-    ) -> Result<T, WorkError> {
+    ) -> Result<T, FileProblem> {
         if self.signal.lock().ended {
-            return Err(WorkError::Temporary("it is closed".to_owned()));
+            return Err(FileProblem::Unusable("it is closed".to_owned()));
         }
-        let problem = match slot.take(&self.path, PATIENCE) {
-            Ok(mut connection) => match work(&mut connection) {
-                Ok(done) => {
-                    slot.open = Some(connection);
-                    return Ok(done);
-                }
-                Err(error) => {
-                    let problem = FileProblem::of(&error);
-                    slot.open = Some(connection).filter(|_| !matches!(problem, FileProblem::Bad(_)));
-                    problem
-                }
-            },
-            Err(problem) => problem,
-        };
-        Err(match problem {
-            FileProblem::Bad(why) => WorkError::Lost(lost(&self.path, &format!("cannot be used: {why}"))),
-            FileProblem::Gone => {
-                WorkError::Lost(lost(&self.path, "was removed or replaced while it was in use"))
-            }
-            FileProblem::Unusable(why) | FileProblem::Locked(why) => WorkError::Temporary(why),
-        })
+        let mut connection = slot.take(&self.path, PATIENCE)?;
+        let worked = work(&mut connection).map_err(|error| FileProblem::of(&error));
+        slot.open = Some(connection).filter(|_| !matches!(worked, Err(FileProblem::Bad(_))));
+        worked
     }
 
     /// Goes on in memory: reports why, and ends all work with the file.
@@ -281,13 +260,9 @@ impl SharedStore {
             let later = std::mem::replace(&mut *pending, batch);
             pending.append(later, self.results_limit);
         }
-        match problem {
-            WorkError::Lost(notice) => self.give_up(notice),
-            WorkError::Temporary(why) if !self.signal.lock().failed => self.report(format!(
-                "The store '{}' cannot be written ({why}); changes wait in memory.",
-                self.path.display()
-            )),
-            WorkError::Temporary(_) => {}
+        if !self.lost(&problem) && !self.signal.lock().failed {
+            let (store, why) = (self.path.display(), problem.why());
+            self.report(format!("The store '{store}' cannot be written ({why}); changes wait in memory."));
         }
         false
     }
@@ -308,10 +283,6 @@ impl OpenStore for SharedStore {
         self.changed.wait_while_for(&mut signal, |signal| !signal.ended, patience);
         signal.ended
     }
-}
-
-fn lost(path: &Path, why: &str) -> String {
-    format!("The store '{}' {why}; this hub continues in memory.", path.display())
 }
 
 #[derive(Default)]

@@ -107,8 +107,12 @@ struct TokioRun<'a> {
 impl TokioRun<'_> {
     fn ended(&mut self, slot: usize, answer: Answer) {
         self.tokens[slot].take().map(DropGuard::disarm);
+        let counts = match &answer {
+            Ok(_) => self.run.succeeded(slot, now()),
+            Err(error) => self.run.failed(slot, error.nothing_happened, now()),
+        };
         // An answer that comes too late does not count.
-        if report(self.run, slot, &answer) {
+        if counts {
             let was_sent = !self.run.never_sent(slot);
             self.answers[slot] = Some(answer.map_err(|error| error.of_attempt(was_sent)));
         }
@@ -170,13 +174,6 @@ impl Begun {
 impl Drop for Begun {
     fn drop(&mut self) {
         self.0.iter().for_each(|stats| stats.abandon());
-    }
-}
-
-fn report(run: &mut Run, slot: usize, answer: &Answer) -> bool {
-    match answer {
-        Ok(_) => run.succeeded(slot, now()),
-        Err(error) => run.failed(slot, error.nothing_happened, now()),
     }
 }
 

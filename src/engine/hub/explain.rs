@@ -116,7 +116,9 @@ impl Facts<'_> {
             let (name, why) = (strategy.name(), rule.sentence());
             lines.push(message!("With more candidates: {}, because {}.", name, why));
         }
-        let refused: Vec<_> = plan.candidates.iter().zip(&self.refusals).filter_map(refusal).collect();
+        let refusals = plan.candidates.iter().zip(&self.refusals);
+        let refused: Vec<_> =
+            refusals.filter_map(|(one, refusal)| Some((one.label(), refusal.as_ref()?))).collect();
         if refused.is_empty() && !self.refusals.is_empty() {
             lines.push(message!("The arguments fit."));
         }
@@ -194,10 +196,4 @@ impl Facts<'_> {
             ),
         });
     }
-}
-
-fn refusal<'a>(
-    (candidate, refusal): (&'a Arc<Candidate>, &'a Option<HubError>),
-) -> Option<(String, &'a HubError)> {
-    refusal.as_ref().map(|error| (candidate.label(), error))
 }

@@ -110,9 +110,7 @@ impl Hub {
         known.insert(key, (Arc::downgrade(&candidate.tool), definition.clone()));
         definition
     }
-}
 
-impl Hub {
     /// What writes the row of a candidate on tokio, before it starts.
     pub(super) fn row_writer(
         &self,
@@ -242,9 +240,7 @@ impl Hub {
             store.save_uses(new.into_iter().map(|(words, tool)| Use { words, tool }).collect());
         }
     }
-}
 
-impl Hub {
     /// The tape that is in.
     pub fn tape(&self) -> Option<Arc<Tape>> {
         tape::current(Some(self.number))
