@@ -86,7 +86,8 @@ def test_one_result_several_and_plain_dicts() -> None:
 
 def test_wrong_use_raises() -> None:
     with pytest.raises(
-        ValueError, match="format must be 'tags', 'openai', 'openai_responses', 'anthropic' or 'gemini', got \"xml\""
+        ValueError,
+        match="format must be 'tags', 'openai', 'openai_responses', 'anthropic' or 'gemini', got \"xml\"",
     ):
         format_results([], "xml")  # type: ignore[arg-type]
     with pytest.raises(TypeError, match="expected a ToolResult or a pair of a call and one, got int"):

@@ -44,9 +44,7 @@ def test_a_skill_that_is_not_for_models_is_for_the_program(hub: ToolHub, folder:
     skill("deploy", "---\nname: deploy\ndescription: Ships it.\ndisable-model-invocation: true\n---\n")
     skill("odd", "---\nname: odd\ndescription: Odd.\ndisable-model-invocation: [1]\n---\n")
     report = hub.load_skills(folder)
-    assert any(
-        "disable-model-invocation must be true or false, got a list" in one for one in report.warnings
-    )
+    assert any("disable-model-invocation must be true or false, got a list" in one for one in report.warnings)
     assert "deploy" in hub
     for shown in (
         hub.system_prompt(),
