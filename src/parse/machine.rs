@@ -91,7 +91,7 @@ async fn block(
                 if cx.state().calls.len() <= calls {
                     return Some(to);
                 }
-                let again = (!form.is_weak).then_some(entry.text);
+                let again = (!form.is_weak && !entry.text.is_empty()).then_some(entry.text);
                 if let Some(after) = swallowed(cx, opening, to, calls, again) {
                     cx.state().discard_until(after);
                     return Some(after);

@@ -74,7 +74,7 @@ pub fn is_hump(bytes: &[u8], at: usize) -> bool {
 
 /// Whether a list, which has spaces between its words, has a word.
 pub fn has_word(list: &str, word: &str) -> bool {
-    list.split(' ').any(|one| one == word)
+    list.split_ascii_whitespace().any(|one| one == word)
 }
 
 /// The words of a name, read up to a limit.

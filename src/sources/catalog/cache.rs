@@ -1,7 +1,7 @@
 //! Tool lists over restarts: what a server has listed, and what it has said of itself with the list, goes into the store, and is
 //! there before it is connected again.
 
-use crate::mcp::config::ServerConfig;
+use crate::mcp::config::{Command, Endpoint, ServerConfig};
 use crate::mcp::connection::ServerIdentity;
 use crate::mcp::protocol::{Era, NegotiatedProtocol, version};
 use crate::mcp::server::Server;
@@ -9,7 +9,8 @@ use crate::mcp::tool_list::Listing;
 use ring::digest::{SHA256, digest};
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
-use serde_json::{Map, Value};
+use serde_json::{Map, Value, json};
+use std::path::Path;
 use std::sync::Arc;
 use std::time::SystemTime;
 use toolhub_store::{ListKey, Store, StoredList};
@@ -63,8 +64,16 @@ fn key(config: &ServerConfig) -> ListKey {
 }
 
 /// A short checksum of where the server is, so that the list of another one under the same id is not taken for its own.
-/// Secrets have no part in it, and 32 bits do not give away an argument.
+/// Headers and environment, where secrets are, have no part in it, and 32 bits do not give away an argument.
 pub fn place(config: &ServerConfig) -> u32 {
-    let sum = digest(&SHA256, config.endpoint.identity().to_string().as_bytes());
+    let place = match &config.endpoint {
+        Endpoint::Stdio(Command { program, args, cwd, names_cwd, .. }) => {
+            let named = cwd.as_deref().filter(|_| *names_cwd).map(Path::to_string_lossy);
+            json!(["stdio", program, args, named])
+        }
+        Endpoint::Http(remote) => json!(["http", remote.url]),
+        Endpoint::InProcess(_) => json!("in process"),
+    };
+    let sum = digest(&SHA256, place.to_string().as_bytes());
     sum.as_ref().iter().take(4).fold(0, |number, byte| number << 8 | u32::from(*byte))
 }

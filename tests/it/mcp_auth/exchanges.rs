@@ -85,12 +85,14 @@ async fn the_hub_itself_asks_in_its_own_name_and_goes_without() {
 #[tokio::test]
 async fn what_is_not_exchanged_is_refused_without_showing_it() {
     let (site, _) = server(json!({"access_token": SUBJECT, "token_type": "Bearer"})).await;
-    let (bare, _) = server(json!({"access_token": "x", "token_type": "N_A"})).await;
+    let (bare, _) = server(json!({"access_token": "x"})).await;
+    let (other, _) = server(json!({"access_token": "x", "token_type": "N_A"})).await;
     let (empty, _) = server(json!({})).await;
     for (site, secret, expected) in [
         (&site, "wrong-s3cret", "refused this client (HTTP 401: invalid_client: who is ***?)"),
         (&site, "t0p-s3cret", "answered with the caller's own token"),
-        (&bare, "t0p-s3cret", "only bearer tokens are supported"),
+        (&bare, "t0p-s3cret", "does not say of which type its token is"),
+        (&other, "t0p-s3cret", "only bearer tokens are supported"),
         (&empty, "t0p-s3cret", "answered without a token"),
     ] {
         let own = exchange(site, secret).of_caller(&ann()).unwrap().unwrap();

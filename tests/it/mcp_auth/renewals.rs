@@ -35,6 +35,18 @@ async fn a_token_that_ends_is_refreshed_once_for_all() {
     assert_eq!(world.call(&oauth).await.unwrap(), 200);
 }
 
+/// It says nothing about the client: a proxy may have sent it.
+#[tokio::test]
+async fn a_bare_401_of_the_token_endpoint_costs_no_login() {
+    let world = World::new().await;
+    let oauth = signed_in(&world).await;
+    world.issuer.turn(|knobs| knobs.token_answer = Some((401, "go away".to_owned())));
+    assert!(oauth.authorization().await.is_err());
+    world.issuer.turn(|knobs| knobs.token_answer = None);
+    assert!(oauth.authorization().await.unwrap().is_some());
+    assert_eq!(world.issuer.count("/authorize"), 1);
+}
+
 #[tokio::test]
 async fn a_revoked_token_is_refreshed_once_for_all() {
     let world = World::new().await;

@@ -139,13 +139,14 @@ fn start(
     let py = bridge.py();
     let function = function.0.lock().as_ref().map(|function| function.clone_ref(py));
     let function = function.ok_or_else(|| PyValueError::new_err("the gateway has no function any more"))?;
-    let answer = PrincipalAnswer(Mutex::new(Some(answer)));
-    let coroutine = function.bind(py).call1((token, headers, answer))?;
+    let answer = Bound::new(py, PrincipalAnswer(Mutex::new(Some(answer))))?;
+    let coroutine = function.bind(py).call1((token, headers, &answer))?;
     let task = bridge.get().create_task_in(py, coroutine, place.context(py)?.unbind())?;
+    task.call_method1(intern!(py, "add_done_callback"), (answer.getattr(intern!(py, "release"))?,))?;
     Ok(task.unbind())
 }
 
-/// Takes what the function has returned; it raises if nobody is named by that. A task that is cancelled drops it.
+/// Takes what the function has returned; it raises if nobody is named by that.
 #[pyclass(frozen, module = "toolhub._core")]
 pub struct PrincipalAnswer(Mutex<Option<oneshot::Sender<NamedOrRefused>>>);
 
@@ -158,5 +159,10 @@ impl PrincipalAnswer {
             let _ = sender.send(Ok(named));
         }
         Ok(())
+    }
+
+    /// Lets the request go on when the task has ended without an answer: a traceback may keep this object.
+    fn release(&self, _task: &Bound<'_, PyAny>) {
+        drop(self.0.lock().take());
     }
 }

@@ -226,10 +226,10 @@ impl Execution {
                     (plan.run.is_finished(), None)
                 });
                 // It outlived the execution, so its outcome is ignored.
-                let Some(((ends_all, too_late), permits)) = ended else { return };
+                let Some(((ends_all, too_late), held)) = ended else { return };
                 state.ended_at = ends_all.then_some(now).or(state.ended_at);
                 drop(state);
-                drop(permits);
+                drop(held);
                 if let Some(taping) = too_late {
                     record_late(*taping, value.bind(py));
                 }

@@ -138,16 +138,16 @@ impl State {
         State { plan: Some(plan), args: Some(args), attempts, ..State::default() }
     }
 
-    /// An attempt has ended: the policy learns of it. Its slots of the limits are given back, to be dropped without the lock.
+    /// An attempt has ended: the policy learns of it. Its slots of the limits and what it was about to do, which may hold objects
+    /// of the user's, are given back, to be dropped without the lock.
     pub fn end_attempt<T>(
         &mut self,
         slot: usize,
         told: impl FnOnce(&mut PlannedRun, &mut Attempt) -> T,
-    ) -> Option<(T, Option<Permits>)> {
+    ) -> Option<(T, (Option<Permits>, AttemptState))> {
         let (attempt, plan) = (self.attempts.get_mut(slot)?, self.plan.as_mut()?);
-        attempt.state = AttemptState::Nothing;
-        let permits = attempt.permits.take();
-        Some((told(plan, attempt), permits))
+        let held = (attempt.permits.take(), std::mem::take(&mut attempt.state));
+        Some((told(plan, attempt), held))
     }
 
     /// Whether the caller has something to do but wait.

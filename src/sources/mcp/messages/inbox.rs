@@ -24,7 +24,7 @@ use toolhub_types::tool::{AskCaller, BoxFuture, CallContextExtras, CallLog, OnPr
 const ANSWERS_AT_ONCE: usize = 64;
 
 /// How many ready answers may wait to be sent. A server that sends more without reading one is not served.
-const QUEUED_ANSWERS: usize = 100_000;
+const QUEUED_ANSWERS: usize = 10_000;
 /// How many of them are sent at once: over HTTP each is a request.
 const SENT_AT_ONCE: usize = 8;
 

@@ -132,7 +132,6 @@ pub(super) const GATEWAY: &[(&str, &str)] = &[
         "'{}' came without a token, so there is none to exchange for the server.",
         "'{0}' 没有带令牌，因此没有可为服务器交换的令牌。",
     ),
-    ("The function was cancelled.", "函数已被取消。"),
     ("Cannot listen on {}:{}: {}", "无法监听 {0}:{1}：{2}"),
     ("Cannot serve on stdio: {}", "无法通过标准输入输出提供服务：{0}"),
     (

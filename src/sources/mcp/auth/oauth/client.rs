@@ -194,7 +194,7 @@ impl<'a> TokenEndpoint<'a> {
         let (last, others) = ways.split_last().unwrap_or((&"none", &[]));
         for way in others {
             match self.send_in(way, fields).await {
-                Err(Failure { cure: Cure::NewClient, .. }) => {}
+                Err(Failure { cure: Cure::NewClient | Cure::NextWay, .. }) => {}
                 sent => return sent,
             }
         }
@@ -249,6 +249,9 @@ pub(super) enum Cure {
     NewLogin,
     /// The authorization server does not know the client (any more).
     NewClient,
+    /// Perhaps it does not know the client when it shows its secret in this way. Nothing else follows from a bare 401, which a
+    /// proxy may have sent.
+    NextWay,
     None,
 }
 
@@ -270,7 +273,7 @@ impl Failure {
         let cure = match code {
             "invalid_grant" => Cure::NewLogin,
             "invalid_client" | "unauthorized_client" => Cure::NewClient,
-            "" if status == 401 => Cure::NewClient,
+            "" if status == 401 => Cure::NextWay,
             _ => Cure::None,
         };
         let mut error = denied(match code {

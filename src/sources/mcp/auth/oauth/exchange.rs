@@ -9,9 +9,10 @@ use super::store::{Client, now};
 use super::web::Web;
 use reqwest::Url;
 use serde::Serialize;
+use serde_json::Value;
 use std::sync::Arc;
 use toolhub_text::message;
-use toolhub_types::error::{HubError, clip};
+use toolhub_types::error::{ErrorKind, HubError, clip};
 use toolhub_types::principal::Principal;
 use toolhub_types::tool::BoxFuture;
 
@@ -104,7 +105,15 @@ impl TokenExchange {
         fields.extend(optional.into_iter().filter_map(|(name, value)| Some((name, value.as_deref()?))));
         let issuer = &url.origin().ascii_serialization();
         let sent = TokenEndpoint { web, url, issuer, client, auth_methods: None }.send(&fields).await;
-        let issued = sent.map_err(|failure| failure.error)?;
+        // Of the caller's token, whatever the reason: the server itself is not to blame, and was not asked.
+        let issued = sent
+            .map_err(|failure| HubError { kind: ErrorKind::Auth, status: None, ..failure.error })?;
+        if !issued.answer.get("token_type").is_some_and(Value::is_string) {
+            return Err(denied(message!(
+                "The authorization server '{}' does not say of which type its token is.",
+                quote(issuer, &[])
+            )));
+        }
         // An authorization server that hands the token back has exchanged nothing.
         if self.subject.as_ref() == Some(&issued.token) {
             return Err(denied(message!(

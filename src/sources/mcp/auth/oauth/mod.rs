@@ -351,7 +351,7 @@ impl OAuthShared {
                     return self.keep(over, old.origin).await;
                 }
                 Cure::NewClient => {}
-                Cure::None => return Err(failure.error),
+                Cure::NextWay | Cure::None => return Err(failure.error),
             }
         }
         self.state.lock().held = None;
@@ -384,7 +384,7 @@ impl OAuthShared {
                     match failure.cure {
                         Cure::NewLogin => {}
                         Cure::NewClient if self.config.settings.client_id.is_none() => registered = None,
-                        Cure::NewClient | Cure::None => return Err(failure.error),
+                        Cure::NewClient | Cure::NextWay | Cure::None => return Err(failure.error),
                     }
                 }
             }

@@ -62,7 +62,11 @@ impl WatchedGroup {
             none => none.insert(Watch { host, groups: shared_slots()?, sentinel: None }),
         };
         // Another one takes over the servers of one that was killed.
-        if watch.sentinel.as_ref().is_none_or(Sentinel::has_died) {
+        if watch.sentinel.as_ref().is_some_and(Sentinel::has_died) {
+            // Its number may be that of another process soon.
+            watch.sentinel = None;
+        }
+        if watch.sentinel.is_none() {
             watch.sentinel = Some(Sentinel::start(host, watch.groups)?);
         }
         Some(WatchedGroup { host, slot: reserve(watch.groups)? })
