@@ -10,7 +10,7 @@ import json
 import re
 import xml.etree.ElementTree as ET
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any, cast
 
@@ -254,18 +254,14 @@ def _for_xml(text: str) -> str:
 
 def as_json(results: list[CaseResult]) -> str:
     """The results of a run, to be compared with another one."""
-    rows = [
-        {"name": one.name, "failures": one.failures, "calls": one.calls, "tokens": one.tokens}
-        for one in results
-    ]
-    return json.dumps({"cases": rows}, indent=1, ensure_ascii=False)
+    return json.dumps({"cases": [asdict(one) for one in results]}, indent=1, ensure_ascii=False)
 
 
 def compared(before: str, results: list[CaseResult]) -> tuple[list[str], bool]:
     """A line for each case that differs from an earlier run (the text of `as_json`), and whether one has become worse."""
     try:
         earlier = {
-            row["name"]: {word: row[word] for word in ("failures", "calls", "tokens")}
+            row["name"]: CaseResult(row["name"], row["failures"], row["calls"], row["tokens"])
             for row in json.loads(before)["cases"]
         }
     except (ValueError, KeyError, TypeError):
@@ -277,11 +273,11 @@ def compared(before: str, results: list[CaseResult]) -> tuple[list[str], bool]:
         if then is None:
             lines.append(f"new: {now.name}")
             continue
-        if now.passed != (not then["failures"]):
+        if now.passed != then.passed:
             lines.append(f"{'mended' if now.passed else 'broken'}: {now.name}")
             is_worse |= not now.passed
-        for word, old, new in (("calls", then["calls"], now.calls), ("tokens", then["tokens"], now.tokens)):
-            if old != new:
+        for word in ("calls", "tokens"):
+            if (old := getattr(then, word)) != (new := getattr(now, word)):
                 lines.append(f"{word}: {now.name}: {old} before, {new} now")
     lines.extend(f"gone: {name}" for name in earlier)
     return lines, is_worse
