@@ -109,7 +109,7 @@ class HubCatalog(Catalog):
 
     def servers(self) -> "list[dict[str, Any]]":
         """The rows of all servers."""
-        return [vars(info) for info in self._hub.servers()]
+        return self._hub._servers.rows()
 
 
 @contextmanager
@@ -277,11 +277,6 @@ def tool_as_json(tool: "ToolInfo") -> "dict[str, Any]":
 
 def server_as_json(row: "dict[str, Any]") -> "dict[str, Any]":
     """The state of a server; its error as a sentence and a kind."""
-    error: Any = row["error"]
-    shown: dict[str, Any] | None = None
-    if isinstance(error, dict):
-        shown = {"kind": error["kind"], "message": error["message"]}
-    elif error is not None:
-        shown = {"kind": str(error.kind), "message": str(error)}
+    error = row["error"] and {word: row["error"][word] for word in ("kind", "message")}
     keys = ("id", "state", "transport", "era", "version", "tools", "notices")
-    return {**{key: row[key] for key in keys}, "error": shown}
+    return {**{key: row[key] for key in keys}, "error": error}

@@ -21,7 +21,7 @@ def run(given: argparse.Namespace) -> int:
         for id in given.servers:
             require_server(ids, id)
         report = connect_with_progress(hub, given.servers or None, given.timeout)
-        rows = [vars(info) for info in hub.servers() if not given.servers or info.id in given.servers]
+        rows = [row for row in hub._servers.rows() if not given.servers or row["id"] in given.servers]
         if given.json:
             put_json({"servers": [server_as_json(row) for row in rows], "problems": problems})
         elif rows:
@@ -36,5 +36,4 @@ def run(given: argparse.Namespace) -> int:
         for id, error in report.failed.items():
             if not given.json:
                 say(clean(f"'{id}': {error}"))
-        codes = [code_of_connect(error.kind) for error in report.failed.values()]
-        return max(codes, default=OK)
+        return max((code_of_connect(error.kind) for error in report.failed.values()), default=OK)

@@ -43,7 +43,7 @@ from ..options import (
     StrategyName,
     Transport,
 )
-from ..servers import ConnectReport, LoadReport, ServerInfo
+from ..servers import ConnectReport, LoadReport, ServerInfo, as_info
 from ._ledger_methods import LedgerMethods
 from ._limits import MOVED, checked_limits, checked_login
 from ._local_skills import LocalSkills
@@ -326,7 +326,7 @@ class ToolHub(ToolMethods, RunMethods, PromptMethods, LedgerMethods, ServeMethod
 
     def servers(self) -> list[ServerInfo]:
         """All servers, in the order in which they were added."""
-        return self._servers.infos()
+        return [as_info(row) for row in self._servers.rows()]
 
     async def connect(
         self,

@@ -16,7 +16,7 @@ from .._progress_line import ProgressLine
 from ..exceptions import ToolError
 from ..options import Default
 from ..result import ToolResult
-from ..servers import ConnectReport, LoadReport, LogOnce, ServerInfo, as_info
+from ..servers import ConnectReport, LoadReport, LogOnce
 from ._state import HubState
 
 _log = logging.getLogger("toolhub.servers")
@@ -102,10 +102,9 @@ class ServerManager:
         _log.warning("%s", self._core.unknown_server(id))
         return False
 
-    def infos(self) -> list[ServerInfo]:
-        """See `ToolHub.servers`."""
-        rows = [] if self._servers is None else self._servers.rows()
-        return [as_info(row) for row in rows]
+    def rows(self) -> list[dict[str, Any]]:
+        """All servers, as the core has them."""
+        return [] if self._servers is None else self._servers.rows()
 
     async def connect(
         self,
@@ -194,9 +193,6 @@ def as_ids(ids: Iterable[str] | None) -> list[str] | None:
     return [ids] if isinstance(ids, str) else list(ids)
 
 
-_LOG = logging.getLogger("toolhub.servers")
-
-
 class ListFetcher:
     """Fetches missing lists where the caller may wait, and says how to fetch them where it may not."""
 
@@ -235,7 +231,7 @@ class ListFetcher:
             waiting.pop(id, None)
             show()
             if error is not None:
-                _LOG.warning("The tools of server %r are missing: %s", id, error)
+                _log.warning("The tools of server %r are missing: %s", id, error)
 
         show()
         try:
@@ -246,4 +242,4 @@ class ListFetcher:
             line.clear()
         if waiting:
             names = ", ".join(repr(id) for id in waiting)
-            _LOG.warning("Still waiting for the tools of %s after %g s.", names, self._timeout)
+            _log.warning("Still waiting for the tools of %s after %g s.", names, self._timeout)
