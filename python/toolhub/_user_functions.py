@@ -138,7 +138,7 @@ async def until_closed(hub: object, question: Awaitable[T]) -> T:
 
 async def _cancel(task: "asyncio.Future[Any]") -> None:
     task.cancel()
-    task.add_done_callback(_forget)
+    task.add_done_callback(take_exception)
     await asyncio.wait({task}, timeout=_GRACE)
 
 
@@ -170,7 +170,7 @@ async def aend_waits(hub: object) -> None:
         await asyncio.wait(ending, timeout=_CLOSING)
 
 
-def _forget(task: "asyncio.Future[Any]") -> None:
+def take_exception(task: "asyncio.Future[Any]") -> None:
     """Take the exception of a task that is not awaited, so that asyncio does not log it."""
     if not task.cancelled():
         task.exception()

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from .. import _core
-from .._user_functions import in_thread
+from .._user_functions import in_thread, take_exception
 from ..exceptions import ErrorKind, ToolError
 
 TIMEOUT = 60.0
@@ -210,12 +210,6 @@ async def _end(process: _Process, reading: asyncio.Future[Any] | None) -> None:
                 await process.exited()
     finally:
         if reading is not None:
-            reading.add_done_callback(_retrieve)
+            reading.add_done_callback(take_exception)
             reading.cancel()
         process.close()
-
-
-def _retrieve(reading: asyncio.Future[Any]) -> None:
-    """A cancelled `gather` ends with an exception, which asyncio reports unless it is asked for."""
-    if not reading.cancelled():
-        reading.exception()
