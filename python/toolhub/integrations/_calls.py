@@ -4,7 +4,7 @@ import asyncio
 import contextvars
 import importlib
 from collections.abc import Awaitable, Callable, Coroutine, Iterable
-from typing import Any, NamedTuple, cast
+from typing import Any, NamedTuple
 
 from .._core import PatternList, ToolInfo
 from .._user_functions import in_thread
@@ -68,14 +68,6 @@ class OfferedTools:
     async def all(self) -> list[ToolInfo]:
         """All of them. Lists of servers that are missing are fetched, in a thread: that may take time."""
         return [tool for tool in await in_thread(self.hub.tools) if _fits(tool, self._patterns)]
-
-    def version(self) -> int:
-        """Grows with each change of the hub's tools, offered or not."""
-        return self.hub._core.version
-
-    async def changed_after(self, version: int) -> int:
-        """Wait for a later version."""
-        return await cast("Any", self.hub._core.changed_after(version))
 
     def fingerprint(self) -> frozenset[tuple[str, str, str]]:
         """Differs when what is offered differs. Nothing is fetched for it."""

@@ -13,7 +13,6 @@ from typing import Any
 
 from .._core import ToolInfo
 from ..hub import ToolHub
-from ..result import ToolResult
 from ._calls import OfferedTools, imported, in_this_context
 
 __all__ = ["attach"]
@@ -53,10 +52,7 @@ async def _call(
     async def send(update: dict[str, Any]) -> None:
         await report(update.get("progress", 0), update.get("total"), update.get("message"))
 
-    return _as_call_result(await hub.execute(name, arguments, progress=in_this_context(send)))
-
-
-def _as_call_result(result: ToolResult) -> dict[str, Any]:
+    result = await hub.execute(name, arguments, progress=in_this_context(send))
     content = result.content or [{"type": "text", "text": result.text}]
     answer: dict[str, Any] = {"content": content, "isError": not result.success}
     if result.structured is not None:
@@ -248,11 +244,12 @@ class ListChanges:
             self._watching[loop] = loop.create_task(self._watch(loop))
 
     async def _watch(self, loop: asyncio.AbstractEventLoop) -> None:
-        version, seen = self._offered.version(), self._offered.fingerprint()
+        core: Any = self._offered.hub._core
+        version, seen = core.version, self._offered.fingerprint()
         while True:
-            version = await self._offered.changed_after(version)
+            await core.changed_after(version)
             await asyncio.sleep(_SETTLING)
-            version, now = self._offered.version(), self._offered.fingerprint()
+            version, now = core.version, self._offered.fingerprint()
             if now == seen:
                 continue
             seen = now
