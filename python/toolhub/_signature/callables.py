@@ -150,6 +150,19 @@ def _returns_awaitable(function: Any) -> bool:
     return hint in _AWAITABLE_RETURNS
 
 
+EMPTY = "empty cell"
+"""Stands for a variable that is not assigned yet."""
+
+
+def cells_of(function: Any) -> Iterator[Any]:
+    """The values that a function closes over, in the order of their names."""
+    for cell in getattr(function, "__closure__", None) or ():
+        try:
+            yield cell.cell_contents
+        except ValueError:
+            yield EMPTY
+
+
 def name_of(obj: Any) -> str:
     """The name of a callable; empty for a lambda."""
     if isinstance(obj, functools.partial):

@@ -10,8 +10,10 @@ import re
 from collections.abc import Callable, Mapping
 from contextvars import ContextVar
 from functools import partial
-from types import CellType, CoroutineType, FunctionType
+from types import CoroutineType, FunctionType
 from typing import Any, NamedTuple
+
+from .callables import cells_of
 
 PASSED_ON: ContextVar[Mapping[str, Any] | None] = ContextVar("PASSED_ON", default=None)
 """What the caller hands to the tools that take it."""
@@ -76,21 +78,13 @@ def context_of(execute: Callable[..., Any]) -> Context | None:
 
 def _of_wrapper(execute: Callable[..., Any]) -> Context | None:
     """`execute(*args, **kwargs)`, mostly a decorator without `functools.wraps`: the function it closes over decides."""
-    cells = getattr(_function(execute), "__closure__", None) or ()
-    wrapped = [cell.cell_contents for cell in cells if _is_function(cell)]
+    wrapped = [one for one in cells_of(_function(execute)) if isinstance(one, FunctionType)]
     if len(wrapped) != 1:
         return Context("input", frozenset(), takes_all=True)
     # A method of a class takes its object first.
     inner = partial(wrapped[0], None) if _function(execute) is not execute else wrapped[0]
     parameters = list(inspect.signature(inner).parameters)
     return Context(parameters[0], frozenset(), takes_all=False) if len(parameters) == 1 else context_of(inner)
-
-
-def _is_function(cell: CellType) -> bool:
-    try:
-        return isinstance(cell.cell_contents, FunctionType)
-    except ValueError:  # not assigned yet
-        return False
 
 
 def _is_context(parameter: inspect.Parameter) -> bool:

@@ -20,6 +20,8 @@ import types
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any, NamedTuple, cast
 
+from .callables import cells_of
+
 
 class Identity(NamedTuple):
     """The qualified name of what defines an object, the definition, what tells its products apart, and what runs."""
@@ -77,13 +79,8 @@ def _owner(owner: Any) -> list[int]:
 
 def _values(function: types.FunctionType) -> list[int]:
     """The values that a function was made with: those it closes over, and its defaults."""
-    values: list[Any] = [*(function.__defaults__ or ()), *(function.__kwdefaults__ or {}).values()]
-    for cell in function.__closure__ or ():
-        try:
-            values.append(cell.cell_contents)
-        except ValueError:  # not assigned yet
-            values.append(None)
-    return [_number(value) for value in values]
+    defaults = [*(function.__defaults__ or ()), *(function.__kwdefaults__ or {}).values()]
+    return [_number(value) for value in (*defaults, *cells_of(function))]
 
 
 def _state(obj: Any, kind: Any) -> list[int]:
@@ -195,11 +192,7 @@ class _Walk:
         self._code(function.__code__)
         self._all(function.__defaults__ or ())
         self._all(sorted((function.__kwdefaults__ or {}).items()))
-        for cell in function.__closure__ or ():
-            try:
-                self.add(cell.cell_contents)
-            except ValueError:  # not assigned yet
-                self._put("empty cell")
+        self._all(cells_of(function))
         self._plain(function.__dict__.items())
 
     def _class(self, kind: type[Any]) -> None:

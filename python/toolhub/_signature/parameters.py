@@ -211,14 +211,9 @@ def _type_parameters(obj: Any) -> dict[str, Any]:
 
 
 def _closure(function: Any) -> Mapping[str, Any]:
-    found: dict[str, Any] = {}
     names: tuple[str, ...] = getattr(getattr(function, "__code__", None), "co_freevars", ())
-    for name, cell in zip(names, getattr(function, "__closure__", None) or (), strict=False):
-        try:
-            found[name] = cell.cell_contents
-        except ValueError:  # a cell that is not filled yet
-            continue
-    return found
+    found = zip(names, callables.cells_of(function), strict=False)
+    return {name: value for name, value in found if value is not callables.EMPTY}
 
 
 def _enclosing(qualname: str, globals_: dict[str, Any]) -> dict[str, Any]:
