@@ -98,13 +98,7 @@ class ChatLoop(AnsweringAgent):
                 self._ask(run.question)
             while True:
                 if waiting or not await run.may_go_on():
-                    kept = {
-                        "kind": self._kind,
-                        "version": 1,
-                        "question": run.question,
-                        "messages": self.messages,
-                    }
-                    kept["format"] = self._format
+                    kept = {"kind": self._kind, "messages": self.messages, "format": self._format}
                     return run.paused({**kept, **talk.state()}, waiting)
                 if talk.held is None and talk.rounds >= self.profile.max_rounds:
                     raise self.view.stop(

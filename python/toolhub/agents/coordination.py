@@ -99,9 +99,8 @@ class CoordinationAgent(AnsweringAgent):
             stopped = any(result.stopped for result in results.values())
             if (waiting or run.pausing) and len(results) < len(plan) and not stopped:
                 kept = [dict(result) for result in results.values()]
-                question = {"kind": self._kind, "version": 1, "question": run.question}
                 steps = [dict(step) for step in plan]
-                return run.paused({**question, "plan": steps, "results": kept}, waiting)
+                return run.paused({"kind": self._kind, "plan": steps, "results": kept}, waiting)
             return await self._conclude(run, plan, results)
         except RunStop as stop:
             return run.end(str(stop), False, stop.reason, [str(stop)], str(stop), steps=[], verification=None)
@@ -124,11 +123,11 @@ class CoordinationAgent(AnsweringAgent):
         ]
         steps = [dict(one) for one in ordered]
         stop = next((one for one in ordered if one.stopped), None)
+        message = "" if stop is None else str(stop.error)
         good = [one for one in ordered if one.success and one.result.strip()]
         if not good:
             reason = "failed" if stop is None else str(stop.stopped)
             text = "\n".join(errors) or self.view.say("No step gave a result.")
-            message = "" if stop is None else str(stop.error)
             return run.end(text, False, reason, errors, message, steps=steps, verification=None)
         last = good[-1]
         # A tool's own answer is what happened; what the model says is looked up, also in the record that nothing was called.
@@ -153,7 +152,6 @@ class CoordinationAgent(AnsweringAgent):
         )
         run.emit(Verified(**checked))
         reason = ("failed" if undone else "answered") if stop is None else str(stop.stopped)
-        message = "" if stop is None else str(stop.error)
         success = reason == "answered"
         return run.end(last.result, success, reason, errors, message, steps=steps, verification=dict(checked))
 
@@ -216,9 +214,6 @@ async def carry_out(
     running: dict[asyncio.Future[StepResult], Step] = {}
     acting = [] if may_act is None else list(filter(may_act, _in_order(steps)))
 
-    def acting_before(step: Step) -> list[Step]:
-        return acting[: acting.index(step)] if step in acting else []
-
     def report(step: Step, result: StepResult) -> None:
         done[step.id] = result
         if finished is not None:
@@ -231,7 +226,7 @@ async def carry_out(
         for step in steps:
             if step.id in done or step.id in busy or any(one not in done for one in step.dependencies):
                 continue
-            before = [one.id for one in acting_before(step)]
+            before = [one.id for one in acting[: acting.index(step)]] if step in acting else []
             if failed := [one for one in step.dependencies if not done[one].success]:
                 report(step, _not_started(step, failed, "Not started, because step {} failed."))
             elif failed := [one for one in before if one in done and not done[one].success]:

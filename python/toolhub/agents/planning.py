@@ -61,14 +61,14 @@ class PlanningAgent:
             raise ValueError("the question is empty; ask something")
         await self._view.ready()
         if not self._model:
-            return Plan([self._direct(question)], [])
+            return Plan([Step(1, question, self._by_words(question))])
         try:
             text = await self._model.ask(self.prompt(question), "plan")
         except RunStop as stop:
             if stop.reason != "model":
                 raise
             why = self._view.say(kit.Message("No plan was made, so the question becomes one step. {}", stop))
-            return Plan([self._direct(question)], [why])
+            return Plan([Step(1, question)], [why])
         named: list[str] = []
         version = self._view.hub.version
         plan = self._read(text, question, named)
@@ -105,11 +105,8 @@ class PlanningAgent:
         plan.problems = [self._view.say(problem) for problem in plan.problems]
         return plan
 
-    def _direct(self, question: str) -> Step:
-        """The question as one step: by the best tool that is harmless, if one fits its words, otherwise by reasoning."""
-        return Step(1, question, self._by_words(question) if not self._model else NONE)
-
     def _by_words(self, question: str) -> str:
+        """The best tool that is harmless, if one fits the words of the question; otherwise none, for reasoning."""
         fitting = set(filter(self._view.holds, kit.tools_for(self._view.hub, question)))
         return next((hit.name for hit in self._view.hub.search(question, 5) if hit.name in fitting), NONE)
 

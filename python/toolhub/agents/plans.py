@@ -54,9 +54,8 @@ class Step(Record):
             raise TypeError(f"a step must be a Step or a mapping, got {type(given).__name__}")
         if (problem := wrong(STEP, given)) is not None:
             raise TypeError(f"a step cannot be read: {problem}")
-        known = ("id", "description", "tool_type", "dependencies", "complexity", "arguments")
         fields: dict[str, Any] = {"id": 1} | {
-            name: given[name] for name in known if given.get(name) is not None
+            name: given[name] for name in Step.__annotations__ if given.get(name) is not None
         }
         return cls(**fields)
 

@@ -73,10 +73,10 @@ class AgentRun:
 
     def paused(self, state: dict[str, Any], waiting: "list[Waiting] | None" = None) -> AgentAnswer:
         """The end of a run that goes on later; `waiting` are the calls that somebody has to decide about first."""
-        left = self._view.left()
         calls = waiting or []
-        spent = self._view.budget.state
-        whole = {**state, "run": self.id, "spent": spent, "seconds_left": left, "waiting": calls}
+        own = {"version": 1, "question": self.question, "run": self.id, "waiting": calls}
+        left = {"spent": self._view.budget.state, "seconds_left": self._view.left()}
+        whole = {**state, **own, **left}
         self.emit(Paused(state=whole))
         errors = [call["error"] for call in calls]
         return self._answer("", False, "paused", errors, state=whole, transcript=self.transcript)

@@ -61,12 +61,7 @@ class Each:
         self.shape = shape
 
 
-_SPENT = {
-    "rounds": Maybe(_COUNT),
-    "calls": Maybe(_COUNT),
-    "tokens": Maybe(_COUNT),
-    "uses": Maybe(Each(_COUNT)),
-}
+_SPENT = dict.fromkeys(("rounds", "calls", "tokens"), Maybe(_COUNT)) | {"uses": Maybe(Each(_COUNT))}
 _RUN = {
     "question": _TEXT,
     "run": _TEXT,
