@@ -13,7 +13,7 @@ from urllib.parse import quote, unquote
 from .. import __version__
 from .._core import ToolInfo
 from ._export_names import camel, identifiers, pascal
-from ._json import items, members
+from ._json import items, members, pointed_at
 from ._output import first_line
 
 # Where schemas are inside a schema: one, a list of them, or one for each name.
@@ -160,17 +160,9 @@ class _Moved:
         return name
 
     def _target(self, pointer: str) -> Any:
-        if pointer == "#":
-            return self._root
-        if not pointer.startswith("#/"):
+        if pointer != "#" and not pointer.startswith("#/"):
             return None
-        found: Any = self._root
-        for step in pointer.split("/")[1:]:
-            step = step.replace("~1", "/").replace("~0", "~")
-            if isinstance(found, list):
-                found = dict(enumerate(items(found))).get(int(step) if step.isdecimal() else -1)
-            else:
-                found = members(found).get(step)
+        found = pointed_at(self._root, pointer)
         return found if isinstance(found, (dict, bool)) else None  # pyright: ignore[reportUnknownVariableType]
 
     def _free_name(self, pointer: str) -> str:

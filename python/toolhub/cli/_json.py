@@ -30,6 +30,22 @@ def texts(value: "Any") -> list[str]:
     return [one for one in items(value) if isinstance(one, str)]
 
 
+def pointed_at(root: "Any", pointer: str) -> "Any":
+    """What a pointer such as `#/$defs/Item` leads to; None where it leads nowhere.
+
+    >>> pointed_at({"allOf": [{"a/b": 1}]}, "#/allOf/0/a~1b")
+    1
+    """
+    found = root
+    for step in pointer.split("/")[1:]:
+        step = step.replace("~1", "/").replace("~0", "~")
+        if isinstance(found, list):
+            found = dict(enumerate(items(found))).get(int(step) if step.isdecimal() else -1)
+        else:
+            found = members(found).get(step)
+    return found
+
+
 def with_texts(value: "Any", change: "Callable[[str], str]") -> "Any":
     """A value whose texts are changed.
 

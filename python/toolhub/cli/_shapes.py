@@ -2,7 +2,7 @@
 
 import json
 
-from ._json import items, members
+from ._json import items, members, pointed_at
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -250,9 +250,7 @@ class Shapes:
             return given
         if not reference.startswith("#") or hops > _DEEPEST:
             return {}
-        found: Any = self._root
-        for step in reference.split("/")[1:]:
-            found = members(found).get(step.replace("~1", "/").replace("~0", "~"))
+        found = pointed_at(self._root, reference)
         beside = {name: value for name, value in given.items() if name != "$ref"}
         return self._resolved({**members(found), **beside}, hops + 1)
 
