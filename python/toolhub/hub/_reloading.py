@@ -29,12 +29,12 @@ class Reloader:
         gateway: Gateway,
         servers: ServerManager,
         reload_folders: Callable[[], LoadReport],
-        configured: "ConfiguredOptions | None",
+        apply_options: Callable[[], None] | None,
     ) -> None:
         self._gateway = gateway
         self._servers = servers
         self._reload_folders = reload_folders
-        self._configured = configured
+        self._apply_options = apply_options
         # Signal handlers put into it; unlike an Event, it cannot deadlock there.
         self._requests: queue.SimpleQueue[Callable[[], None] | None] = queue.SimpleQueue()
         self._thread = threading.Thread(target=self._run, name="toolhub-reload", daemon=True)
@@ -72,12 +72,9 @@ class Reloader:
         self._guarded(self._reload_folders)
 
     def _files(self, only_changed: bool) -> None:
-        configured = self._configured
         try:
             # The options count before the servers: a caller that is let in no more does not see the new ones.
-            reports = self._servers.reload_files(
-                only_changed, None if configured is None else configured.apply
-            )
+            reports = self._servers.reload_files(only_changed, self._apply_options)
         except (OSError, TypeError, ValueError, ToolError) as error:
             _log.error("the configuration was not reloaded, the old one stays: serve: %s", error)
             return

@@ -111,7 +111,7 @@ class ServeMethods:
         options = checked_options()
         place = _checked_place(transport, ready, **{key: options[key] for key in _OWN})
         gateway = self._gateway(place.path, cast("ServeOptions", options))
-        self._serve_blocking(place, gateway, ConfiguredOptions(gateway, checked_options, options))
+        self._serve_blocking(place, gateway, ConfiguredOptions(gateway, checked_options, options).apply)
 
     async def aserve(
         self,
@@ -155,11 +155,11 @@ class ServeMethods:
         return AsgiApp(gateway)
 
     def _serve_blocking(
-        self, place: "_Place", gateway: Gateway, configured: ConfiguredOptions | None = None
+        self, place: "_Place", gateway: Gateway, apply_options: Callable[[], None] | None = None
     ) -> None:
         """Serve without an event loop until Python has something to run: asyncio is slow to import, and servers need none."""
         with (
-            self._reloader(gateway, configured) as reloader,
+            self._reloader(gateway, apply_options) as reloader,
             _signals(gateway, reloader, place.grace),
             self._open(gateway),
             _background.lent_loop() as open_loop,
@@ -178,8 +178,8 @@ class ServeMethods:
             gateway.stop()
             gateway.leave()
 
-    def _reloader(self, gateway: Gateway, configured: ConfiguredOptions | None = None) -> Reloader:
-        return Reloader(gateway, self._servers, cast("ToolHub", self).reload, configured)
+    def _reloader(self, gateway: Gateway, apply_options: Callable[[], None] | None = None) -> Reloader:
+        return Reloader(gateway, self._servers, cast("ToolHub", self).reload, apply_options)
 
     def _gateway(self, path: str, options: ServeOptions) -> Gateway:
         self._state.require_open()
