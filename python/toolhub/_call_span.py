@@ -30,7 +30,7 @@ _OF_RESULT = (("gen_ai.tool.call.id", "call_id"), ("toolhub.source", "source"), 
 # Older versions of the API do not know it.
 _RANDOM = getattr(trace.TraceFlags, "RANDOM_TRACE_ID", 0)
 _INTERNAL = trace.SpanKind.INTERNAL
-_TRACE_CONTEXT, _BAGGAGE = TraceContextTextMapPropagator(), W3CBaggagePropagator()
+TRACE_CONTEXT, BAGGAGE = TraceContextTextMapPropagator(), W3CBaggagePropagator()
 
 
 class GivenIds(threading.local):
@@ -245,9 +245,9 @@ def _carried(span: trace.Span, inside: Context) -> dict[str, Any]:
     carrier: dict[str, Any] = {}
     own = span.get_span_context()
     if own.trace_state or not own.is_valid:
-        _TRACE_CONTEXT.inject(carrier, inside)
+        TRACE_CONTEXT.inject(carrier, inside)
     else:
         carrier["traceparent"] = f"00-{own.trace_id:032x}-{own.span_id:016x}-{own.trace_flags:02x}"
     if baggage.get_all(inside):
-        _BAGGAGE.inject(carrier, inside)
+        BAGGAGE.inject(carrier, inside)
     return carrier

@@ -16,14 +16,12 @@ behind it form one tree. The histograms are `mcp.client.operation.duration`, `mc
 import atexit
 import logging
 import threading
-from collections.abc import Mapping
 from time import sleep
 from typing import TYPE_CHECKING, Any, cast
 
 from . import _core
 
 if TYPE_CHECKING:
-    from opentelemetry.context import Context
     from opentelemetry.metrics import MeterProvider
     from opentelemetry.trace import TracerProvider
 
@@ -81,15 +79,11 @@ def attach(parent: str, state: str | None, baggage: str | None) -> None:
     """Make the span of a served call the current one. The core calls it in the context of the tool."""
     from opentelemetry import context
 
-    carrier = {"traceparent": parent, "tracestate": state, "baggage": baggage}
-    context.attach(_extracted({key: text for key, text in carrier.items() if text is not None}))
+    from ._call_span import BAGGAGE, TRACE_CONTEXT
 
-
-def _extracted(carrier: Mapping[str, str]) -> "Context":
-    from opentelemetry.baggage.propagation import W3CBaggagePropagator
-    from opentelemetry.trace.propagation.tracecontext import TraceContextTextMapPropagator
-
-    return W3CBaggagePropagator().extract(carrier, TraceContextTextMapPropagator().extract(carrier))
+    given = {"traceparent": parent, "tracestate": state, "baggage": baggage}
+    carrier = {key: text for key, text in given.items() if text is not None}
+    context.attach(BAGGAGE.extract(carrier, TRACE_CONTEXT.extract(carrier)))
 
 
 class Tracing:
