@@ -26,7 +26,7 @@ from typing import Any
 
 from . import _core
 from ._lazy import asyncio
-from ._plain import readable
+from ._plain import readable, shown
 
 __all__ = ["Event"]
 
@@ -170,8 +170,6 @@ class Watched:
         execution_id = new_execution_id()
         self._ids = {"execution_id": execution_id, "call_id": call_id or execution_id}
         if EXECUTE.isEnabledFor(logging.DEBUG):
-            from ._plain import shown
-
             EXECUTE.debug("arguments of %s: %s", self._named(), shown(args))
 
     def __call__(
@@ -229,8 +227,6 @@ class Watched:
             failed = {"kind": kind, "error": self._error(result["error"], kind)}
         self._ended(result["success"], source=meta["source"], server=meta["server"], more=failed)
         if EXECUTE.isEnabledFor(logging.DEBUG):
-            from ._plain import shown
-
             EXECUTE.debug("result of %s: %s", self._named(), shown(result["result"]))
 
     def broken_off(self, error: BaseException) -> None:

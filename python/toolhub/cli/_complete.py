@@ -96,13 +96,8 @@ def _matching(names: "Iterable[str]", typed: str) -> list[str]:
 
 
 def _actions(command: str) -> "list[argparse.Action]":
-    parser = parser_for([command])
-    return [action for action in _subparser(parser, command)._actions if action.option_strings]
-
-
-def _subparser(parser: "argparse.ArgumentParser", command: str) -> "argparse.ArgumentParser":
-    (commands,) = (members(action.choices) for action in parser._actions if action.choices)
-    return commands[command]
+    (commands,) = (members(action.choices) for action in parser_for([command])._actions if action.choices)
+    return [action for action in commands[command]._actions if action.option_strings]
 
 
 def _options(command: str) -> list[str]:

@@ -23,6 +23,7 @@ STEPS = ("file", "command", "start", "era", "auth", "list", "schemas", "names", 
 
 # The code of JSON-RPC for a method that a server does not have.
 _METHOD_NOT_FOUND = -32601
+_ENDLESS = "The list never ends: report it to the server's author."
 _BAD_SCHEMA = "Report it to the server's author; a model gets this schema, and calls may fail."
 _BAD_NAME = "Rename the tool, or set 'prefix' or 'exclude' under 'toolhub' of the entry."
 _BAD_DESCRIPTION = "A model chooses by the description: ask the author for one, or 'exclude' the tool."
@@ -145,11 +146,7 @@ def connected(info: "ServerInfo", candidates: "list[_core.Candidate]") -> Diagno
     empty = (*info.notices, "the list of tools is empty")[0] if not candidates else ""
     wrong = next((f"'{one.name}': {problem}" for one in candidates if (problem := _schema_problem(one))), "")
     problems = (
-        (
-            "list",
-            _notice(info, "the list did not end"),
-            "The list never ends: report it to the server's author.",
-        ),
+        ("list", _notice(info, "the list did not end"), _ENDLESS),
         ("list", empty, "Check the server's own settings, and 'include' and 'exclude' of its entry."),
         ("schemas", wrong or _notice(info, "the inputSchema of "), _BAD_SCHEMA),
         ("names", _name_problem(info, candidates), _BAD_NAME),

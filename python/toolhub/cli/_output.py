@@ -82,14 +82,10 @@ def is_terminal(stream: "TextIO | None") -> bool:
     return stream is not None and stream.isatty()
 
 
-def has_colours(stream: "TextIO | None") -> bool:
-    """Colours are for terminals that can show them, unless `NO_COLOR` is set."""
-    return is_terminal(stream) and not os.environ.get("NO_COLOR") and os.environ.get("TERM") != "dumb"
-
-
 def paint(text: str, *styles: str, stream: "TextIO | None" = None) -> str:
-    """A text in a colour, where colours are shown."""
-    if not text or not has_colours(sys.stdout if stream is None else stream):
+    """A text in a colour, on terminals that can show them, unless `NO_COLOR` is set."""
+    shows = is_terminal(sys.stdout if stream is None else stream) and os.environ.get("TERM") != "dumb"
+    if not text or not shows or os.environ.get("NO_COLOR"):
         return text
     return f"\x1b[{';'.join(_CODES[style] for style in styles)}m{text}\x1b[0m"
 

@@ -68,10 +68,10 @@ class HostedServer:
             _log.warning("cannot list the tools of %r yet: %s", self._mcp, readable(error))
 
     def _start_thread(self) -> None:
-        threading.Thread(target=self._serve_in_thread, name="toolhub-server", daemon=True).start()
+        def serve() -> None:
+            asyncio.run(self._serve())
 
-    def _serve_in_thread(self) -> None:
-        asyncio.run(self._serve())
+        threading.Thread(target=serve, name="toolhub-server", daemon=True).start()
 
     def _leave_loop(self) -> None:
         """The thread of the loop is about to wait for a call, perhaps of this server: go on in a thread."""

@@ -61,8 +61,10 @@ class LocalSkills:
         self._may_run = {**others, folder: allowed}
         if allowed:
             self._offer_scripts()
-        elif not any(self._may_run.values()):
-            self._withdraw_scripts()
+        elif self._script_tool is not None and not any(self._may_run.values()):
+            # The user may have registered another tool of that name.
+            self._registration.unregister(RUN_SCRIPT, "tools", tool=self._script_tool)
+            self._script_tool = None
 
     def location(self, skill: str) -> str:
         """The path or URI of the `SKILL.md` of a skill; raises `ToolError` of kind `not_found` if there is none."""
@@ -141,9 +143,3 @@ class LocalSkills:
             parameters=_SCRIPT_PARAMETERS,
         )
         self._script_tool = run_skill_script
-
-    def _withdraw_scripts(self) -> None:
-        # The user may have registered another tool of that name.
-        if self._script_tool is not None:
-            self._registration.unregister(RUN_SCRIPT, "tools", tool=self._script_tool)
-            self._script_tool = None

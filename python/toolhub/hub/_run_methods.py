@@ -141,14 +141,13 @@ class RunMethods(CallMethods):
         """
         permissions = permissions_of(approve)
         asked = None if permissions is None else permissions.asked
+        options = _core.CallOptions(strategy=strategy, prefer=prefer)
         if isinstance(request_or_name, str):
-            options = _core.CallOptions(strategy=strategy, prefer=prefer)
             return Explanation(*_core.explain(self._core, request_or_name, args, options, False, None, asked))
         name, arguments, source, error = _core.read_request(self._core, request_or_name)
         if error is not None:
             text = f"The call is answered with 'invalid_arguments'; nothing is called: {error}"
             return Explanation("unreadable", [], "none", text, [])
-        options = _core.CallOptions(strategy=strategy, prefer=prefer)
         args = arguments if args is None else args
         return Explanation(*_core.explain(self._core, name, args, options, True, source, asked))
 

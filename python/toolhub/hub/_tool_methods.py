@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import partial
-from typing import Any, Literal, TypeVar, Unpack, cast, overload
+from typing import Any, Literal, TypeVar, Unpack, overload
 
 from .. import _core
 from .._checks import check_text, if_given
@@ -222,7 +222,7 @@ class ToolMethods:
     def capabilities(self) -> dict[str, int]:
         """All capabilities of the registered tools, with the number of candidates of each."""
         self._lists.fetch_missing()
-        return cast("dict[str, int]", self._core.capabilities())
+        return self._core.capabilities()
 
     @property
     def capability_rules(self) -> CapabilityRules:

@@ -208,7 +208,6 @@ class SkillFolder:
     """A folder of skills: `SKILL.md` files, and Python modules with skill classes."""
 
     def __init__(self, folder: Path, core: _core.Hub, python: bool) -> None:
-        self.folder = folder
         self._core = core
         self._skills = _core.SkillFolder(str(folder))
         self._modules = ModuleFolder(folder, "skills") if python and not is_skill(folder) else None
