@@ -12,7 +12,7 @@ import pytest
 
 from bridge.kit import SCRIPTS, finish, quick, script
 from toolhub import ToolHub
-from toolhub.hub import _embedding
+from toolhub.hub import _search
 
 
 @pytest.mark.parametrize("function", ["approve", "llm", "embed", "token", "elicitation", "sampling"])
@@ -123,7 +123,7 @@ def test_a_callback_that_swallows_the_callers_cancellation(ask: Callable[..., An
 
 
 def test_a_hung_embedding_leaves_search_to_words(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(_embedding, "_PATIENCE", 0.05)
+    monkeypatch.setattr(_search, "_PATIENCE", 0.05)
     go = threading.Event()
     calls: list[int] = []
 
