@@ -74,6 +74,9 @@ class ServerManager:
             if auth is not None:
                 raise ValueError("headers is a function, so it also returns Authorization: leave out auth")
             self._callbacks.headers[id], given["headers"], asks_for = headers, None, "headers"
+        if isinstance(args := given["args"], Iterable) and not isinstance(args, str | bytes):
+            texts = cast("Iterable[Any]", args)
+            given["args"] = [os.fspath(one) if hasattr(one, "__fspath__") else one for one in texts]
         for key, checked in (("args", check_texts), ("env", check_mapping), ("headers", check_mapping)):
             if given[key] is not None:
                 given[key] = checked(key, given[key])
