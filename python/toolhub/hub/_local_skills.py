@@ -83,6 +83,7 @@ class LocalSkills:
 
         limit = scripts.TIMEOUT if timeout is None else check_seconds("timeout", timeout, above_zero=True)
         self._permitted_folder(skill)
+        self._offer_scripts()
         if self._registration.registered(RUN_SCRIPT, "tools") != [self._script_tool]:
             raise ToolError(
                 f"Another tool has the name {RUN_SCRIPT!r}: unregister it and load the skills again.",
@@ -122,7 +123,7 @@ class LocalSkills:
         return folder
 
     def _offer_scripts(self) -> None:
-        if RUN_SCRIPT in self._core:
+        if self._registration.registered(RUN_SCRIPT, "tools"):
             return
         # The core holds the tool, and this object holds the core: a strong reference would be a cycle.
         owner = weakref.ref(self)

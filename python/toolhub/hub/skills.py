@@ -50,7 +50,7 @@ class Skills(Part):
         """
         arguments, limit = self._local.script_call(skill, script, args, timeout)
         with self._local.limited(limit) as longest:
-            result = await self._execute(RUN_SCRIPT, arguments, timeout=longest)
+            result = await self._execute(RUN_SCRIPT, arguments, source="tools", timeout=longest)
         return result.unwrap()
 
     run_script_sync = blocking(run_script)
