@@ -691,9 +691,13 @@ class PatternList:
 @final
 class PrincipalAnswer:
     """
-    Takes what the function has returned; it raises if nobody is named by that. A task that is cancelled drops it.
+    Takes what the function has returned; it raises if nobody is named by that.
     """
     def __call__(self, /, answer: Any | None) -> None: ...
+    def release(self, /, _task: Any) -> None:
+        """
+        Lets the request go on when the task has ended without an answer: a traceback may keep this object.
+        """
 
 @final
 class ServedCall:

@@ -115,9 +115,7 @@ def asking(function: Any) -> Callable[..., Any]:
         try:
             named = await call(function, token, headers)
         except (asyncio.CancelledError, GeneratorExit):
-            # The time is over, or the server ends. The traceback must not keep the request waiting.
-            del answer
-            raise
+            raise  # the time is over, or the server ends
         except BaseException as error:
             # Its message may show the token.
             report(f"the function given as 'authenticate' raised {type(error).__name__}")
