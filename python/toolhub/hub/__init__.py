@@ -260,7 +260,7 @@ class ToolHub(ToolMethods, RunMethods, PromptMethods, LedgerMethods, ServeMethod
         id: str,
         *,
         command: str | None = None,
-        args: Iterable[str] | None = None,
+        args: Iterable[str | os.PathLike[str]] | None = None,
         env: Mapping[str, str] | None = None,
         cwd: str | os.PathLike[str] | None = None,
         url: str | None = None,

@@ -98,6 +98,14 @@ def test_settings_of_the_wrong_type_are_programming_errors() -> None:
     assert hub.servers() == []
 
 
+def test_paths_are_arguments_of_a_program() -> None:
+    hub = ToolHub()
+    hub.add_server("s", command="python", args=["-X", "utf8", Path("server.py")])
+    with pytest.raises(TypeError, match="each of args must be text, got int"):
+        hub.add_server("t", command="python", args=[5])
+    assert [server.id for server in hub.servers()] == ["s"]
+
+
 def test_wrong_options_of_a_server_are_refused() -> None:
     hub = ToolHub()
     with pytest.raises(ValueError, match=r"startup_timeout` must be a number of seconds"):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import gc
 import os
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -108,6 +109,47 @@ async def test_a_tool_of_the_users_with_that_name_stays(hub: ToolHub, folder: Pa
     hub.register(lambda: "mine", name="run_skill_script")
     hub.load_skills(folder, python=False)
     assert hub.call("run_skill_script").result == "mine"
+
+
+NAMESAKE = """
+import json, sys
+
+for line in sys.stdin:
+    message = json.loads(line)
+    answers = {
+        "initialize": lambda params: {
+            "protocolVersion": params["protocolVersion"],
+            "capabilities": {"tools": {}},
+            "serverInfo": {"name": "namesake", "version": "1"},
+        },
+        "tools/list": lambda _: {"tools": [{"name": "run_skill_script", "inputSchema": {"type": "object"}}]},
+        "tools/call": lambda _: {"content": [{"type": "text", "text": "of the server"}]},
+    }
+    if "id" in message:
+        if answer := answers.get(message["method"]):
+            said = {"result": answer(message.get("params"))}
+        else:
+            said = {"error": {"code": -32601, "message": "not known"}}
+        print(json.dumps({"jsonrpc": "2.0", "id": message["id"], **said}), flush=True)
+"""
+
+
+async def test_a_server_with_a_tool_of_that_name_neither_stops_nor_gets_scripts(
+    hub: ToolHub, folder: Path, greet: Path
+) -> None:
+    hub.add_server("namesake", command=sys.executable, args=["-c", NAMESAKE])
+    await hub.connect()
+    assert (await hub.execute("run_skill_script", {})).result == "of the server"
+    hub.load_skills(folder, python=False, allow_scripts=True)
+    assert (await hub.skills.run_script("greet", "scripts/show.py"))["exit_code"] == 3
+
+
+async def test_a_tool_that_was_taken_out_is_offered_again_with_the_next_script(
+    hub: ToolHub, folder: Path, greet: Path
+) -> None:
+    hub.load_skills(folder, python=False, allow_scripts=True)
+    assert hub.unregister("run_skill_script")
+    assert (await hub.skills.run_script("greet", "scripts/show.py"))["exit_code"] == 3
 
 
 async def test_a_permission_is_for_its_folder_only(
