@@ -27,17 +27,16 @@ GOAL = {
     "Python": 16_000,
 }
 CEILING = {
-    "text": 4_280,
-    "parse": 7_030,
-    "registry": 4_790,
-    "context": 7_210,
-    "store": 4_040,
-    "engine": 6_100,
-    "sources": 15_850,
-    "gateway": 9_420,
-    "python": 13_000,
-    "Rust": 75_320,
-    "Python": 16_520,
+    "text": 4_210,
+    "parse": 6_820,
+    "registry": 4_650,
+    "context": 7_120,
+    "store": 4_000,
+    "engine": 6_040,
+    "sources": 15_290,
+    "gateway": 9_190,
+    "python": 12_500,
+    "Rust": 73_420,
 }
 
 
