@@ -93,6 +93,10 @@ pub(super) const LOGIN: &[(&str, &str)] = &[
         "The token file '{}' is damaged (line {}) and was moved to '{}'; sign in again.",
         "令牌文件 '{0}' 已损坏（第 {1} 行），已移至 '{2}'；请重新登录。",
     ),
+    (
+        "The authorization server '{}' does not say of which type its token is.",
+        "授权服务器 '{0}' 没有说明其令牌的类型。",
+    ),
     ("The authorization server '{}' answered without a token.", "授权服务器 '{0}' 的回答中没有令牌。"),
     (
         "The authorization server '{}' issued a token of type '{}', but only bearer tokens are supported.",

@@ -106,8 +106,8 @@ impl TokenExchange {
         let issuer = &url.origin().ascii_serialization();
         let sent = TokenEndpoint { web, url, issuer, client, auth_methods: None }.send(&fields).await;
         // Of the caller's token, whatever the reason: the server itself is not to blame, and was not asked.
-        let issued = sent
-            .map_err(|failure| HubError { kind: ErrorKind::Auth, status: None, ..failure.error })?;
+        let issued =
+            sent.map_err(|failure| HubError { kind: ErrorKind::Auth, status: None, ..failure.error })?;
         if !issued.answer.get("token_type").is_some_and(Value::is_string) {
             return Err(denied(message!(
                 "The authorization server '{}' does not say of which type its token is.",
