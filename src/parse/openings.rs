@@ -13,7 +13,7 @@ const EIGHT: usize = size_of::<u64>();
 /// The number of pairs of bytes.
 const PAIRS: usize = 1 << 16;
 
-/// What the first row is called in the table of pairs.
+/// The number of the first row in the table of pairs.
 const ROWS: usize = 2;
 
 /// Most bytes start no marker, and most of the others are not followed by a second byte that fits.

@@ -53,7 +53,7 @@ fn echo(name: &str, required: &[&str], optional: &[&str]) -> Echo {
 }
 
 /// What is to be added.
-struct Definition {
+struct TestOffer {
     kind: OfferKind,
     key: String,
     function: Echo,
@@ -61,17 +61,17 @@ struct Definition {
     replace: bool,
 }
 
-fn offer(kind: OfferKind, key: &str, function: Echo) -> Definition {
-    Definition { kind, key: key.to_owned(), function, completions: Vec::new(), replace: false }
+fn offer(kind: OfferKind, key: &str, function: Echo) -> TestOffer {
+    TestOffer { kind, key: key.to_owned(), function, completions: Vec::new(), replace: false }
 }
 
-fn add(offers: &NativeOffers, one: Definition) -> Result<(), HubError> {
+fn add(offers: &NativeOffers, one: TestOffer) -> Result<(), HubError> {
     let entry = Map::from_iter([("name".to_owned(), json!(one.function.spec.name))]);
     let made = NativeOffer::new(one.kind, one.key, entry, Arc::new(one.function), one.completions)?;
     offers.add(made, one.replace)
 }
 
-fn resource(uri: &str, name: &str, required: &[&str]) -> Definition {
+fn resource(uri: &str, name: &str, required: &[&str]) -> TestOffer {
     offer(OfferKind::Resources, uri, echo(name, required, &[]))
 }
 
@@ -105,7 +105,7 @@ fn what_does_not_go_together_is_refused() {
     let offers = NativeOffers::default();
     add(&offers, resource("x://one", "one", &[])).unwrap();
     add(&offers, prompt("review")).unwrap();
-    let completed = |argument: &str| Definition {
+    let completed = |argument: &str| TestOffer {
         completions: vec![(argument.to_owned(), Suggestions::Values(Vec::new()))],
         ..prompt("other")
     };
@@ -146,7 +146,7 @@ fn what_does_not_go_together_is_refused() {
         }
     }
     assert!(add(&offers, completed("code")).is_ok());
-    let replaced = Definition { replace: true, ..resource("x://one", "two", &[]) };
+    let replaced = TestOffer { replace: true, ..resource("x://one", "two", &[]) };
     add(&offers, replaced).unwrap();
     assert_eq!(offers.entries(OfferKind::Resources), [json!({"uri": "x://one", "name": "two"})]);
 }

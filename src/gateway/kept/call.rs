@@ -114,11 +114,11 @@ pub enum CallStep {
     Working,
     /// The questions without an answer, and who asks, if the answers may also come from elsewhere.
     Asks(Vec<TaskQuestion>, Option<ServerRound>),
-    Ended(CallEnd),
+    Ended(KeptEnd),
 }
 
 #[derive(Clone)]
-pub enum CallEnd {
+pub enum KeptEnd {
     Answered {
         answer: Result<Arc<String>, RpcError>,
         has_failed: bool,
@@ -144,7 +144,7 @@ struct KeptState {
     asked: u64,
     /// Answers that the client gave before they were asked for.
     given: Map<String, Value>,
-    end: Option<CallEnd>,
+    end: Option<KeptEnd>,
 }
 
 impl KeptState {
@@ -157,8 +157,8 @@ impl KeptState {
     fn may_ask(&self) -> bool {
         match &self.end {
             None => true,
-            Some(CallEnd::Answered { .. }) => self.task.is_none(),
-            Some(CallEnd::Cancelled | CallEnd::Gone) => false,
+            Some(KeptEnd::Answered { .. }) => self.task.is_none(),
+            Some(KeptEnd::Cancelled | KeptEnd::Gone) => false,
         }
     }
 
@@ -185,9 +185,9 @@ impl KeptState {
 
     fn status(&self) -> &'static str {
         match &self.end {
-            Some(CallEnd::Answered { has_failed: true, .. }) => "failed",
-            Some(CallEnd::Answered { .. }) => "completed",
-            Some(CallEnd::Cancelled | CallEnd::Gone) => "cancelled",
+            Some(KeptEnd::Answered { has_failed: true, .. }) => "failed",
+            Some(KeptEnd::Answered { .. }) => "completed",
+            Some(KeptEnd::Cancelled | KeptEnd::Gone) => "cancelled",
             None if self.rounds.is_empty() => "working",
             None => "input_required",
         }
@@ -299,9 +299,9 @@ impl KeptCall {
     /// Its answer, once it has ended: nobody else asks for it.
     pub fn take_answer(&self) -> Option<Result<String, RpcError>> {
         let mut state = self.state.lock();
-        let end = state.end.take_if(|end| matches!(end, CallEnd::Answered { .. }))?;
-        state.end = Some(CallEnd::Gone);
-        let CallEnd::Answered { answer, .. } = end else { return None };
+        let end = state.end.take_if(|end| matches!(end, KeptEnd::Answered { .. }))?;
+        state.end = Some(KeptEnd::Gone);
+        let KeptEnd::Answered { answer, .. } = end else { return None };
         Some(answer.map(Arc::unwrap_or_clone))
     }
 
@@ -317,7 +317,7 @@ impl KeptCall {
         }
         change(&mut state);
         state.updated = Some(SystemTime::now());
-        let is_task = state.task.is_some() && !matches!(state.end, Some(CallEnd::Gone));
+        let is_task = state.task.is_some() && !matches!(state.end, Some(KeptEnd::Gone));
         drop(state);
         self.changes.send_replace(());
         if is_task {
@@ -371,7 +371,7 @@ impl KeptCall {
         let has_failed = answer.is_err() || is_failure && !is_modern;
         self.change(KeptState::is_running, |state| {
             state.message = answer.as_ref().err().map(|error: &RpcError| error.message.to_string());
-            state.end = Some(CallEnd::Answered { answer, has_failed });
+            state.end = Some(KeptEnd::Answered { answer, has_failed });
             if state.task.is_some() {
                 state.rounds.clear();
             }
@@ -380,15 +380,15 @@ impl KeptCall {
 
     /// Cancels the call; false if it has ended already.
     pub fn cancel(self: &Arc<Self>) -> bool {
-        self.give_up(CallEnd::Cancelled, Some("The client cancelled the task.".to_owned()))
+        self.give_up(KeptEnd::Cancelled, Some("The client cancelled the task.".to_owned()))
     }
 
     /// It is not kept any more: nobody will ask for its result.
     pub(super) fn abandon(self: &Arc<Self>) {
-        self.give_up(CallEnd::Gone, None);
+        self.give_up(KeptEnd::Gone, None);
     }
 
-    fn give_up(self: &Arc<Self>, end: CallEnd, why: Option<String>) -> bool {
+    fn give_up(self: &Arc<Self>, end: KeptEnd, why: Option<String>) -> bool {
         let is_first = self.change(KeptState::is_running, |state| {
             state.message = why.or(state.message.take());
             state.end = Some(end);
@@ -418,7 +418,7 @@ impl KeptCall {
 
     pub fn result_bytes(&self) -> usize {
         match &self.state.lock().end {
-            Some(CallEnd::Answered { answer: Ok(answer), .. }) => answer.len(),
+            Some(KeptEnd::Answered { answer: Ok(answer), .. }) => answer.len(),
             _ => 0,
         }
     }
@@ -438,14 +438,14 @@ impl KeptCall {
         let state = self.settled();
         let mut task = self.written(&state);
         match &state.end {
-            Some(CallEnd::Answered { answer: Ok(answer), .. }) => {
+            Some(KeptEnd::Answered { answer: Ok(answer), .. }) => {
                 let answer = answer.clone();
                 // A large one is read without the lock.
                 drop(state);
                 let read = || serde_json::from_str(&answer).unwrap_or_else(|_| json!({}));
                 task.insert("result".to_owned(), heavy(answer.len(), read));
             }
-            Some(CallEnd::Answered { answer: Err(error), .. }) => {
+            Some(KeptEnd::Answered { answer: Err(error), .. }) => {
                 _ = task.insert("error".to_owned(), json!(error))
             }
             _ => {

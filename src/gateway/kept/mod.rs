@@ -8,6 +8,6 @@ mod call;
 mod questions;
 mod table;
 
-pub use call::{CallEnd, CallStep, FinishedCall, KeptCall, TaskQuestion, TaskSignal};
+pub use call::{CallStep, FinishedCall, KeptCall, KeptEnd, TaskQuestion, TaskSignal};
 pub use questions::{RequestState, RequestSubject, by_request, caller_key, random_id};
 pub use table::KeptCalls;

@@ -5,7 +5,7 @@ use super::super::call::FinishedCall;
 use super::*;
 use crate::GatewayOptions;
 use crate::exchange::Exchange;
-use crate::kept::{CallEnd, CallStep};
+use crate::kept::{CallStep, KeptEnd};
 use crate::rpc::{Outlet, RequestTrace};
 use crate::state::Gateway;
 use futures_util::FutureExt;
@@ -147,7 +147,7 @@ async fn calls_end_when_nobody_comes_back_and_nothing_is_left_of_them() {
     assert!(gateway.kept.take_waiting("ann", &waits).is_none() && gateway.kept.task(&ann, &runs).is_some());
     task.cancel.cancelled().await;
     assert!(
-        gateway.kept.task(&ann, &runs).is_none() && matches!(task.step(), CallStep::Ended(CallEnd::Gone))
+        gateway.kept.task(&ann, &runs).is_none() && matches!(task.step(), CallStep::Ended(KeptEnd::Gone))
     );
     tokio::task::yield_now().await;
     assert_eq!((gateway.kept.calls.lock().values().count(), tasks()), (0, before));
@@ -171,7 +171,7 @@ async fn a_task_ends_once() {
     assert!(task.cancel());
     assert!(!task.end(FinishedCall { answer: Ok("{}".to_owned()), is_failure: false }) && !task.cancel());
     task.set_message("still there");
-    assert!(matches!(task.step(), CallStep::Ended(CallEnd::Cancelled)));
+    assert!(matches!(task.step(), CallStep::Ended(KeptEnd::Cancelled)));
 }
 
 #[tokio::test]

@@ -13,7 +13,7 @@ use super::tools::written;
 use crate::Exchange;
 use crate::era::ResultKind;
 use crate::identity::{Caller, needs_tasks, takes_tasks};
-use crate::kept::{CallEnd, CallStep, FinishedCall, KeptCall, TaskQuestion};
+use crate::kept::{CallStep, FinishedCall, KeptCall, KeptEnd, TaskQuestion};
 use crate::rpc::{INVALID_PARAMS, METHOD_NOT_FOUND, RpcError, RpcParams, TRY_LATER, must_be};
 use futures_util::future::join_all;
 use serde_json::{Value, json};
@@ -115,11 +115,11 @@ pub async fn result(exchange: &Exchange, params: &RpcParams) -> Result<String, R
     let mut changes = task.watch();
     loop {
         let questions = match task.step() {
-            CallStep::Ended(CallEnd::Answered { answer, .. }) => {
+            CallStep::Ended(KeptEnd::Answered { answer, .. }) => {
                 return answer.map(|answer| with_task(id.as_deref(), &answer));
             }
-            CallStep::Ended(CallEnd::Cancelled) => return Err(cancelled().in_doubt()),
-            CallStep::Ended(CallEnd::Gone) => return Err(no_such_task()),
+            CallStep::Ended(KeptEnd::Cancelled) => return Err(cancelled().in_doubt()),
+            CallStep::Ended(KeptEnd::Gone) => return Err(no_such_task()),
             CallStep::Asks(questions, _) => questions,
             CallStep::Working => Vec::new(),
         };

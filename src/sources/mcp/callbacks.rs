@@ -45,7 +45,7 @@ pub struct Host {
     /// Announces changes of resources and prompts.
     pub offers: OfferSignals,
     /// How much servers shall log.
-    pub log_level: LogLevel,
+    pub log_level: WantedLogLevel,
     /// What gets to know of requests and sessions.
     pub telemetry: Telemetry,
 }
@@ -430,9 +430,9 @@ const USUAL: &str = "info";
 /// served hub wants, and each client then sees what it wants of it. Modern servers get the level in each request. All servers of a
 /// hub share it.
 #[derive(Clone, Default)]
-pub struct LogLevel(Arc<Mutex<Option<&'static str>>>);
+pub struct WantedLogLevel(Arc<Mutex<Option<&'static str>>>);
 
-impl LogLevel {
+impl WantedLogLevel {
     /// The lowest level that a client wants now; `None` if no client has named one. False if nothing has changed.
     pub fn set(&self, level: Option<&'static str>) -> bool {
         let mut to_send = self.0.lock();
@@ -452,7 +452,7 @@ mod tests {
 
     #[test]
     fn servers_hear_of_a_level_only_after_a_client_has_named_one() {
-        let wanted = LogLevel::default();
+        let wanted = WantedLogLevel::default();
         assert!(!wanted.set(None));
         assert_eq!(wanted.to_send(), None);
         assert!(wanted.set(Some("debug")) && !wanted.set(Some("debug")));

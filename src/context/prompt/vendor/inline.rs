@@ -20,18 +20,18 @@ type Object = Map<String, Value>;
 type Fits = fn(&Value) -> bool;
 
 /// Where in the schema, and how deep.
-struct Place {
+struct Pointer {
     path: String,
     depth: usize,
 }
 
-impl Place {
-    fn below(&self, step: &str) -> Place {
-        Place { path: format!("{}/{step}", self.path), depth: self.depth + 1 }
+impl Pointer {
+    fn below(&self, step: &str) -> Pointer {
+        Pointer { path: format!("{}/{step}", self.path), depth: self.depth + 1 }
     }
 }
 
-impl fmt::Display for Place {
+impl fmt::Display for Pointer {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(if self.path.is_empty() { "the top" } else { &self.path })
     }
@@ -60,7 +60,7 @@ pub fn tree(schema: &Value, vendor: Vendor) -> Result<Value, String> {
     let mut inlining = Inlining { root: schema, left: MOST };
     let shape = SchemaShape::of(schema, schema);
     // Arguments are an object even if the schema allows none.
-    let top = Place { path: String::new(), depth: 0 };
+    let top = Pointer { path: String::new(), depth: 0 };
     let mut tree = inlining.schema(&shape, &top)?.unwrap_or_default();
     let types = shape.types();
     if !types.is_empty() && !types.contains(&"object") {
@@ -149,14 +149,14 @@ impl<'a> Inlining<'a> {
         &mut self,
         shape: &SchemaShape<'a>,
         schema: &'a Value,
-        at: &Place,
+        at: &Pointer,
     ) -> Result<Option<Value>, String> {
         expect_schema(schema, at)?;
         Ok(self.schema(&shape.below(self.root, schema), at)?.map(Value::Object))
     }
 
     /// `None` if no value fits: the part is left out where it is one of several, instead of allowing anything there.
-    fn schema(&mut self, shape: &SchemaShape<'a>, at: &Place) -> Result<Option<Object>, String> {
+    fn schema(&mut self, shape: &SchemaShape<'a>, at: &Pointer) -> Result<Option<Object>, String> {
         if shape.never {
             return Ok(None);
         }
@@ -204,7 +204,7 @@ impl<'a> Inlining<'a> {
     }
 
     /// The properties; false if a required one cannot have a value.
-    fn object(&mut self, out: &mut Object, shape: &SchemaShape<'a>, at: &Place) -> Result<bool, String> {
+    fn object(&mut self, out: &mut Object, shape: &SchemaShape<'a>, at: &Pointer) -> Result<bool, String> {
         for layer in shape.layers() {
             let mappings = layer.get("properties").filter(|value| !value.is_object());
             let lists = layer.get("required").filter(|value| !value.is_array());
@@ -245,7 +245,7 @@ impl<'a> Inlining<'a> {
     }
 
     /// Items, further keys and branches; false if there are branches and none can have a value.
-    fn parts(&mut self, out: &mut Object, shape: &SchemaShape<'a>, at: &Place) -> Result<bool, String> {
+    fn parts(&mut self, out: &mut Object, shape: &SchemaShape<'a>, at: &Pointer) -> Result<bool, String> {
         for key in SCHEMA {
             let is_others = key == "additionalProperties";
             let made = match shape.get(key) {
@@ -290,7 +290,7 @@ impl<'a> Inlining<'a> {
         &mut self,
         out: &mut Object,
         shape: &SchemaShape<'a>,
-        at: &Place,
+        at: &Pointer,
     ) -> Result<(), String> {
         let Some(words) = Types::new(self.root, Lang::En).patterns(shape, 0) else { return Ok(()) };
         let patterns = shape.get("patternProperties").and_then(Value::as_object);
@@ -314,14 +314,14 @@ impl<'a> Inlining<'a> {
     }
 }
 
-fn expect_schema(schema: &Value, at: &Place) -> Result<(), String> {
+fn expect_schema(schema: &Value, at: &Pointer) -> Result<(), String> {
     if schema.is_object() || schema.is_boolean() {
         return Ok(());
     }
     Err(format!("its schema has {} at {at} where a schema is expected", kind(schema)))
 }
 
-fn types<'a>(shape: &SchemaShape<'a>, at: &Place) -> Result<SmallVec<[&'a str; 2]>, String> {
+fn types<'a>(shape: &SchemaShape<'a>, at: &Pointer) -> Result<SmallVec<[&'a str; 2]>, String> {
     let given = shape.get("type");
     let several = given.and_then(Value::as_array).map(|several| several.iter().collect());
     let mut named = several.unwrap_or_else(|| Vec::from_iter(given)).into_iter();

@@ -15,9 +15,9 @@ fn search(hub: &Hub, view: &View, query: &str, limit: Option<u64>) -> Value {
     super::search(hub, &ViewIndexes::default(), &Arc::new(view.clone()), query, limit)
 }
 
-struct Named(ToolSpec);
+struct NamedTool(ToolSpec);
 
-impl Tool for Named {
+impl Tool for NamedTool {
     fn spec(&self) -> &ToolSpec {
         &self.0
     }
@@ -41,7 +41,7 @@ fn add(hub: &Hub, server: Option<&str>, spec: ToolSpec) {
         source: if server.is_some() { Source::Mcps } else { Source::Tools },
         server: server.map(Arc::from),
         priority: 0,
-        tool: Arc::new(Named(spec)),
+        tool: Arc::new(NamedTool(spec)),
         gate: None,
         stats: Arc::new(CandidateStats::default()),
         variant: 1,

@@ -135,8 +135,9 @@ struct GivenUpCall {
 }
 
 impl Pending {
-    /// The one caller of all calls that the server may be working on; `None` if there may be several. A server that was told of a cancellation answers the
-    /// call late or never, so a call that was given up stays in doubt: no other principal gets a question that may be its.
+    /// The one caller of all calls that the server may be working on; `None` if there may be several. A server that was told of
+    /// a cancellation answers the call late or never, so a call that was given up stays in doubt: no other principal gets a
+    /// question that may be its.
     fn only_owner(&self) -> Option<CallOwner> {
         let mut given_up = self.recently_given_up();
         // Through its latest call: an earlier one may be answered while the question is on its way, and then nobody is there.

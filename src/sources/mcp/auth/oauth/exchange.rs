@@ -105,7 +105,7 @@ impl TokenExchange {
         fields.extend(optional.into_iter().filter_map(|(name, value)| Some((name, value.as_deref()?))));
         let issuer = &url.origin().ascii_serialization();
         let sent = TokenEndpoint { web, url, issuer, client, auth_methods: None }.send(&fields).await;
-        // Of the caller's token, whatever the reason: the server itself is not to blame, and was not asked.
+        // It concerns the caller's token alone: the tool's server was not asked and must not rest for it.
         let issued =
             sent.map_err(|failure| HubError { kind: ErrorKind::Auth, status: None, ..failure.error })?;
         if !issued.answer.get("token_type").is_some_and(Value::is_string) {

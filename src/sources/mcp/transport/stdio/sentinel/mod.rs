@@ -26,10 +26,10 @@ const RESERVED: i32 = -1;
 /// The process groups of the servers, in memory that the host shares with the sentinel. It stays mapped.
 type GroupSlots = &'static [AtomicI32];
 
-static CURRENT: Mutex<Option<Watch>> = Mutex::new(None);
+static CURRENT: Mutex<Option<SentinelWatch>> = Mutex::new(None);
 
 /// What watches over the servers of one process.
-struct Watch {
+struct SentinelWatch {
     /// That process. A forked copy of it must not use this.
     host: u32,
     groups: GroupSlots,
@@ -59,7 +59,7 @@ impl WatchedGroup {
         }
         let watch = match &mut *current {
             Some(watch) => watch,
-            none => none.insert(Watch { host, groups: shared_slots()?, sentinel: None }),
+            none => none.insert(SentinelWatch { host, groups: shared_slots()?, sentinel: None }),
         };
         // Another one takes over the servers of one that was killed.
         if watch.sentinel.as_ref().is_some_and(Sentinel::has_died) {
