@@ -1,7 +1,7 @@
 //! L4, the stages in order: find the candidates, choose, run, record what was learnt, merge the answers.
 //!
-//! [`Hub::plan_by_name`] and [`Hub::plan_by_capability`] return a [`PlannedRun`]; its driver reports through
-//! [`PlannedRun::record`]; on tokio that is [`Hub::run_planned`]. What surrounds the run of a call (routing, look-up,
+//! [`Hub::plan_by_name`] and [`Hub::plan_by_capability`] return a [`PlannedRun`]; its driver ends it with
+//! [`PlannedRun::end`]; on tokio that is [`Hub::run_planned`]. What surrounds the run of a call (routing, look-up,
 //! permission, cache) is [`crate::plan`].
 
 mod effects;
@@ -23,18 +23,16 @@ pub use prompt::{PromptRequest, ShownTools};
 pub use search::{CallerRecord, SearchQuery};
 pub use shaping::{CutText, MIN_RESULT_LIMIT, ResultBudget, ResultLimit, ShapeRequest, ShapedText};
 
-use crate::execute::{self, Job, JobTape, Rules, Run};
+use crate::execute::{Rules, Run};
 use crate::offers::NativeOffers;
 use effects::HubLedger;
 use missing::PinRefusals;
 use parking_lot::{Mutex, RwLock};
-use planned::DrivenRun;
 use result_texts::ResultTexts;
 use search::KnownCallers;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant};
-use tokio_util::sync::CancellationToken;
 use toolhub_context::prompt::PromptCache;
 use toolhub_context::search::{Search, Uses, Vectors};
 use toolhub_context::truncate::Limits;
@@ -46,10 +44,10 @@ use toolhub_store::Store;
 use toolhub_text::message;
 use toolhub_types::error::{ErrorKind, HubError, clip};
 use toolhub_types::limit::Gate;
-use toolhub_types::model::{Arguments, CallOptions, Lang, Prefer, Shadow, Source};
+use toolhub_types::model::{CallOptions, Lang, Prefer, Shadow, Source};
 use toolhub_types::stats::BreakerPolicy;
 use toolhub_types::telemetry::Telemetry;
-use toolhub_types::tool::{CallContextExtras, Freshness};
+use toolhub_types::tool::Freshness;
 
 /// The hub's defaults, each overridable for a call or a tool.
 #[derive(Clone, Debug)]
@@ -363,45 +361,5 @@ impl Hub {
     /// True when no limit at all is set, so that the way in costs nothing.
     pub fn is_unlimited(&self, candidate: &Candidate) -> bool {
         self.gate.is_none() && self.source_gates.is_empty() && candidate.gate.is_none()
-    }
-
-    /// Runs chosen candidates on tokio, and records what was learnt.
-    pub async fn run_planned(
-        &self,
-        mut plan: PlannedRun,
-        args: Arc<Arguments>,
-        extras: &CallContextExtras,
-        cancel: &CancellationToken,
-    ) -> RunReport {
-        let jobs: Vec<Job> = plan
-            .candidates
-            .iter()
-            .enumerate()
-            .map(|(slot, candidate)| Job {
-                candidate: candidate.clone(),
-                gates: self.gates(candidate),
-                freshness: plan.freshness,
-                before: self.row_writer(&plan, slot, &args, &extras.meta),
-                tape: match (&plan.missed, &plan.recorded) {
-                    (Some(miss), _) => JobTape::Missed(miss.clone()),
-                    (None, Some(call)) => JobTape::Record(call.clone(), self.tool_definition(candidate)),
-                    (None, None) => JobTape::Off,
-                },
-            })
-            .collect();
-        let mut driven = DrivenRun { plan: &mut plan, is_over: false };
-        let answers = execute::drive(&mut driven.plan.run, &jobs, args, extras, cancel).await;
-        driven.is_over = true;
-        drop(driven);
-        let now = execute::now();
-        for (slot, answer) in answers.iter().enumerate() {
-            plan.record(slot, answer.as_ref().and_then(|a| a.as_ref().err()).map(|error| error.kind), now);
-        }
-        let result = plan.conclude(&answers);
-        let error = |slot: usize| answers[slot].as_ref().and_then(|answer| answer.as_ref().err());
-        if let Some(rows) = plan.ended_rows(error) {
-            rows.write(result.is_ok(), || Some(kept_result(&result)));
-        }
-        RunReport { plan, answers, result }
     }
 }

@@ -1,6 +1,7 @@
-//! Drives a [`Run`] on tokio.
+//! Drives a run on tokio.
 
-use super::run::{Action, Run};
+use super::run::Action;
+use crate::hub::{EffectRecorder, Hub, PlannedRun, RunReport, kept_result};
 use futures_util::future::BoxFuture;
 use futures_util::stream::FuturesUnordered;
 use futures_util::{FutureExt, StreamExt};
@@ -12,7 +13,7 @@ use tokio::sync::oneshot;
 use tokio::task::JoinSet;
 use tokio_util::sync::{CancellationToken, DropGuard};
 use toolhub_registry::Candidate;
-use toolhub_registry::identity::CandidateDefinition;
+use toolhub_registry::identity::{CallContent, CandidateDefinition};
 use toolhub_store::tape::{MissedCall, OpenCall, Taping};
 use toolhub_text::invisible::error_line;
 use toolhub_text::message;
@@ -20,136 +21,162 @@ use toolhub_types::aside;
 use toolhub_types::error::{ErrorKind, HubError, Outcome, clip};
 use toolhub_types::limit::{self, Gate, Passage, Permits};
 use toolhub_types::model::{Arguments, CheckOptions, Meaning, ReportedFailure, ToolOutput};
-use toolhub_types::stats::CandidateStats;
-use toolhub_types::tool::{AttemptWatch, CallContext, CallContextExtras, Freshness, OnProgress};
+use toolhub_types::tool::{AttemptWatch, CallContext, CallContextExtras, OnProgress};
 use toolhub_types::workers::PoolRefusal;
-
-/// A candidate and the gates it has to pass.
-#[derive(Clone)]
-pub struct Job {
-    pub candidate: Arc<Candidate>,
-    pub gates: Vec<Arc<Gate>>,
-    /// See [`CallContext::freshness`].
-    pub freshness: Freshness,
-    /// What has to be done before anything is sent.
-    pub before: Option<BeforeSend>,
-    pub tape: JobTape,
-}
-
-/// Done after the limits were passed, before the tool starts; if it fails, the tool does not.
-pub type BeforeSend = Arc<dyn Fn() -> BoxFuture<'static, Result<(), HubError>> + Send + Sync>;
 
 pub type Answer = Result<ToolOutput, HubError>;
 
-/// Runs to the end and returns each candidate's answer; `None` for those without one.
-pub async fn drive(
-    run: &mut Run,
-    jobs: &[Job],
-    args: Arc<Arguments>,
-    extras: &CallContextExtras,
-    cancel: &CancellationToken,
-) -> Vec<Option<Answer>> {
-    let mut driven = TokioRun {
-        run,
-        jobs,
-        args,
-        extras,
-        answers: jobs.iter().map(|_| None).collect(),
-        tokens: jobs.iter().map(|_| None).collect(),
-        begun: Begun::default(),
-        attempts: FuturesUnordered::new(),
-    };
-    let mut cancelled = false;
-    loop {
-        if !cancelled && cancel.is_cancelled() {
-            cancelled = true;
-            driven.run.cancel(now());
+impl Hub {
+    /// Runs chosen candidates on tokio, and records what was learnt.
+    pub async fn run_planned(
+        &self,
+        mut plan: PlannedRun,
+        args: Arc<Arguments>,
+        extras: &CallContextExtras,
+        cancel: &CancellationToken,
+    ) -> RunReport {
+        let count = plan.candidates.len();
+        let mut driven = TokioRun {
+            hub: self,
+            plan: &mut plan,
+            args,
+            extras,
+            answers: (0..count).map(|_| None).collect(),
+            tokens: (0..count).map(|_| None).collect(),
+            attempts: FuturesUnordered::new(),
+        };
+        driven.drive(cancel).await;
+        let answers = std::mem::take(&mut driven.answers);
+        drop(driven);
+        let rows = plan.end(now(), |slot| answers[slot].as_ref()?.as_ref().err());
+        let result = plan.conclude(&answers);
+        if let Some(rows) = rows {
+            rows.write(result.is_ok(), || Some(kept_result(&result)));
         }
-        loop {
-            match driven.run.next_action() {
-                Action::Stop(slot) => driven.tokens[slot] = None,
-                Action::Start(slot) => driven.start(slot),
-                // Attempts pass the limits inside their tasks, so there is nothing to continue here.
-                Action::Resume(_) => {}
-                Action::Wait => break,
-                Action::Finish => {
-                    driven.begun.0.clear();
-                    return driven.answers;
-                }
-            }
-        }
-        let wake_at = driven.run.wake_at().map(tokio::time::Instant::from_std);
-        tokio::select! {
-            biased;
-            () = cancel.cancelled(), if !cancelled => {}
-            Some((slot, answer)) = driven.attempts.next() => driven.ended(slot, answer),
-            () = sleep_until(wake_at) => driven.run.tick(now()),
-        }
+        RunReport { plan, answers, result }
     }
 }
 
 /// Several attempts are a task each, so that the work of one does not delay the others. A single attempt runs in the task
 /// of its call: handing it to another thread and back costs more than a small call.
 struct TokioRun<'a> {
-    run: &'a mut Run,
-    jobs: &'a [Job],
+    hub: &'a Hub,
+    plan: &'a mut PlannedRun,
     args: Arc<Arguments>,
     extras: &'a CallContextExtras,
+    /// Of each candidate; `None` for those without one.
     answers: Vec<Option<Answer>>,
     /// Dropping a guard fires its token. A call that is dropped thereby cancels its tools: they may have work elsewhere
     /// that only their token reaches.
     tokens: Vec<Option<DropGuard>>,
-    begun: Begun,
     /// Dropping them aborts what outlived its grace.
     attempts: FuturesUnordered<BoxFuture<'static, (usize, Answer)>>,
 }
 
 impl TokioRun<'_> {
+    async fn drive(&mut self, cancel: &CancellationToken) {
+        let mut cancelled = false;
+        loop {
+            if !cancelled && cancel.is_cancelled() {
+                cancelled = true;
+                self.plan.run.cancel(now());
+            }
+            loop {
+                match self.plan.run.next_action() {
+                    Action::Stop(slot) => self.tokens[slot] = None,
+                    Action::Start(slot) => self.start(slot),
+                    // Attempts pass the limits inside their tasks, so there is nothing to continue here.
+                    Action::Resume(_) => {}
+                    Action::Wait => break,
+                    Action::Finish => return,
+                }
+            }
+            let wake_at = self.plan.run.wake_at().map(tokio::time::Instant::from_std);
+            tokio::select! {
+                biased;
+                () = cancel.cancelled(), if !cancelled => {}
+                Some((slot, answer)) = self.attempts.next() => self.ended(slot, answer),
+                () = sleep_until(wake_at) => self.plan.run.tick(now()),
+            }
+        }
+    }
+
     fn ended(&mut self, slot: usize, answer: Answer) {
         self.tokens[slot].take().map(DropGuard::disarm);
+        let run = &mut self.plan.run;
         let counts = match &answer {
-            Ok(_) => self.run.succeeded(slot, now()),
-            Err(error) => self.run.failed(slot, error.nothing_happened, now()),
+            Ok(_) => run.succeeded(slot, now()),
+            Err(error) => run.failed(slot, error.nothing_happened, now()),
         };
         // An answer that comes too late does not count.
         if counts {
-            let was_sent = !self.run.never_sent(slot);
+            let was_sent = !run.never_sent(slot);
             self.answers[slot] = Some(answer.map_err(|error| error.of_attempt(was_sent)));
         }
     }
 
     fn start(&mut self, slot: usize) {
-        let Job { candidate, freshness, .. } = &self.jobs[slot];
+        let candidate = self.plan.candidates[slot].clone();
         let options = CheckOptions { coerce: true, aside: &|work| aside::in_place(work) };
         let fitting = match candidate.tool.check(&self.args, &options) {
             Ok(fitting) => fitting,
             Err(refusal) => {
                 self.answers[slot] = Some(Err(refusal));
-                return self.run.rejected(slot, now());
+                return self.plan.run.rejected(slot, now());
             }
         };
-        if self.run.refuse_late_start(slot, now()) {
+        let run = &mut self.plan.run;
+        if run.refuse_late_start(slot, now()) {
             return;
         }
-        let args = fitting.replacement.map_or_else(|| self.args.clone(), Arc::new);
-        self.begun.begin(&candidate.stats, now());
-        let deadline = self.run.expires(slot).unwrap_or_else(now);
+        candidate.stats.begin(now());
+        let deadline = run.expires(slot).unwrap_or_else(now);
         let token = CancellationToken::new();
         self.tokens[slot] = Some(token.clone().drop_guard());
         let mut context = CallContext::new(deadline, token);
         context.extras = self.extras.clone();
-        context.freshness = *freshness;
-        context.sent = self.run.share_flag(slot);
-        let latest_start = self.run.latest_start(slot).unwrap_or(deadline);
-        let attempt = attempt(self.jobs[slot].clone(), args, (context, latest_start));
-        let attempt = AssertUnwindSafe(attempt).catch_unwind();
+        context.freshness = self.plan.freshness;
+        context.sent = run.share_flag(slot);
+        let latest_start = run.latest_start(slot).unwrap_or(deadline);
+        let (plan, definition) = (&self.plan, || self.hub.tool_definition(&candidate));
+        let attempt = Attempt {
+            slot,
+            args: fitting.replacement.map_or_else(|| self.args.clone(), Arc::new),
+            asked: self.args.clone(),
+            gates: self.hub.gates(&candidate),
+            row: plan.recorder.clone().filter(|_| plan.needs_row(slot)).map(|one| (one, definition())),
+            missed: plan.missed.clone(),
+            recorded: plan.recorded.clone().map(|one| (one, definition())),
+            context,
+            latest_start,
+            candidate: candidate.clone(),
+        };
+        let attempt = AssertUnwindSafe(attempt.answer()).catch_unwind();
         let attempt = attempt.map(move |answer| (slot, answer.unwrap_or_else(|_| Err(panicked()))));
-        self.attempts.push(match self.jobs.len() {
+        self.attempts.push(match self.answers.len() {
             1 => attempt.boxed(),
             _ => {
                 in_a_task(attempt).map(move |ended| ended.unwrap_or_else(|| (slot, Err(panicked())))).boxed()
             }
         });
+    }
+}
+
+impl Drop for TokioRun<'_> {
+    /// Dropped half-way, nothing of the run is sent any more, and its rows say what was sent until then. Half-open probes
+    /// are released.
+    fn drop(&mut self) {
+        if self.plan.run.is_finished() {
+            return;
+        }
+        self.tokens.clear();
+        self.attempts.clear();
+        self.plan.run.close(now());
+        let tried = (0..self.answers.len()).filter(|slot| self.plan.run.was_tried(*slot));
+        tried.for_each(|slot| self.plan.candidates[slot].stats.abandon());
+        if let Some(rows) = self.plan.ended_rows(|_| None) {
+            rows.write(false, || None);
+        }
     }
 }
 
@@ -160,74 +187,98 @@ async fn in_a_task<T: Send + 'static>(work: impl Future<Output = T> + Send + 'st
     task.join_next().await?.ok()
 }
 
-/// The candidates whose attempts have begun. If the call is dropped half-way, their half-open probes are released.
-#[derive(Default)]
-struct Begun(Vec<Arc<CandidateStats>>);
-
-impl Begun {
-    fn begin(&mut self, stats: &Arc<CandidateStats>, now: Instant) {
-        stats.begin(now);
-        self.0.push(stats.clone());
-    }
-}
-
-impl Drop for Begun {
-    fn drop(&mut self) {
-        self.0.iter().for_each(|stats| stats.abandon());
-    }
-}
-
-async fn attempt(
-    Job { candidate, gates, before, tape, .. }: Job,
+/// A candidate whose arguments fit, on its way through the limits to its tool.
+struct Attempt {
+    slot: usize,
+    candidate: Arc<Candidate>,
     args: Arc<Arguments>,
-    (mut context, latest_start): (CallContext, Instant),
-) -> Answer {
-    let latest_start = if gates.is_empty() { context.deadline } else { latest_start };
-    let permits = enter(&candidate, gates, &context).await?;
-    let taping = tape.begin(&candidate)?;
-    let acts = context.extras.before_acting.clone().filter(|_| !candidate.spec().effects.are_harmless());
-    if before.is_some() || acts.is_some() {
-        let all = async {
-            if let Some(before) = before {
-                before().await?;
-            }
-            match acts {
-                Some(acts) => acts(&candidate.label()).await,
-                None => Ok(()),
-            }
-        };
-        let done = tokio::select! {
+    /// The arguments as they were asked for: what a candidate makes of them follows from its definition.
+    asked: Arc<Arguments>,
+    gates: Vec<Arc<Gate>>,
+    /// What writes its row, before anything is sent.
+    row: Option<(Arc<EffectRecorder>, Arc<CandidateDefinition>)>,
+    missed: Option<Arc<MissedCall>>,
+    recorded: Option<(Arc<OpenCall>, Arc<CandidateDefinition>)>,
+    context: CallContext,
+    /// Only one that had to wait at a limit may be too late.
+    latest_start: Instant,
+}
+
+impl Attempt {
+    async fn answer(mut self) -> Answer {
+        let latest_start = if self.gates.is_empty() { self.context.deadline } else { self.latest_start };
+        let permits = self.enter().await?;
+        if let Some(miss) = &self.missed {
+            return Err(miss.count());
+        }
+        let candidate = &self.candidate;
+        let recorded = self.recorded.as_ref();
+        let taping = recorded.map(|(call, definition)| call.attempt(candidate, definition, None));
+        let allowed = tokio::select! {
             biased;
-            done = all => done,
-            () = context.cancel.cancelled() => return Err(gave_up()),
+            allowed = self.allowed() => allowed,
+            () = self.context.cancel.cancelled() => return Err(gave_up()),
         };
-        if let Err(error) = done {
+        if let Err(error) = allowed {
             if let Some(taping) = taping {
                 taping.end(&Some(Err(error.clone())));
             }
             return Err(error);
         }
+        if now() >= latest_start {
+            drop(permits);
+            self.context.cancel.cancelled().await;
+            return Err(gave_up());
+        }
+        if !candidate.tool.marks_sent() && !self.context.sent.may_begin() {
+            return Err(gave_up());
+        }
+        let permits = Arc::new(Mutex::new(permits));
+        let weak = Arc::downgrade(&permits);
+        self.context.permits = Some(weak);
+        let _held = AttemptPermits { permits, own: candidate.gate.clone() };
+        let (candidate, context) = (&self.candidate, &self.context);
+        let watched = WatchedAttempt::begin(candidate, context);
+        let answer =
+            observe(taping, candidate, &self.args, context).await.and_then(|output| match output.meaning() {
+                Meaning::Failure(failure) => Err(reported(&candidate.spec().name, &failure)),
+                Meaning::Value | Meaning::OwnResult => Ok(output),
+            });
+        watched.end(&answer, context);
+        answer
     }
-    if now() >= latest_start {
-        drop(permits);
-        context.cancel.cancelled().await;
-        return Err(gave_up());
+
+    /// Passes the limits.
+    async fn enter(&mut self) -> Result<Permits, HubError> {
+        let (granted, grant) = oneshot::channel();
+        let full = || overloaded(&self.candidate.spec().name);
+        let gates = std::mem::take(&mut self.gates);
+        // Dropping this future leaves the queue.
+        let _way = match limit::pass(gates, None, move |permits| drop(granted.send(permits))) {
+            Passage::Through(permits) => return Ok(permits),
+            Passage::Full => return Err(full()),
+            Passage::Waiting(way) => way,
+        };
+        tokio::select! {
+            biased;
+            () = self.context.cancel.cancelled() => Err(gave_up()),
+            granted = grant => granted.ok().flatten().ok_or_else(full),
+        }
     }
-    if !candidate.tool.marks_sent() && !context.sent.may_begin() {
-        return Err(gave_up());
+
+    /// What has to be done before anything is sent; if it fails, the tool does not start.
+    async fn allowed(&self) -> Result<(), HubError> {
+        let (candidate, extras) = (&self.candidate, &self.context.extras);
+        if let Some((recorder, definition)) = &self.row {
+            let arguments = self.asked.as_value().clone();
+            let content = CallContent { arguments, meta: extras.meta.clone(), ..CallContent::default() };
+            recorder.written((self.slot, candidate), &definition.digest, content).await?;
+        }
+        match &extras.before_acting {
+            Some(acts) if !candidate.spec().effects.are_harmless() => acts(&candidate.label()).await,
+            _ => Ok(()),
+        }
     }
-    let permits = Arc::new(Mutex::new(permits));
-    let weak = Arc::downgrade(&permits);
-    context.permits = Some(weak);
-    let _held = AttemptPermits { permits, own: candidate.gate.clone() };
-    let watched = WatchedAttempt::begin(&candidate, &context);
-    let answer =
-        observe(taping, &candidate, &args, &context).await.and_then(|output| match output.meaning() {
-            Meaning::Failure(failure) => Err(reported(&candidate.spec().name, &failure)),
-            Meaning::Value | Meaning::OwnResult => Ok(output),
-        });
-    watched.end(&answer, &context);
-    answer
 }
 
 /// The slots of an attempt. When the attempt is over and its tool goes on without it, the tool keeps the slot of its own
@@ -240,26 +291,6 @@ struct AttemptPermits {
 impl Drop for AttemptPermits {
     fn drop(&mut self) {
         self.permits.lock().keep_only(self.own.as_ref());
-    }
-}
-
-async fn enter(
-    candidate: &Candidate,
-    gates: Vec<Arc<Gate>>,
-    context: &CallContext,
-) -> Result<Permits, HubError> {
-    let (granted, grant) = oneshot::channel();
-    let full = || overloaded(&candidate.spec().name);
-    // Dropping this future leaves the queue.
-    let _way = match limit::pass(gates, None, move |permits| drop(granted.send(permits))) {
-        Passage::Through(permits) => return Ok(permits),
-        Passage::Full => return Err(full()),
-        Passage::Waiting(way) => way,
-    };
-    tokio::select! {
-        biased;
-        () = context.cancel.cancelled() => Err(gave_up()),
-        granted = grant => granted.ok().flatten().ok_or_else(full),
     }
 }
 
@@ -331,27 +362,6 @@ async fn sleep_until(at: Option<tokio::time::Instant>) {
     }
 }
 
-/// How a tape changes a job.
-#[derive(Clone)]
-pub enum JobTape {
-    Off,
-    /// The answer of the candidate is written down.
-    Record(Arc<OpenCall>, Arc<CandidateDefinition>),
-    /// Calls are replayed, and nothing that was recorded fits.
-    Missed(Arc<MissedCall>),
-}
-
-impl JobTape {
-    /// The tool is about to be called.
-    pub fn begin(&self, candidate: &Candidate) -> Result<Option<Taping>, HubError> {
-        match self {
-            JobTape::Off => Ok(None),
-            JobTape::Record(call, definition) => Ok(Some(call.attempt(candidate, definition, None))),
-            JobTape::Missed(miss) => Err(miss.count()),
-        }
-    }
-}
-
 /// Calls the tool, and writes down what comes of it.
 async fn observe(
     taping: Option<Taping>,
@@ -388,10 +398,10 @@ fn heard(told: OnProgress, taping: &Arc<Taping>) -> OnProgress {
 }
 
 /// One that is dropped before its end was stopped.
-pub struct WatchedAttempt(Option<(Arc<dyn AttemptWatch>, u64)>);
+struct WatchedAttempt(Option<(Arc<dyn AttemptWatch>, u64)>);
 
 impl WatchedAttempt {
-    pub fn begin(candidate: &Candidate, context: &CallContext) -> Self {
+    fn begin(candidate: &Candidate, context: &CallContext) -> Self {
         let watch = context.extras.watch.clone();
         WatchedAttempt(watch.map(|watch| {
             let number = watch.began(&candidate.label());
@@ -399,7 +409,7 @@ impl WatchedAttempt {
         }))
     }
 
-    pub fn end<T>(mut self, answer: &Result<T, HubError>, context: &CallContext) {
+    fn end<T>(mut self, answer: &Result<T, HubError>, context: &CallContext) {
         let Some((watch, number)) = self.0.take() else { return };
         let was_stopped = context.cancel.is_cancelled();
         match answer {

@@ -4,12 +4,12 @@
 //! Run (policy: which candidate starts when, what counts, when it ends; no runtime, time is an input)
 //!   │ Action                     ▲ what happened
 //!   ▼                            │
-//! a driver: tokio ([`fn@drive`]) · the caller's asyncio loop (bindings)
+//! a driver: tokio ([`Hub::run_planned`](crate::hub::Hub::run_planned)) · the caller's asyncio loop (bindings)
 //! ```
 
 mod drive;
 mod run;
 
 pub(crate) use drive::now;
-pub use drive::{Answer, BeforeSend, Job, JobTape, drive, not_returned, overloaded, reported};
+pub use drive::{Answer, not_returned, overloaded, reported};
 pub use run::{Action, Decision, Fate, Rules, Run};

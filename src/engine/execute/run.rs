@@ -260,6 +260,11 @@ impl Run {
         self.slots[slot].fate
     }
 
+    /// Whether this candidate was started, for all that is known here.
+    pub fn was_tried(&self, slot: usize) -> bool {
+        !matches!(self.fate(slot), Fate::NotTried | Fate::Rejected)
+    }
+
     pub fn timeout(&self, slot: usize) -> Duration {
         self.slots[slot].timeout
     }

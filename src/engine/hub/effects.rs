@@ -5,6 +5,7 @@ use serde_json::{Value, json};
 use std::collections::HashMap;
 use std::path::PathBuf;
 use std::sync::{Arc, LazyLock, OnceLock, Weak};
+use tokio::sync::oneshot;
 use toolhub_registry::Candidate;
 use toolhub_registry::identity::{CallContent, CallKey, CallTarget, CandidateDefinition, definition_change};
 use toolhub_store::ledger::{
@@ -169,6 +170,19 @@ impl EffectRecorder {
         };
         self.ledger.begin(row, Box::new(done));
     }
+
+    /// The same, awaited.
+    pub(crate) async fn written(
+        &self,
+        place: (usize, &Candidate),
+        definition: &Arc<str>,
+        content: CallContent,
+    ) -> Result<(), HubError> {
+        let (written, is_written) = oneshot::channel();
+        self.write(place, definition, content, Box::new(move |result| drop(written.send(result))));
+        let closed = |_| Err(not_recorded(&place.1.spec().name, &"it is closed".into()));
+        is_written.await.unwrap_or_else(closed)
+    }
 }
 
 /// The rows of a run of candidates that is over, to be written.
@@ -218,7 +232,7 @@ impl Drop for EffectRecorder {
 }
 
 /// The error of an attempt whose row cannot be written.
-pub(super) fn not_recorded(tool: &str, why: &Message) -> HubError {
+fn not_recorded(tool: &str, why: &Message) -> HubError {
     let text = message!(
         "Tool '{}' was not called: it may have effects, and the ledger in the store cannot be written ({}). Make the \
          store writable, or allow calls without a row with ToolHub(ledger=\"optional\").",

@@ -1,6 +1,6 @@
 //! The candidates of one call, chosen and about to run.
 
-use super::effects::EffectRecorder;
+use super::effects::{EffectRecorder, EndedRows};
 use super::search::CallerRecord;
 use crate::execute::{Answer, Decision, Fate, Run};
 use serde_json::Value;
@@ -71,8 +71,7 @@ impl RunReport {
     pub fn provider(&self) -> Option<String> {
         let answered = || self.answers.iter().rposition(Option::is_some);
         // One that was cancelled has no answer that counts.
-        let is_begun = |slot: &usize| !matches!(self.plan.run.fate(*slot), Fate::NotTried | Fate::Rejected);
-        let begun = || (0..self.plan.candidates.len()).rev().find(is_begun);
+        let begun = || (0..self.plan.candidates.len()).rev().find(|slot| self.plan.run.was_tried(*slot));
         let slot = self.plan.run.winners().next().or_else(answered).or_else(begun)?;
         self.plan.candidates.get(slot).map(|candidate| candidate.label())
     }
@@ -90,8 +89,18 @@ impl RunReport {
 }
 
 impl PlannedRun {
-    /// Records one ended attempt. Call once for each candidate when the run is over.
-    pub fn record(&self, slot: usize, failure: Option<ErrorKind>, now: Instant) {
+    /// The run is over: records its attempts, and gives what is to be written of them. `error` is that of an attempt.
+    pub fn end<'a>(
+        &mut self,
+        now: Instant,
+        error: impl Fn(usize) -> Option<&'a HubError>,
+    ) -> Option<EndedRows> {
+        (0..self.candidates.len()).for_each(|slot| self.record(slot, error(slot).map(|one| one.kind), now));
+        self.ended_rows(error)
+    }
+
+    /// Records one ended attempt.
+    fn record(&self, slot: usize, failure: Option<ErrorKind>, now: Instant) {
         let ended = match self.run.fate(slot) {
             Fate::NotTried | Fate::Rejected | Fate::Running => return,
             Fate::Succeeded => Ok(()),
@@ -219,7 +228,7 @@ impl PlannedRun {
         slots.into_iter().filter_map(|slot| Some((slot, values[slot].take()?))).collect()
     }
 
-    pub(super) fn conclude(&self, answers: &[Option<Answer>]) -> Result<Value, HubError> {
+    pub(crate) fn conclude(&self, answers: &[Option<Answer>]) -> Result<Value, HubError> {
         match self.merged_winners(answers).as_slice() {
             [] => {
                 let errors: Vec<_> = (0..answers.len())
@@ -296,23 +305,5 @@ pub fn part(label: String, text: &str, limit: usize) -> Part<'_> {
         long: end.map(|_| text.as_bytes()),
         shown: shown.text,
         cut: shown.truncated,
-    }
-}
-
-/// If it is dropped half-way, nothing of the run is sent any more, and its rows say what was sent until then.
-pub(super) struct DrivenRun<'a> {
-    pub plan: &'a mut PlannedRun,
-    pub is_over: bool,
-}
-
-impl Drop for DrivenRun<'_> {
-    fn drop(&mut self) {
-        if self.is_over {
-            return;
-        }
-        self.plan.run.close(Instant::now());
-        if let Some(rows) = self.plan.ended_rows(|_| None) {
-            rows.write(false, || None);
-        }
     }
 }

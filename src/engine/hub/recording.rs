@@ -4,20 +4,16 @@
 //! is in memory and begins empty; statistics are those of the recordings ([`toolhub_store::tape::ReplayTool`]).
 
 use super::Hub;
-use super::effects::{
-    AskedCall, CallRecord, EffectRecorder, EndedRows, LedgerMode, MOST_DEFINITIONS, not_recorded,
-};
+use super::effects::{AskedCall, CallRecord, EffectRecorder, EndedRows, LedgerMode, MOST_DEFINITIONS};
 use super::planned::PlannedRun;
 use super::result_texts::tape_handle;
-use crate::execute::{BeforeSend, Fate, Rules, Run};
-use serde_json::{Map, Value};
+use crate::execute::{Fate, Rules, Run};
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
-use tokio::sync::oneshot;
 use toolhub_context::search::Uses;
 use toolhub_registry::Candidate;
-use toolhub_registry::identity::{CallContent, CallDefinition, CallIdentity, CandidateDefinition};
+use toolhub_registry::identity::{CallDefinition, CallIdentity, CandidateDefinition};
 use toolhub_registry::select::Candidates;
 use toolhub_store::ledger::{EffectEnd, EffectState, Ledger};
 use toolhub_store::tape::{
@@ -28,7 +24,7 @@ use toolhub_text::canonical::digest_of;
 use toolhub_text::message;
 use toolhub_text::secret::scrubbed_text;
 use toolhub_types::error::{ErrorKind, HubError, Outcome, clip};
-use toolhub_types::model::{Arguments, Strategy};
+use toolhub_types::model::Strategy;
 use toolhub_types::principal::Principal;
 
 impl Hub {
@@ -110,34 +106,6 @@ impl Hub {
         known.insert(key, (Arc::downgrade(&candidate.tool), definition.clone()));
         definition
     }
-
-    /// What writes the row of a candidate on tokio, before it starts.
-    pub(super) fn row_writer(
-        &self,
-        plan: &PlannedRun,
-        slot: usize,
-        args: &Arc<Arguments>,
-        meta: &Map<String, Value>,
-    ) -> Option<BeforeSend> {
-        let recorder = plan.recorder.clone().filter(|_| plan.needs_row(slot))?;
-        let candidate = plan.candidates[slot].clone();
-        let (definition, args, meta) = (self.tool_definition(&candidate), args.clone(), meta.clone());
-        Some(Arc::new(move || {
-            // Given as it was asked for: what a candidate makes of it follows from its definition.
-            let content = CallContent {
-                arguments: args.as_value().clone(),
-                meta: meta.clone(),
-                ..CallContent::default()
-            };
-            let (written, is_written) = oneshot::channel();
-            let notify = Box::new(move |result| drop(written.send(result)));
-            recorder.write((slot, &candidate), &definition.digest, content, notify);
-            let name = candidate.spec().name.clone();
-            Box::pin(async move {
-                is_written.await.unwrap_or_else(|_| Err(not_recorded(&name, &"it is closed".into())))
-            })
-        }))
-    }
 }
 
 impl PlannedRun {
@@ -150,7 +118,10 @@ impl PlannedRun {
     }
 
     /// How the attempts ended; `error` is that of an attempt. `None` if nothing was recorded.
-    pub fn ended_rows<'a>(&mut self, error: impl Fn(usize) -> Option<&'a HubError>) -> Option<EndedRows> {
+    pub(crate) fn ended_rows<'a>(
+        &mut self,
+        error: impl Fn(usize) -> Option<&'a HubError>,
+    ) -> Option<EndedRows> {
         let may_have_run = |slot: usize| {
             let candidate = &self.candidates[slot];
             !candidate.spec().effects.are_harmless()

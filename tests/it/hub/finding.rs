@@ -1,8 +1,7 @@
 //! Which candidates a call finds: names, near names, capabilities, sources, servers.
 
 use super::*;
-use toolhub::execute::{Job, JobTape, drive};
-use toolhub::tool::{CallContextExtras, Freshness};
+use toolhub::tool::CallContextExtras;
 
 async fn refusal(hub: &Hub, name: &str, options: &CallOptions) -> HubError {
     match hub.execute(name, Arguments::default(), options, &CancellationToken::new()).await {
@@ -105,32 +104,16 @@ async fn a_capability_finds_tools_of_any_name() {
     stage.add(tagged(Double::answering("wetter", "sun")).after(10));
     stage.add(tagged(Double::answering("weather", "rain")).server("w"));
     stage.add(Double::answering("other", "no"));
-    let mut plan = hub
+    let plan = hub
         .plan_by_capability(&hub.registry.snapshot(), "weather", &CallOptions::default(), now())
         .ok()
         .unwrap();
     assert_eq!(&*plan.what, "weather");
     let labels: Vec<_> = plan.candidates.iter().map(|c| c.spec().name.to_string()).collect();
     assert_eq!(labels, ["wetter", "weather"], "by priority");
-    let jobs: Vec<_> = plan
-        .candidates
-        .iter()
-        .map(|candidate| Job {
-            candidate: candidate.clone(),
-            gates: hub.gates(candidate),
-            freshness: Freshness::default(),
-            before: None,
-            tape: JobTape::Off,
-        })
-        .collect();
-    let answers = drive(
-        &mut plan.run,
-        &jobs,
-        Arc::new(Arguments::default()),
-        &CallContextExtras::default(),
-        &CancellationToken::new(),
-    )
-    .await;
+    let (args, extras) = (Arc::new(Arguments::default()), CallContextExtras::default());
+    let RunReport { plan, answers, .. } =
+        hub.run_planned(*plan, args, &extras, &CancellationToken::new()).await;
     assert_eq!(plan.strategy, Strategy::All);
     assert!(answers.iter().all(|answer| matches!(answer, Some(Ok(_)))));
     assert_eq!(plan.run.decision(), Some(Decision::Won));

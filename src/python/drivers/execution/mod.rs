@@ -245,10 +245,7 @@ fn record_and_release(py: Python<'_>, finished: &mut State, now: Instant) -> Opt
     }
     recording::record(py, finished);
     let State { plan: Some(plan), attempts, .. } = finished else { return None };
-    for (slot, attempt) in attempts.iter().enumerate() {
-        plan.record(slot, attempt.error.as_ref().map(|error| error.kind), now);
-    }
-    plan.ended_rows(|slot| attempts[slot].error.as_deref())
+    plan.end(now, |slot| attempts[slot].error.as_deref())
 }
 
 impl Awaited for Execution {
