@@ -9,7 +9,7 @@ use reqwest::dns::{Addrs, Name, Resolve, Resolving};
 use reqwest::header::{ACCEPT, AUTHORIZATION, CONTENT_TYPE};
 use reqwest::{Client, RequestBuilder, Url};
 use serde_json::Value;
-use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
+use std::net::{IpAddr, SocketAddr};
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 use toolhub_protocol::net::{self, is_loopback, literal, unmapped};
@@ -127,34 +127,27 @@ pub(super) fn form<'a>(pairs: impl IntoIterator<Item = (&'a str, &'a str)>) -> S
     url.query().unwrap_or_default().to_owned()
 }
 
-/// Whether the address is public: not this machine, not private, not reserved.
+/// Whether the address is public: not this machine, not private, not reserved. Of IPv6 that is global unicast without the ranges
+/// that lead into other networks (Teredo, 6to4) or nowhere (documentation).
 fn is_public(ip: IpAddr) -> bool {
     match unmapped(ip) {
-        IpAddr::V4(ip) => is_public_v4(ip),
-        IpAddr::V6(ip) => is_public_v6(ip),
+        IpAddr::V4(ip) => !matches!(
+            ip.octets(),
+            [0 | 10 | 127 | 224.., ..]
+                | [100, 64..128, ..]
+                | [169, 254, ..]
+                | [172, 16..32, ..]
+                | [192, 168, ..]
+                | [192, 0, 0 | 2, _]
+                | [198, 18 | 19, ..]
+                | [198, 51, 100, _]
+                | [203, 0, 113, _]
+        ),
+        IpAddr::V6(ip) => {
+            let [a, b, ..] = ip.segments();
+            a & 0xe000 == 0x2000 && a != 0x2002 && !(a == 0x2001 && (b < 0x200 || b == 0xdb8))
+        }
     }
-}
-
-fn is_public_v4(ip: Ipv4Addr) -> bool {
-    let [a, b, c, _] = ip.octets();
-    let shared = a == 100 && (64..128).contains(&b);
-    let benchmark = a == 198 && (b == 18 || b == 19);
-    let protocol = a == 192 && b == 0 && c == 0;
-    !(a == 0
-        || a >= 224
-        || ip.is_private()
-        || ip.is_loopback()
-        || ip.is_link_local()
-        || ip.is_documentation()
-        || shared
-        || benchmark
-        || protocol)
-}
-
-/// Global unicast, without the ranges that lead into other networks (Teredo, 6to4) or nowhere (documentation).
-fn is_public_v6(ip: Ipv6Addr) -> bool {
-    let [a, b, ..] = ip.segments();
-    a & 0xe000 == 0x2000 && a != 0x2002 && !(a == 0x2001 && (b < 0x200 || b == 0xdb8))
 }
 
 /// Looks names up and keeps only public addresses, except for the hosts that the user named: a public name may well
@@ -249,7 +242,16 @@ mod tests {
 
     #[test]
     fn only_the_open_internet_is_public() {
-        for ip in ["93.184.216.34", "2606:4700::1111", "64:ff9b::5db8:d822", "::ffff:8.8.8.8"] {
+        for ip in [
+            "93.184.216.34",
+            "100.63.0.1",
+            "172.32.0.1",
+            "192.0.1.1",
+            "198.20.0.1",
+            "2606:4700::1111",
+            "64:ff9b::5db8:d822",
+            "::ffff:8.8.8.8",
+        ] {
             assert!(is_public(ip.parse().unwrap()), "{ip}");
         }
         for ip in [
@@ -263,7 +265,10 @@ mod tests {
             "224.0.0.1",
             "255.255.255.255",
             "198.18.0.1",
+            "192.0.0.8",
             "192.0.2.1",
+            "198.51.100.1",
+            "203.0.113.1",
             "::1",
             "::",
             "fe80::1",
