@@ -4,7 +4,7 @@ use crate::mcp_auth::World;
 use serde_json::json;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU16, Ordering};
-use toolhub::sources::mcp::auth::{Grant, MemoryStore, OAuth};
+use toolhub::sources::mcp::auth::{Grant, OAuth};
 
 #[tokio::test]
 async fn a_registered_client_authenticates_as_registered() {
@@ -34,7 +34,7 @@ async fn a_client_of_the_user_comes_first_then_its_document_then_registration() 
     assert_eq!(world.issuer.last("/authorize").query["client_id"], "me");
     assert_eq!(world.issuer.count("/register"), 0);
     (config.settings.client_id, config.settings.client_secret, config.settings.issuer) = (None, None, None);
-    config.store = Arc::new(MemoryStore::default());
+    config.store = Arc::default();
     world.issuer.turn(|knobs| knobs.metadata["client_id_metadata_document_supported"] = json!(false));
     world.call(&OAuth::new(config).unwrap()).await.unwrap();
     assert_eq!(world.issuer.count("/register"), 1);
@@ -99,7 +99,7 @@ async fn the_port_of_the_redirect_can_be_chosen() {
         format!("http://127.0.0.1:{port}/callback")
     );
     let _taken = tokio::net::TcpListener::bind(("127.0.0.1", port)).await.unwrap();
-    config.store = Arc::new(MemoryStore::default());
+    config.store = Arc::default();
     world.fails(&OAuth::new(config).unwrap(), &[&port.to_string(), "not free"]).await;
 }
 
@@ -119,7 +119,7 @@ async fn a_program_gets_tokens_without_a_user() {
         (config.settings.client_id, config.settings.client_secret) =
             (Some("robot".to_owned()), Some("t0p".into()));
         config.settings.issuer = Some(world.issuer.id());
-        config.store = Arc::new(MemoryStore::default());
+        config.store = Arc::default();
         let oauth = OAuth::new(config.clone()).unwrap();
         assert_eq!(world.call(&oauth).await.unwrap(), 200);
         let form = world.issuer.last("/token").form();
@@ -144,7 +144,7 @@ async fn the_metadata_of_the_issuer_can_be_named() {
         Some(format!("{}/.well-known/oauth-authorization-server", world.issuer.id()));
     assert_eq!(world.call(&OAuth::new(config.clone()).unwrap()).await.unwrap(), 200);
     world.issuer.turn(|knobs| knobs.metadata["issuer"] = json!("https://evil.example"));
-    config.store = Arc::new(MemoryStore::default());
+    config.store = Arc::default();
     world.fails(&OAuth::new(config).unwrap(), &["elsewhere"]).await;
 }
 

@@ -5,7 +5,7 @@ use crate::mcp_auth::logins::futures;
 use serde_json::json;
 use std::sync::Arc;
 use toolhub::error::ErrorKind;
-use toolhub::sources::mcp::auth::{Credentials, MemoryStore, OAuth};
+use toolhub::sources::mcp::auth::{Credentials, OAuth, TokenStore};
 
 /// Gets a token, unless a valid one is there.
 async fn login(oauth: &OAuth) {
@@ -50,7 +50,7 @@ async fn a_bare_401_of_the_token_endpoint_costs_no_login() {
 #[tokio::test]
 async fn a_revoked_token_is_refreshed_once_for_all() {
     let world = World::new().await;
-    let store = Arc::new(MemoryStore::default());
+    let store = Arc::new(TokenStore::default());
     let mut config = world.config();
     config.store = store;
     login(&OAuth::new(config.clone()).unwrap()).await;
@@ -66,7 +66,7 @@ async fn a_revoked_token_is_refreshed_once_for_all() {
 async fn late_refusals_of_the_old_token_do_not_cost_the_new_one() {
     let world = World::new().await;
     let mut config = world.config();
-    config.store = Arc::new(MemoryStore::default());
+    config.store = Arc::new(TokenStore::default());
     login(&OAuth::new(config.clone()).unwrap()).await;
     let oauth = OAuth::new(config).unwrap();
     let old = oauth.authorization().await.unwrap().unwrap();
@@ -122,7 +122,7 @@ async fn a_token_that_still_holds_is_used_while_the_issuer_is_away() {
     // Due after ¾ of its life, and over in a while.
     world.issuer.turn(|knobs| knobs.expires_in = 3600);
     let mut config = world.config();
-    config.store = Arc::new(MemoryStore::default());
+    config.store = Arc::new(TokenStore::default());
     login(&OAuth::new(config.clone()).unwrap()).await;
     let mut token = config.store.load(&world.url()).unwrap().pop().unwrap();
     token.renew_at = Some(0);
@@ -140,7 +140,7 @@ async fn a_token_that_still_holds_is_used_while_the_issuer_is_away() {
 async fn what_another_process_renewed_is_taken_over() {
     let world = World::new().await;
     let mut config = world.config();
-    config.store = Arc::new(MemoryStore::default());
+    config.store = Arc::new(TokenStore::default());
     let (ours, theirs) = (OAuth::new(config.clone()).unwrap(), OAuth::new(config).unwrap());
     world.issuer.turn(|knobs| knobs.expires_in = 0);
     login(&ours).await;

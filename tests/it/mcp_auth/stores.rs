@@ -4,7 +4,7 @@ use crate::mcp_auth::World;
 use std::fs;
 use std::path::PathBuf;
 use std::sync::Arc;
-use toolhub::sources::mcp::auth::{Credentials, FileStore, OAuth, TokenStore};
+use toolhub::sources::mcp::auth::{Credentials, OAuth, TokenStore};
 
 /// A folder that is gone when the test is over.
 struct Folder(PathBuf);
@@ -29,7 +29,7 @@ impl Drop for Folder {
 
 fn with_file(world: &World, folder: &Folder) -> OAuth {
     let mut config = world.config();
-    config.store = Arc::new(FileStore::new(folder.file()));
+    config.store = Arc::new(TokenStore::new(Some(folder.file())));
     OAuth::new(config).unwrap()
 }
 
@@ -53,7 +53,7 @@ async fn only_the_owner_can_read_the_file() {
     assert_eq!((mode(folder.file()), mode(folder.0.join("state"))), (0o600, 0o700));
     // A file that was made readable for all is replaced by one that is not.
     fs::set_permissions(folder.file(), fs::Permissions::from_mode(0o644)).unwrap();
-    let store = FileStore::new(folder.file());
+    let store = TokenStore::new(Some(folder.file()));
     let token = store.load(&world.url()).unwrap().pop().unwrap();
     store.save(&token).unwrap();
     assert_eq!(mode(folder.file()), 0o600);
@@ -86,7 +86,7 @@ async fn a_file_that_cannot_be_written_is_reported_and_the_token_used() {
     fs::create_dir_all(&folder.0).unwrap();
     fs::write(folder.0.join("state"), "a file where the folder should be").unwrap();
     let mut config = world.config();
-    config.store = Arc::new(FileStore::new(folder.0.join("state").join("tokens.json")));
+    config.store = Arc::new(TokenStore::new(Some(folder.file())));
     let oauth = OAuth::new(config).unwrap();
     world.fails(&oauth, &["tokens.json", "cannot be"]).await;
 }
@@ -95,11 +95,11 @@ async fn a_file_that_cannot_be_written_is_reported_and_the_token_used() {
 async fn writers_do_not_lose_each_others_tokens() {
     let (world, folder) = (World::new().await, Folder::new("writers"));
     world.call(&with_file(&world, &folder)).await.unwrap();
-    let store = FileStore::new(folder.file());
+    let store = TokenStore::new(Some(folder.file()));
     let token = store.load(&world.url()).unwrap().pop().unwrap();
     std::thread::scope(|scope| {
         for n in 0..8 {
-            let (store, mut token) = (FileStore::new(folder.file()), token.clone());
+            let (store, mut token) = (TokenStore::new(Some(folder.file())), token.clone());
             token.server = format!("https://{n}.example/mcp");
             scope.spawn(move || store.save(&token).unwrap());
         }

@@ -2,13 +2,12 @@
 
 use crate::prelude::*;
 use crate::runtime::call_scope::principal_value;
-use std::path::PathBuf;
 use std::sync::atomic::AtomicBool;
 use toolhub::callbacks::Callbacks;
 use toolhub::model::Lang;
 use toolhub::sources::mcp::auth::{
-    AskedHeaders, Bearer, Credentials, FileStore, HeaderFunction, MemoryStore, OAuth, OAuthConfig, Opener,
-    TokenExchange, TokenFunction, TokenStore, open_browser,
+    AskedHeaders, Bearer, Credentials, HeaderFunction, OAuth, OAuthConfig, Opener, TokenExchange,
+    TokenFunction, TokenStore, open_browser,
 };
 use toolhub::sources::mcp::config::{Auth, Endpoint, ServerConfig};
 use toolhub::tool::BoxFuture;
@@ -17,20 +16,12 @@ use toolhub::tool::BoxFuture;
 pub struct CredentialFactory {
     pub callbacks: Arc<Callbacks>,
     /// Login tokens are kept here.
-    pub store: Arc<dyn TokenStore>,
+    pub store: Arc<TokenStore>,
     /// A function of the user opens login pages.
     pub opens_pages: bool,
     /// Set when the hub is served: without that function, no user is there to answer a login.
     pub is_served: Arc<AtomicBool>,
     pub lang: Lang,
-}
-
-/// In this file, or in memory when there is none.
-pub fn token_store(file: Option<PathBuf>) -> Arc<dyn TokenStore> {
-    match file {
-        Some(path) => Arc::new(FileStore::new(path)),
-        None => Arc::new(MemoryStore::default()),
-    }
 }
 
 impl CredentialFactory {
@@ -40,7 +31,7 @@ impl CredentialFactory {
         Ok(Some(match &config.auth {
             Auth::None => return Ok(None),
             Auth::Bearer(token) => Arc::new(Bearer::fixed(token.expose())?),
-            Auth::TokenFunction => Arc::new(Bearer::asked(self.token_function(id))),
+            Auth::TokenFunction => Arc::new(Bearer::Asked(self.token_function(id))),
             Auth::HeaderFunction => Arc::new(AskedHeaders::new(id.clone(), self.header_function(id))),
             Auth::TokenExchange(options) => Arc::new(TokenExchange::new(&remote.url, options.clone())?),
             Auth::OAuth(settings) => Arc::new(OAuth::new(OAuthConfig {

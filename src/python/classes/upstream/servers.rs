@@ -3,7 +3,7 @@
 use crate::classes::hub::PyHub;
 use crate::classes::options::{self, seconds};
 use crate::classes::upstream::callbacks::CallbackQueue;
-use crate::classes::upstream::credentials::{CredentialFactory, token_store};
+use crate::classes::upstream::credentials::CredentialFactory;
 use crate::classes::upstream::offers::{self, OFFER_TIMEOUT, PyOfferQuery, offer_kind};
 use crate::classes::upstream::server_files::{ConfigFiles, ReadConfig};
 use crate::prelude::*;
@@ -21,7 +21,7 @@ use std::sync::Weak;
 use toolhub::catalog::{ServerOutcome, ServerReport, Servers};
 use toolhub::error::clip;
 use toolhub::model::Lang;
-use toolhub::sources::mcp::auth::FileStore;
+use toolhub::sources::mcp::auth::TokenStore;
 use toolhub::sources::mcp::callbacks::{Ask, Host, Tell};
 use toolhub::sources::mcp::config::{
     Auth, ConfigStamp, Endpoint, Loaded, Notice, config_stamp, load_file, load_value, server_from,
@@ -92,7 +92,7 @@ impl PyServers {
         };
         let credentials = CredentialFactory {
             callbacks: queue.callbacks.clone(),
-            store: token_store(tokens),
+            store: Arc::new(TokenStore::new(tokens)),
             opens_pages: asks.iter().any(|known| known == "open_url"),
             is_served,
             lang: hub.get().core().options.lang,
@@ -449,7 +449,7 @@ pub fn close_all(patience: Duration) {
 /// The default file for the tokens of logins. As text: a path would import pathlib, which the start of a hub has no time for.
 #[pyfunction]
 pub fn usual_token_file() -> Option<OsString> {
-    FileStore::default_path().map(PathBuf::into_os_string)
+    TokenStore::default_path().map(PathBuf::into_os_string)
 }
 
 /// In the child of a fork: the parent's servers are the parent's.

@@ -12,8 +12,8 @@
 pub mod oauth;
 
 pub use oauth::{
-    FileStore, Grant, MemoryStore, OAuth, OAuthConfig, OAuthSettings, Opener, StoredToken, TokenExchange,
-    TokenExchangeOptions, TokenStore, open_browser,
+    Grant, OAuth, OAuthConfig, OAuthSettings, Opener, StoredToken, TokenExchange, TokenExchangeOptions,
+    TokenStore, open_browser,
 };
 pub use toolhub_text::secret::Secret;
 
@@ -119,10 +119,8 @@ fn quote(text: &str, secrets: &[&str]) -> String {
 /// Gives the token for one request.
 pub type TokenFunction = Arc<dyn Fn() -> BoxFuture<'static, Result<String, HubError>> + Send + Sync>;
 
-pub struct Bearer(TokenSource);
-
-enum TokenSource {
-    /// The whole header, checked once.
+pub enum Bearer {
+    /// The whole header, checked once; see [`Bearer::fixed`].
     Fixed(Secret),
     /// Called for each request and never cached: the function knows how long its token is valid.
     Asked(TokenFunction),
@@ -130,20 +128,16 @@ enum TokenSource {
 
 impl Bearer {
     pub fn fixed(token: &str) -> Result<Self, HubError> {
-        Ok(Bearer(TokenSource::Fixed(Secret::new(bearer_header(token)?))))
-    }
-
-    pub fn asked(function: TokenFunction) -> Self {
-        Bearer(TokenSource::Asked(function))
+        bearer_header(token).map(|header| Bearer::Fixed(Secret::new(header)))
     }
 }
 
 impl Credentials for Bearer {
     fn authorization<'a>(&'a self) -> BoxFuture<'a, Result<Option<String>, HubError>> {
         Box::pin(async move {
-            match &self.0 {
-                TokenSource::Fixed(header) => Ok(Some(header.expose().to_owned())),
-                TokenSource::Asked(function) => bearer_header(&function().await?).map(Some),
+            match self {
+                Bearer::Fixed(header) => Ok(Some(header.expose().to_owned())),
+                Bearer::Asked(function) => bearer_header(&function().await?).map(Some),
             }
         })
     }
@@ -327,7 +321,7 @@ mod bearer_tests {
     async fn a_function_is_asked_for_each_request() {
         let asked = Arc::new(AtomicU32::new(0));
         let counter = Arc::clone(&asked);
-        let bearer = Bearer::asked(Arc::new(move || {
+        let bearer = Bearer::Asked(Arc::new(move || {
             let n = counter.fetch_add(1, Ordering::SeqCst);
             Box::pin(async move { Ok(format!("t{n}")) })
         }));

@@ -1,7 +1,7 @@
 //! The configuration of the login at one server.
 
 use super::super::{Secret, denied};
-use super::store::{MemoryStore, TokenStore};
+use super::store::TokenStore;
 use reqwest::Url;
 use serde::Serialize;
 use std::process::Stdio;
@@ -99,7 +99,7 @@ impl OAuthSettings {
 pub struct OAuthConfig {
     pub server_url: String,
     pub settings: OAuthSettings,
-    pub store: Arc<dyn TokenStore>,
+    pub store: Arc<TokenStore>,
     pub opener: Opener,
     /// The language of the page that the browser shows after the login.
     pub lang: Lang,
@@ -116,7 +116,7 @@ impl OAuthConfig {
         OAuthConfig {
             server_url: server_url.into(),
             settings: OAuthSettings::default(),
-            store: Arc::new(MemoryStore::default()),
+            store: Arc::default(),
             opener: Arc::new(open_browser),
             lang: Lang::En,
             login_timeout: Duration::from_secs(300),

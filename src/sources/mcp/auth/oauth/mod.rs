@@ -15,7 +15,7 @@ mod web;
 
 pub use config::{Grant, OAuthConfig, OAuthSettings, Opener, open_browser};
 pub use exchange::{TokenExchange, TokenExchangeOptions};
-pub use store::{Client, FileStore, MemoryStore, StoredToken, TokenStore};
+pub use store::{Client, StoredToken, TokenStore};
 
 use super::{Credentials, bearer_header, denied, quote};
 use challenge::Challenge;
@@ -28,6 +28,7 @@ use parking_lot::Mutex;
 use reqwest::Url;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
+use tokio::sync::OnceCell;
 use tokio::task::AbortHandle;
 use toolhub_text::message;
 use toolhub_types::error::{ErrorKind, HubError, Outcome};
@@ -40,23 +41,24 @@ impl OAuth {
     pub fn new(config: OAuthConfig) -> Result<Self, HubError> {
         let server = config.check()?;
         let web = Web::new(server.clone(), config.named_urls()?);
-        Ok(OAuth(Arc::new(OAuthShared { config, server, web, state: Mutex::default() })))
+        let (loaded, state) = (OnceCell::new(), Mutex::default());
+        Ok(OAuth(Arc::new(OAuthShared { config, server, web, loaded, state })))
     }
 
     /// The server refused what was sent. When another token is there by now, nothing has to be done.
     async fn next_token(&self, sent: &str, status: u16, challenge: Option<&str>) -> Result<bool, HubError> {
-        let challenge = Challenge::parse(challenge.unwrap_or_default());
-        let need = match status {
-            401 => Need::Other(challenge),
-            403 if challenge.wants_more_scope() => Need::Scopes(challenge),
-            _ => return Ok(false),
-        };
+        let mut challenge = Challenge::parse(challenge.unwrap_or_default());
+        // Only a 403 asks for more.
+        challenge.error.take_if(|_| status != 403);
+        if status != 401 && !challenge.wants_more_scope() {
+            return Ok(false);
+        }
         self.0.load().await?;
         loop {
-            if self.0.has_another(sent, &need) {
+            if self.0.has_another(sent, &challenge.scopes) {
                 return Ok(true);
             }
-            let (flight, is_ours) = self.0.fly(need.clone());
+            let (flight, is_ours) = self.0.fly(Some(challenge.clone()));
             flight.await?;
             if is_ours {
                 return Ok(self.0.state.lock().held.is_some());
@@ -95,7 +97,7 @@ impl OAuthShared {
         let held = self.state.lock().held.clone();
         match held {
             Some(held) if !held.token.is_due() => return held.header().map(Some),
-            Some(held) if self.can_renew(&held.token) => match self.fly(Need::Renewal).0.await {
+            Some(held) if self.can_renew(&held.token) => match self.fly(None).0.await {
                 Err(error) if error.kind == ErrorKind::Connect && !held.token.is_over() => {
                     return held.header().map(Some);
                 }
@@ -119,11 +121,11 @@ impl OAuthShared {
     }
 
     /// Whether the refused token is not the current one, and the current one may be accepted.
-    fn has_another(&self, sent: &str, need: &Need) -> bool {
+    fn has_another(&self, sent: &str, scopes: &[String]) -> bool {
         let Some(held) = self.state.lock().held.clone() else { return false };
         sent.strip_prefix("Bearer ") != Some(held.token.access_token.expose())
             && !held.token.is_over()
-            && need.challenge().scopes.iter().all(|scope| held.token.scopes.contains(scope))
+            && scopes.iter().all(|scope| held.token.scopes.contains(scope))
     }
 }
 
@@ -136,13 +138,13 @@ struct OAuthShared {
     config: OAuthConfig,
     server: Url,
     web: Web,
+    /// The store has been read.
+    loaded: OnceCell<()>,
     state: Mutex<LoginState>,
 }
 
 #[derive(Default)]
 struct LoginState {
-    /// The store has been read.
-    loaded: bool,
     held: Option<Arc<Held>>,
     /// The task that gets the next token; all that need it wait for its end.
     flight: Option<(Flight, AbortHandle)>,
@@ -183,39 +185,15 @@ type Flight = Shared<BoxFuture<'static, Result<(), HubError>>>;
 /// Limits how often a server can ask the user for more scopes.
 const MAX_STEP_UPS: u32 = 5;
 
-/// Why the current token is not enough.
-#[derive(Clone, Debug)]
-enum Need {
-    /// It has expired, or is about to.
-    Renewal,
-    /// The server refused it, or there was none.
-    Other(Challenge),
-    /// The server wants more scopes than it has.
-    Scopes(Challenge),
-}
-
-impl Need {
-    fn challenge(&self) -> &Challenge {
-        const NONE: &Challenge = &Challenge { scopes: Vec::new(), error: None, resource_metadata: None };
-        match self {
-            Need::Renewal => NONE,
-            Need::Other(challenge) | Need::Scopes(challenge) => challenge,
-        }
-    }
-}
-
 impl OAuthShared {
+    /// Reads the store, once.
     async fn load(self: &Arc<Self>) -> Result<(), HubError> {
-        if self.state.lock().loaded {
-            return Ok(());
-        }
-        let stored = self.newest_stored().await?;
-        let mut state = self.state.lock();
-        if !state.loaded {
-            state.loaded = true;
-            state.held = stored.map(|token| Held::new(token, Origin::Store));
-        }
-        Ok(())
+        let read = || async {
+            let stored = self.newest_stored().await?;
+            self.state.lock().held = stored.map(|token| Held::new(token, Origin::Store));
+            Ok(())
+        };
+        self.loaded.get_or_try_init(read).await.copied()
     }
 
     /// The last token that was stored for this server and this client.
@@ -230,22 +208,23 @@ impl OAuthShared {
     /// Asks the store from a thread that may block.
     async fn stored<T: Send + 'static>(
         &self,
-        ask: impl FnOnce(&dyn TokenStore, &str) -> Result<T, HubError> + Send + 'static,
+        ask: impl FnOnce(&TokenStore, &str) -> Result<T, HubError> + Send + 'static,
     ) -> Result<T, HubError> {
         let (store, server) = (Arc::clone(&self.config.store), self.config.server_url.clone());
-        let asked = tokio::task::spawn_blocking(move || ask(&*store, &server)).await;
+        let asked = tokio::task::spawn_blocking(move || ask(&store, &server)).await;
         asked.unwrap_or_else(|_| Err(denied("The token store failed unexpectedly.")))
     }
 
-    /// Joins the flight that is under way, or starts one; true if that is for this need.
-    fn fly(self: &Arc<Self>, need: Need) -> (Flight, bool) {
+    /// Joins the flight that is under way, or starts one for this refusal of the server, or to renew the token; true if it was
+    /// started.
+    fn fly(self: &Arc<Self>, refusal: Option<Challenge>) -> (Flight, bool) {
         let mut state = self.state.lock();
         if let Some(flight) = state.under_way() {
             return (flight, false);
         }
         let shared = Arc::clone(self);
         let task = tokio::spawn(async move {
-            let result = shared.next_token(need).await;
+            let result = shared.next_token(refusal).await;
             shared.state.lock().flight = None;
             result
         });
@@ -259,9 +238,9 @@ impl OAuthShared {
         (flight, true)
     }
 
-    async fn next_token(self: &Arc<Self>, need: Need) -> Result<(), HubError> {
+    async fn next_token(self: &Arc<Self>, refusal: Option<Challenge>) -> Result<(), HubError> {
         let old = self.state.lock().held.clone();
-        if matches!(need, Need::Renewal) && old.as_ref().is_none_or(|held| !held.token.is_due()) {
+        if refusal.is_none() && old.as_ref().is_none_or(|held| !held.token.is_due()) {
             // An earlier flight has brought a new one, or taken the old one away.
             return Ok(());
         }
@@ -269,22 +248,23 @@ impl OAuthShared {
             // Before anything is sent, so that the caller does not wait for an authorization server in vain.
             self.config.check_attended()?;
         }
-        let found = discover(&self.web, &self.config.settings, &self.server, need.challenge()).await?;
+        let (is_refused, challenge) = (refusal.is_some(), refusal.unwrap_or_default());
+        let found = discover(&self.web, &self.config.settings, &self.server, &challenge).await?;
         self.check_client_stays(old.as_deref(), &found)?;
         // A token of another issuer, or for another resource, cannot be used.
         let bound =
             |held: &Arc<Held>| held.token.issuer == found.issuer.id && held.token.resource == found.resource;
         let old = old.filter(bound);
-        let scopes = self.scopes(&need, old.as_deref(), &found)?;
+        let scopes = self.scopes(&challenge, old.as_deref(), &found)?;
         let login = Login { config: &self.config, web: &self.web, found: &found, scopes };
         if self.config.settings.grant == Grant::ClientCredentials {
             let token = login.with_client_credentials().await?;
             self.state.lock().held = Some(Held::new(token, Origin::Login));
             return Ok(());
         }
-        match need {
-            Need::Renewal => self.renew(&login, old).await,
-            Need::Other(_) | Need::Scopes(_) => self.renew_or_sign_in(&login, old, &need).await,
+        match is_refused {
+            true => self.renew_or_sign_in(&login, old, &challenge).await,
+            false => self.renew(&login, old).await,
         }
     }
 
@@ -305,14 +285,19 @@ impl OAuthShared {
 
     /// What to ask for: the scopes of the user, or those of the server's refusal, or of its metadata; and what was asked for
     /// before, so that a new token can do what the old one could.
-    fn scopes(&self, need: &Need, old: Option<&Held>, found: &Discovered) -> Result<Vec<String>, HubError> {
-        let wanted = &need.challenge().scopes;
+    fn scopes(
+        &self,
+        challenge: &Challenge,
+        old: Option<&Held>,
+        found: &Discovered,
+    ) -> Result<Vec<String>, HubError> {
+        let wanted = &challenge.scopes;
         let mut scopes: Vec<String> = old.map(|held| held.token.asked_scopes.clone()).unwrap_or_default();
         let first = [&self.config.settings.scopes, wanted, &found.resource_scopes]
             .into_iter()
             .find(|list| !list.is_empty());
         scopes.extend(first.into_iter().flatten().cloned());
-        if let (Need::Scopes(_), Some(old)) = (need, old) {
+        if let Some(old) = old.filter(|_| challenge.wants_more_scope()) {
             if wanted.iter().all(|scope| old.token.asked_scopes.contains(scope)) {
                 return Err(denied(message!(
                     "The server requires the scopes '{}', which were already requested; ask its administrator for access, or sign out and in again.",
@@ -325,7 +310,7 @@ impl OAuthShared {
                 return Err(denied("The server keeps asking for more scopes; no more are requested."));
             }
         }
-        if matches!(need, Need::Scopes(_)) {
+        if challenge.wants_more_scope() {
             scopes.extend(wanted.iter().cloned());
         }
         let offline = "offline_access".to_owned();
@@ -362,11 +347,11 @@ impl OAuthShared {
         self: &Arc<Self>,
         login: &Login<'_>,
         old: Option<Arc<Held>>,
-        need: &Need,
+        challenge: &Challenge,
     ) -> Result<(), HubError> {
         let mut registered =
             Client::registered(old.as_deref().map(|held| &held.token), &login.found.issuer.id);
-        if let (Some(old), Need::Other(challenge)) = (&old, need) {
+        if let Some(old) = old.filter(|_| !challenge.wants_more_scope()) {
             let lacks = challenge.scopes.iter().any(|scope| !old.token.asked_scopes.contains(scope));
             let fresh = old.is_fresh() && !old.token.is_over();
             match old.origin {

@@ -11,57 +11,16 @@ use std::time::{SystemTime, UNIX_EPOCH};
 use toolhub_text::message;
 use toolhub_types::error::HubError;
 
-/// Keeps one token for each server, issuer and client. Called from a thread that may block.
-pub trait TokenStore: Send + Sync {
-    /// All tokens, the newest last.
-    fn all(&self) -> Result<Vec<StoredToken>, HubError>;
-
-    /// Changes the tokens; nobody else does meanwhile.
-    fn change(&self, change: &mut dyn FnMut(&mut Vec<StoredToken>)) -> Result<(), HubError>;
-
-    /// The tokens for a server, the newest last.
-    fn load(&self, server: &str) -> Result<Vec<StoredToken>, HubError> {
-        let mut tokens = self.all()?;
-        tokens.retain(|token| token.server == server);
-        Ok(tokens)
-    }
-
-    /// A client that we registered ourselves is replaced by the next one: the old one is not needed any more.
-    fn save(&self, new: &StoredToken) -> Result<(), HubError> {
-        let registered = |token: &StoredToken| token.client.redirect.is_some();
-        self.change(&mut |tokens| {
-            tokens.retain(|old| {
-                let is_of_issuer = old.server == new.server && old.issuer == new.issuer;
-                let is_successor = registered(old) && registered(new);
-                !(is_of_issuer && (is_successor || old.client.id == new.client.id))
-            });
-            tokens.push(new.clone());
-        })
-    }
-}
-
-/// For as long as the process lives.
-#[derive(Debug, Default)]
-pub struct MemoryStore(Mutex<Vec<StoredToken>>);
-
-impl TokenStore for MemoryStore {
-    fn all(&self) -> Result<Vec<StoredToken>, HubError> {
-        Ok(self.0.lock().clone())
-    }
-
-    fn change(&self, change: &mut dyn FnMut(&mut Vec<StoredToken>)) -> Result<(), HubError> {
-        change(&mut self.0.lock());
-        Ok(())
-    }
-}
-
-/// Tokens in one JSON file that only its owner can read.
+/// Keeps one token for each server, issuer and client, in a JSON file that only its owner can read; without a file, for as long
+/// as the process lives. Called from a thread that may block.
 ///
 /// The file has mode 0600 and its folder, when we make it, 0700. It is replaced as a whole, so that a crash leaves the old
 /// one or the new one. Several processes may share it: a lock file beside it lets one write at a time.
-#[derive(Debug, Clone)]
-pub struct FileStore {
-    path: PathBuf,
+#[derive(Debug, Default)]
+pub struct TokenStore {
+    path: Option<PathBuf>,
+    /// Those of a store without a file.
+    in_memory: Mutex<Vec<StoredToken>>,
 }
 
 #[derive(Default, Serialize, Deserialize)]
@@ -69,9 +28,9 @@ struct TokenFileContent {
     tokens: Vec<StoredToken>,
 }
 
-impl FileStore {
-    pub fn new(path: impl Into<PathBuf>) -> Self {
-        FileStore { path: path.into() }
+impl TokenStore {
+    pub fn new(path: Option<PathBuf>) -> Self {
+        TokenStore { path, ..TokenStore::default() }
     }
 
     /// `toolhub/tokens.json` in the user's folder for such data, when there is one.
@@ -81,65 +40,82 @@ impl FileStore {
         Some(data?.join("toolhub").join("tokens.json"))
     }
 
-    fn read(&self) -> Result<TokenFileContent, HubError> {
-        let text = match fs::read(&self.path) {
-            Ok(text) => text,
-            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(TokenFileContent::default()),
-            Err(error) => return Err(self.failed("read", &error)),
+    /// The tokens for a server, the newest last.
+    pub fn load(&self, server: &str) -> Result<Vec<StoredToken>, HubError> {
+        let mut tokens = match &self.path {
+            Some(path) => read(path)?.tokens,
+            None => self.in_memory.lock().clone(),
         };
-        serde_json::from_slice(&text).map_err(|error| self.set_aside(error.line()))
+        tokens.retain(|token| token.server == server);
+        Ok(tokens)
     }
 
-    /// A file that cannot be understood is kept for its owner, out of the way of the next login. The reason that the parser
-    /// gives is not shown: it may quote the file.
-    fn set_aside(&self, line: usize) -> HubError {
-        let aside = beside(&self.path, &format!("broken-{}", now()));
-        match fs::rename(&self.path, &aside) {
-            Ok(()) => denied(message!(
-                "The token file '{}' is damaged (line {}) and was moved to '{}'; sign in again.",
-                self.path.display(),
-                line,
-                aside.display()
-            )),
-            Err(error) => self.failed("moved away, although it is damaged,", &error),
+    pub fn save(&self, new: &StoredToken) -> Result<(), HubError> {
+        let Some(path) = &self.path else {
+            put(&mut self.in_memory.lock(), new);
+            return Ok(());
+        };
+        let failed = |error: io::Error| failed(path, "written", &error);
+        if let Some(folder) = path.parent().filter(|folder| !folder.as_os_str().is_empty()) {
+            fs::DirBuilder::new().mode(0o700).recursive(true).create(folder).map_err(failed)?;
         }
-    }
-
-    fn replace(&self, content: &TokenFileContent) -> io::Result<()> {
-        let draft = beside(&self.path, "new");
-        // Only the holder of the lock makes this file: one that is there is left from a crash, or a trap.
-        match fs::remove_file(&draft) {
-            Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
-            _ => {}
-        }
-        let mut file = private_file(&draft, OpenOptions::new().create_new(true))?;
-        file.write_all(&serde_json::to_vec_pretty(content)?)?;
-        file.sync_all()?;
-        fs::rename(&draft, &self.path)
-    }
-
-    fn failed(&self, what: &str, error: &io::Error) -> HubError {
-        denied(format!("The token file '{}' cannot be {what}: {error}.", self.path.display()))
+        let lock = private_file(&beside(path, "lock"), OpenOptions::new().create(true)).map_err(failed)?;
+        lock.lock().map_err(failed)?;
+        let mut content = read(path)?;
+        put(&mut content.tokens, new);
+        replace(path, &content).map_err(failed)
     }
 }
 
-impl TokenStore for FileStore {
-    fn all(&self) -> Result<Vec<StoredToken>, HubError> {
-        Ok(self.read()?.tokens)
-    }
+/// A client that we registered ourselves is replaced by the next one: the old one is not needed any more.
+fn put(tokens: &mut Vec<StoredToken>, new: &StoredToken) {
+    let registered = |token: &StoredToken| token.client.redirect.is_some();
+    tokens.retain(|old| {
+        let is_of_issuer = old.server == new.server && old.issuer == new.issuer;
+        let is_successor = registered(old) && registered(new);
+        !(is_of_issuer && (is_successor || old.client.id == new.client.id))
+    });
+    tokens.push(new.clone());
+}
 
-    fn change(&self, change: &mut dyn FnMut(&mut Vec<StoredToken>)) -> Result<(), HubError> {
-        let failed = |error: io::Error| self.failed("written", &error);
-        if let Some(folder) = self.path.parent().filter(|folder| !folder.as_os_str().is_empty()) {
-            fs::DirBuilder::new().mode(0o700).recursive(true).create(folder).map_err(failed)?;
-        }
-        let lock =
-            private_file(&beside(&self.path, "lock"), OpenOptions::new().create(true)).map_err(failed)?;
-        lock.lock().map_err(failed)?;
-        let mut content = self.read()?;
-        change(&mut content.tokens);
-        self.replace(&content).map_err(failed)
+fn read(path: &Path) -> Result<TokenFileContent, HubError> {
+    match fs::read(path) {
+        Ok(text) => serde_json::from_slice(&text).map_err(|error| set_aside(path, error.line())),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(TokenFileContent::default()),
+        Err(error) => Err(failed(path, "read", &error)),
     }
+}
+
+/// A file that cannot be understood is kept for its owner, out of the way of the next login. The reason that the parser
+/// gives is not shown: it may quote the file.
+fn set_aside(path: &Path, line: usize) -> HubError {
+    let aside = beside(path, &format!("broken-{}", now()));
+    match fs::rename(path, &aside) {
+        Ok(()) => denied(message!(
+            "The token file '{}' is damaged (line {}) and was moved to '{}'; sign in again.",
+            path.display(),
+            line,
+            aside.display()
+        )),
+        Err(error) => failed(path, "moved away, although it is damaged,", &error),
+    }
+}
+
+fn replace(path: &Path, content: &TokenFileContent) -> io::Result<()> {
+    let draft = beside(path, "new");
+    // Only the holder of the lock makes this file: one that is there is left from a crash, or a trap.
+    match fs::remove_file(&draft) {
+        Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
+        _ => {}
+    }
+    let mut file = private_file(&draft, OpenOptions::new().create_new(true))?;
+    file.write_all(&serde_json::to_vec_pretty(content)?)?;
+    file.sync_all()?;
+    fs::rename(&draft, path)
+}
+
+fn failed(path: &Path, what: &str, error: &io::Error) -> HubError {
+    denied(format!("The token file '{}' cannot be {what}: {error}.", path.display()))
 }
 
 fn beside(path: &Path, ending: &str) -> PathBuf {
