@@ -188,6 +188,17 @@ impl InputBuffer {
         self.find(at, literals).await.map_or_else(|| self.end_so_far(), |(found, _)| found)
     }
 
+    /// Where the first of these ends, and the position after it; of the other ones, which begin something else, that is the same.
+    pub async fn find_past(&self, at: usize, literals: &[&str]) -> (usize, usize) {
+        match self.find(at, literals).await {
+            Some((end, 0)) => (end, end + literals[0].len()),
+            found => {
+                let end = found.map_or_else(|| self.end_so_far(), |(end, _)| end);
+                (end, end)
+            }
+        }
+    }
+
     /// As [`find`](Self::find), and releases everything before the literal as text while it searches.
     pub async fn text_until(&self, at: usize, literals: &[&str]) -> Option<(usize, usize)> {
         let mut search = LiteralSearch::new(at, literals);
@@ -238,12 +249,13 @@ impl InputBuffer {
         self.0.lock().view().end()
     }
 
-    /// Adds calls that span from the head to `to`.
-    pub fn emit(&self, drafts: Vec<Draft>, to: usize, format: &'static str) {
+    /// Adds calls that span from the head to `to`, which it returns.
+    pub fn emit(&self, drafts: Vec<Draft>, to: usize, format: &'static str) -> usize {
         let state = &mut *self.0.lock();
         let failed = drafts.iter().any(|draft| draft.error.is_some());
         let raw = failed.then(|| state.between(state.head, to).to_owned());
         state.emit(drafts, raw.as_deref(), to, format);
+        to
     }
 
     /// Extends the last call by the first of these tags if it follows, and returns its end.

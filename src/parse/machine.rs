@@ -11,7 +11,7 @@ use super::lenient::Repairs;
 use super::openings::{MarkEntry, Openings};
 use super::parsed::Draft;
 use super::read::common;
-use super::reader::{MessageText, Opening, ReadContext, ReadOutcome};
+use super::reader::{Found, MessageText, Opening, ReadContext};
 use super::reasoning::{self, ReasoningMode};
 
 /// The machine at work. It may read a text inside of another one.
@@ -78,15 +78,15 @@ async fn block(
             return Some(to);
         }
         match dialects::read(cx, opening, form).await {
-            ReadOutcome::No => {}
-            ReadOutcome::Text(to) => return Some(to),
-            ReadOutcome::Message(message) => {
+            None => {}
+            Some(Found::Text(to)) => return Some(to),
+            Some(Found::Message(message)) => {
                 let MessageText { to, is_certain, .. } = message;
                 if words(cx, openings, mode, message).await || is_certain {
                     return Some(to);
                 }
             }
-            ReadOutcome::Block(to) => {
+            Some(Found::Block(to)) => {
                 cx.state().advance(to);
                 if cx.state().calls.len() <= calls {
                     return Some(to);

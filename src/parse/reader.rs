@@ -29,8 +29,8 @@ impl ReadContext {
     }
 
     /// Text up to the first of these, or to the end.
-    pub async fn as_text_until(&self, at: usize, ends: &[&str]) -> ReadOutcome {
-        ReadOutcome::Text(self.text_until(at, ends).await.map_or_else(|| self.end_so_far(), |(end, _)| end))
+    pub async fn as_text_until(&self, at: usize, ends: &[&str]) -> Found {
+        Found::Text(self.text_until(at, ends).await.map_or_else(|| self.end_so_far(), |(end, _)| end))
     }
 }
 
@@ -49,23 +49,14 @@ pub(super) struct Opening {
     pub after: usize,
 }
 
-/// What a reader found after a marker.
-pub(super) enum ReadOutcome {
-    /// Not this dialect; nothing was emitted.
-    No,
+/// What a reader found after a marker. One that found nothing has emitted nothing: it is not this dialect.
+pub(super) enum Found {
     /// Text up to this position.
     Text(usize),
     /// A block with its calls, up to this position.
     Block(usize),
     /// A message of the model that is all of the text.
     Message(MessageText),
-}
-
-/// A reader that returns the end of its calls found a block.
-impl From<Option<usize>> for ReadOutcome {
-    fn from(end: Option<usize>) -> Self {
-        end.map_or(Self::No, Self::Block)
-    }
 }
 
 /// The words of a message of the model: they may have calls.

@@ -11,7 +11,7 @@ use crate::read::common;
 use crate::read::invoke::TagStyle;
 use crate::read::json_body::JsonBlock;
 use crate::read::section::Section;
-use crate::reader::{Opening, ReadContext, ReadOutcome};
+use crate::reader::{Found, Opening, ReadContext};
 use crate::reasoning::ReasoningTag;
 
 /// One way to write calls, and the marks that may begin it.
@@ -39,7 +39,7 @@ pub(crate) enum LinePlace {
 }
 
 /// A reader at work. It is large, so it is a future of its own, and only there while it reads.
-pub(crate) type Reading<'a> = Pin<Box<dyn Future<Output = ReadOutcome> + Send + 'a>>;
+pub(crate) type Reading<'a> = Pin<Box<dyn Future<Output = Option<Found>> + Send + 'a>>;
 
 /// A reader that needs only the place of its mark.
 type OwnReader = for<'a> fn(&'a ReadContext, Opening) -> Reading<'a>;
@@ -107,7 +107,7 @@ impl Form {
 
     /// A token of a template: no part of the text, wherever it stands.
     pub const fn token(dialects: Names, marks: Names) -> Self {
-        Self::own(dialects, marks, |_, at| Box::pin(ready(ReadOutcome::Block(at.after))))
+        Self::own(dialects, marks, |_, at| Box::pin(ready(Some(Found::Block(at.after)))))
     }
 
     /// The same, unless it is quoted.

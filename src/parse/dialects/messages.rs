@@ -15,7 +15,7 @@ use crate::python;
 use crate::read::arguments::{self, CallStops, NamedCall};
 use crate::read::common;
 use crate::read::json_body::{self, JsonBlock};
-use crate::reader::{Opening, ReadContext, ReadOutcome};
+use crate::reader::{Found, Opening, ReadContext};
 use crate::schemas::ToolSchemas;
 
 const START: &str = "<|start|>";
@@ -29,23 +29,23 @@ const STOPS: CallStops<'_> = CallStops {
 const LONGEST_HEADER: usize = 512;
 
 /// Between two messages. The first message may have begun in the prompt: nobody receives it, so it is reasoning.
-pub(super) async fn message_end(cx: &ReadContext, opening: Opening) -> ReadOutcome {
+pub(super) async fn message_end(cx: &ReadContext, opening: Opening) -> Option<Found> {
     if cx.state().held.undecided {
         let next = cx.skip_space(opening.after).await;
         if cx.has(next, &["<|start|>"]).await {
             cx.state().discard_until(opening.start);
         }
     }
-    ReadOutcome::Block(opening.after)
+    Some(Found::Block(opening.after))
 }
 
-pub(super) async fn harmony(cx: &ReadContext, opening: Opening) -> ReadOutcome {
-    let Some(body) = header_end(cx, opening.after).await else { return ReadOutcome::No };
+pub(super) async fn harmony(cx: &ReadContext, opening: Opening) -> Option<Found> {
+    let body = header_end(cx, opening.after).await?;
     let header = cx.slice(opening.after, body - MESSAGE.len());
     // A header that another one follows was cut off.
     let channels = cx.with(opening.start, body, |text| text.matches(CHANNEL).count());
     if channels > 1 || ["<|start|>", "<|call|>", "<|end|>"].iter().any(|token| header.contains(token)) {
-        return ReadOutcome::No;
+        return None;
     }
     // From here on each message says whether it is reasoning.
     if cx.state().held.undecided {
@@ -72,8 +72,8 @@ pub(super) async fn harmony(cx: &ReadContext, opening: Opening) -> ReadOutcome {
     match recipient {
         Some(name) if recipients.len() > 1 => {
             let end = cx.find_or_end(body, &STOPS.all(None)).await;
-            cx.emit(vec![Draft::unreadable(name, "its message has two recipients")], end, "harmony");
-            ReadOutcome::Block(end)
+            let draft = Draft::unreadable(name, "its message has two recipients");
+            Some(Found::Block(cx.emit(vec![draft], end, "harmony")))
         }
         // A message to the model is a result that it made up.
         Some("assistant" | "user") => said(cx, body, STOPS.ends).await,
@@ -82,15 +82,15 @@ pub(super) async fn harmony(cx: &ReadContext, opening: Opening) -> ReadOutcome {
         }
         // Muse writes its thoughts to itself, and its calls as elements.
         Some("self") => thought(cx, body, &STOPS.all(None)).await,
-        Some(_) if cx.has(cx.skip_space(body).await, &["<atem:"]).await => ReadOutcome::Block(body),
+        Some(_) if cx.has(cx.skip_space(body).await, &["<atem:"]).await => Some(Found::Block(body)),
         Some(recipient) => {
             let name = known(&*cx.tools, recipient.strip_prefix("functions.").unwrap_or(recipient));
-            ReadOutcome::Block(call(cx, body, name).await)
+            Some(Found::Block(call(cx, body, name).await))
         }
         None if channel == Some("analysis") => thought(cx, body, &STOPS.all(None)).await,
         // A document, such as a plan, may be said to the user.
         None if channels > 0 && cx.asked != Some(DOCUMENT) => said(cx, body, STOPS.ends).await,
-        None => ReadOutcome::Block(body),
+        None => Some(Found::Block(body)),
     }
 }
 
@@ -109,37 +109,37 @@ fn known<'a>(tools: &dyn ToolSchemas, name: &'a str) -> &'a str {
 }
 
 /// Reasoning that is not meant for the user.
-async fn thought(cx: &ReadContext, body: usize, ends: &[&str]) -> ReadOutcome {
+async fn thought(cx: &ReadContext, body: usize, ends: &[&str]) -> Option<Found> {
     cx.state().advance(body);
-    ReadOutcome::Block(cx.find_or_end(body, ends).await)
+    Some(Found::Block(cx.find_or_end(body, ends).await))
 }
 
 /// What is said to the user: it has no calls. Only a token that ends the message ends it, since a text may show the others.
-async fn said(cx: &ReadContext, body: usize, ends: &[&str]) -> ReadOutcome {
+async fn said(cx: &ReadContext, body: usize, ends: &[&str]) -> Option<Found> {
     cx.state().advance(body);
-    cx.as_text_until(body, ends).await
+    Some(cx.as_text_until(body, ends).await)
 }
 
 /// The channel of reasoning, as it is left at the start of a text when a server drops the tokens.
 const LEAKED: &str = "analysis";
 
 /// Passes reasoning whose tokens a server has dropped: `analysisWe could …assistantfinalNo.`
-async fn leaked(cx: &ReadContext, start: usize) -> ReadOutcome {
+async fn leaked(cx: &ReadContext, start: usize) -> Option<Found> {
     let after = start + LEAKED.len();
     let is_glued = |byte: u8| byte.is_ascii_alphanumeric() || !byte.is_ascii();
     if !cx.byte(after).await.is_some_and(is_glued) {
-        return ReadOutcome::No;
+        return None;
     }
-    ReadOutcome::Text(common::pass_reasoning(cx, after).await.unwrap_or_else(|| cx.end_so_far()))
+    Some(Found::Text(common::pass_reasoning(cx, after).await.unwrap_or_else(|| cx.end_so_far())))
 }
 
 /// The prompt may end with the start of the header: then the text begins with the rest of it.
-pub(super) async fn first_of_harmony(cx: &ReadContext, start: usize) -> ReadOutcome {
+pub(super) async fn first_of_harmony(cx: &ReadContext, start: usize) -> Option<Found> {
     let start = cx.space_as_text(start).await;
     match cx.literal(start, &["to=", LEAKED]).await {
         Some(0) if cx.is_first(start) => harmony(cx, Opening { start, after: start }).await,
         Some(1) if cx.is_first(start) => leaked(cx, start).await,
-        _ => ReadOutcome::No,
+        _ => None,
     }
 }
 
@@ -177,7 +177,7 @@ const INKLING_ENDS: &[&str] =
 const INKLING_CALL: JsonBlock =
     JsonBlock { format: "inkling", next: &["<|message_model|>"], ..between(&[INVOKE], &["<|end_message|>"]) };
 
-pub(super) async fn inkling(cx: &ReadContext, opening: Opening) -> ReadOutcome {
+pub(super) async fn inkling(cx: &ReadContext, opening: Opening) -> Option<Found> {
     if cx.after_space(opening.after, &["{"]).await.is_some() {
         settle(cx, opening.start);
     }
@@ -192,28 +192,28 @@ fn settle(cx: &ReadContext, at: usize) {
     }
 }
 
-pub(super) async fn inkling_thought(cx: &ReadContext, opening: Opening) -> ReadOutcome {
-    match common::is_mentioned(cx, opening).await {
-        true => ReadOutcome::No,
-        false => thought(cx, opening.after, INKLING_ENDS).await,
+pub(super) async fn inkling_thought(cx: &ReadContext, opening: Opening) -> Option<Found> {
+    if common::is_mentioned(cx, opening).await {
+        return None;
     }
+    thought(cx, opening.after, INKLING_ENDS).await
 }
 
 /// What is said to the user has no calls.
-pub(super) async fn inkling_said(cx: &ReadContext, opening: Opening) -> ReadOutcome {
-    match common::is_mentioned(cx, opening).await {
-        true => ReadOutcome::No,
-        false => said(cx, opening.after, &INKLING_ENDS[..2]).await,
+pub(super) async fn inkling_said(cx: &ReadContext, opening: Opening) -> Option<Found> {
+    if common::is_mentioned(cx, opening).await {
+        return None;
     }
+    said(cx, opening.after, &INKLING_ENDS[..2]).await
 }
 
 /// The name of the tool is in the JSON too, so the header is not needed.
-pub(super) async fn inkling_header(cx: &ReadContext, opening: Opening) -> ReadOutcome {
+pub(super) async fn inkling_header(cx: &ReadContext, opening: Opening) -> Option<Found> {
     let from = cx.skip_space(opening.after).await;
     let to = cx.skip(from, python::names).await;
     if !cx.has(to, KINDS).await {
-        return ReadOutcome::Block(opening.after);
+        return Some(Found::Block(opening.after));
     }
     settle(cx, opening.start);
-    ReadOutcome::Block(to)
+    Some(Found::Block(to))
 }

@@ -15,7 +15,7 @@ pub(super) use table::JSON_BARE;
 
 use super::author::TURN_MARKS;
 use super::read::{arg_pairs, common, functions, invoke, json_body, section};
-use super::reader::{Opening, ReadContext};
+use super::reader::{Found, Opening, ReadContext};
 use super::reasoning::{ReasoningTag, TAGS};
 use form::FormReader;
 use table::ALL;
@@ -26,13 +26,15 @@ pub(super) fn read<'a>(cx: &'a ReadContext, opening: Opening, form: &'static For
         FormReader::Json(block) => Box::pin(json_body::read(cx, opening, block)),
         FormReader::Tags(style) => Box::pin(invoke::read(cx, opening, style)),
         FormReader::LostTag(style) => {
-            Box::pin(async move { invoke::by_parameter_tag(cx, opening, style).await.into() })
+            Box::pin(async move { invoke::by_parameter_tag(cx, opening, style).await.map(Found::Block) })
         }
         FormReader::Section(style) => Box::pin(section::read(cx, opening, style, form.format())),
-        FormReader::Pairs(style) => {
-            Box::pin(async move { arg_pairs::block(cx, opening, style, form.format()).await.into() })
+        FormReader::Pairs(style) => Box::pin(arg_pairs::block(cx, opening, style, form.format())),
+        FormReader::Functions(closes) => {
+            Box::pin(
+                async move { functions::marked(cx, opening, closes, form.format()).await.map(Found::Block) },
+            )
         }
-        FormReader::Functions(closes) => Box::pin(functions::marked(cx, opening, closes, form.format())),
         FormReader::Gemma(tokens) => Box::pin(named::gemma(cx, opening, form, *tokens)),
         FormReader::ReasoningStart(tag) => Box::pin(common::reasoning_block(cx, opening, tag)),
         FormReader::ReasoningMention(tag) => Box::pin(common::mid_line(cx, opening, tag)),

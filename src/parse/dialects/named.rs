@@ -10,20 +10,20 @@ use crate::read::arg_pairs::{self, ArgTags};
 use crate::read::arguments::{self, CallStops, NamedCall};
 use crate::read::common;
 use crate::read::section::SectionHeader;
-use crate::reader::{Opening, ReadContext, ReadOutcome};
+use crate::reader::{Found, Opening, ReadContext};
 use crate::schemas::ToolSchemas;
 
 const MISTRAL_ARGS: &[&str] = &["[ARGS]", "{"];
 
 /// The newer form of Mistral: `[TOOL_CALLS]name[ARGS]{…}`, with an id or without.
-pub(super) async fn mistral(cx: &ReadContext, opening: Opening) -> ReadOutcome {
+pub(super) async fn mistral(cx: &ReadContext, opening: Opening) -> Option<Found> {
     let from = cx.skip_space(opening.after).await;
     let to = cx.skip(from, python::in_path).await;
     let name = cx.slice(from, to);
     let mut at = cx.skip_space(to).await;
     let mut id = None;
     if let Some(after) = cx.after(at, &["[CALL_ID]"]).await {
-        let Some((end, _)) = cx.find(after, MISTRAL_ARGS).await else { return ReadOutcome::No };
+        let (end, _) = cx.find(after, MISTRAL_ARGS).await?;
         id = Some(cx.slice(after, end).trim().to_owned());
         at = end;
     }
@@ -32,15 +32,15 @@ pub(super) async fn mistral(cx: &ReadContext, opening: Opening) -> ReadOutcome {
             at += MISTRAL_ARGS[0].len();
             let mark = Opening { after: at, ..opening };
             if common::is_mentioned(cx, mark).await || common::is_in_sentence(cx, mark).await {
-                return ReadOutcome::No;
+                return None;
             }
         }
         Some(_) if !name.is_empty() => {}
-        _ => return ReadOutcome::No,
+        _ => return None,
     }
     let named = NamedCall { id, ..NamedCall::new(&name, "mistral_args") };
     let stops = CallStops { ends: &["[/TOOL_CALLS]"], next: &["[TOOL_CALLS]"] };
-    ReadOutcome::Block(arguments::read(cx, at, named, stops).await)
+    Some(Found::Block(arguments::read(cx, at, named, stops).await))
 }
 
 /// FunctionGemma and Gemma 4: `call:name{key:<escape>text<escape>,n:5}`, each with its own tokens. With many tools at hand the model
@@ -50,14 +50,14 @@ pub(super) async fn gemma(
     opening: Opening,
     form: &Form,
     [quote, end]: [&'static str; 2],
-) -> ReadOutcome {
+) -> Option<Found> {
     let at = cx.skip_space(opening.after).await;
     let marked = cx.literal(at, &["call:", ":"]).await;
     let from = at + marked.map_or(0, |index| ["call:", ":"][index].len());
-    let Some((to, 0 | 1)) = cx.find(from, &["{", "(", "<", "\n"]).await else { return ReadOutcome::No };
+    let Some((to, 0 | 1)) = cx.find(from, &["{", "(", "<", "\n"]).await else { return None };
     let name = cx.slice(from, to).trim().to_owned();
     if marked != Some(0) && (name.is_empty() || !name.bytes().all(python::in_path)) {
-        return ReadOutcome::No;
+        return None;
     }
     // The model puts the server of a tool, or where it comes from, before its name.
     let parts = name.match_indices([':', '.', '/']).map(|(at, _)| &name[at + 1..]);
@@ -68,7 +68,7 @@ pub(super) async fn gemma(
     let name = known.unwrap_or(&name);
     let named = NamedCall { notation: Notation::Quoted(quote), ..NamedCall::new(name, form.format()) };
     let read = arguments::read(cx, to, named, CallStops { ends: &[end], next: form.marks }).await;
-    ReadOutcome::Block(cx.close_or_repair(read, &[end]).await)
+    Some(Found::Block(cx.close_or_repair(read, &[end]).await))
 }
 
 const MIRO_CLOSE: &str = "</use_mcp_tool>";
@@ -79,36 +79,35 @@ const MIRO_NAMES: [(&str, &str); 2] = [("<server_name>", "</server_name>"), ("<t
 
 /// MiroThinker, and agents that prompt other models in the same way: `<use_mcp_tool><server_name>…</server_name>
 /// <tool_name>…</tool_name><arguments>{…}</arguments></use_mcp_tool>`.
-pub(super) async fn mirothinker(cx: &ReadContext, opening: Opening) -> ReadOutcome {
+pub(super) async fn mirothinker(cx: &ReadContext, opening: Opening) -> Option<Found> {
     let mut at = cx.skip_space(opening.after).await;
     let mut names = [String::new(), String::new()];
     let mut is_torn = false;
     while let Some(index) = cx.literal(at, &MIRO_NAMES.map(|(open, _)| open)).await {
         let (open, close) = MIRO_NAMES[index];
         let from = at + open.len();
-        let Some((to, 0)) = cx.find(from, &[close, "<", "\n\n"]).await else { return ReadOutcome::No };
+        let Some((to, 0)) = cx.find(from, &[close, "<", "\n\n"]).await else { return None };
         is_torn |= !names[index].is_empty();
         names[index] = cx.slice(from, to).trim().to_owned();
         at = cx.skip_space(to + close.len()).await;
     }
     let [server, tool] = names;
     if tool.is_empty() {
-        return ReadOutcome::No;
+        return None;
     }
     let name = with_server(&*cx.tools, &server, tool);
     let (draft, end) = match cx.literal(at, &["<arguments>", MIRO_CLOSE]).await {
         _ if is_torn => {
             (Draft::unreadable(&name, "a name is given twice"), cx.find_or_end(at, &[MIRO_CLOSE]).await)
         }
-        Some(0) => return ReadOutcome::Block(miro_arguments(cx, at + "<arguments>".len(), &name).await),
+        Some(0) => return Some(Found::Block(miro_arguments(cx, at + "<arguments>".len(), &name).await)),
         Some(_) => (Draft::new(&name, Ok(Value::Null), Repairs::default()), at + MIRO_CLOSE.len()),
         None if cx.byte(at).await.is_none() => {
             (Draft::failed(&name, "The text ends before the call does."), at)
         }
-        None => return ReadOutcome::No,
+        None => return None,
     };
-    cx.emit(vec![draft], end, "mirothinker");
-    ReadOutcome::Block(end)
+    Some(Found::Block(cx.emit(vec![draft], end, "mirothinker")))
 }
 
 /// The name of the tool, with that of its server if only so it is known.
@@ -124,9 +123,7 @@ fn with_server(tools: &dyn ToolSchemas, server: &str, tool: String) -> String {
 async fn miro_arguments(cx: &ReadContext, at: usize, name: &str) -> usize {
     let end = arguments::read(cx, at, NamedCall::new(name, "mirothinker"), MIRO_STOPS).await;
     let inner = cx.after_space(end, &["</arguments>"]).await.unwrap_or(end);
-    let close = cx.after_space(inner, &[MIRO_CLOSE]).await;
-    cx.state().close(close.unwrap_or(inner), close.is_some());
-    close.unwrap_or(inner)
+    cx.close_or_repair(inner, &[MIRO_CLOSE]).await
 }
 
 const FUNCTIONARY: &str = "functionary_v32";
@@ -135,58 +132,58 @@ const FUNCTIONARY_STOPS: CallStops<'_> = CallStops { ends: &["<|eot_id|>"], next
 /// Functionary 3.2: `>>>name` and a JSON object on the next line; `>>>all` is before text. The prompt ends with the first `>>>`.
 ///
 /// Among all formats, only a tool that is known is meant if tools are known: the mark is also that of a shell.
-pub(super) async fn functionary(cx: &ReadContext, opening: Opening) -> ReadOutcome {
+pub(super) async fn functionary(cx: &ReadContext, opening: Opening) -> Option<Found> {
     let to = cx.skip(opening.after, python::names).await;
     let name = cx.slice(opening.after, to);
     let is_known = || matches!(name.as_str(), "all" | "python") || cx.is_known(&name);
-    match cx.asked.is_some() || cx.tools.is_empty() || is_known() {
-        true => functionary_message(cx, opening.after).await,
-        false => ReadOutcome::No,
+    if cx.asked.is_none() && !cx.tools.is_empty() && !is_known() {
+        return None;
     }
+    functionary_message(cx, opening.after).await
 }
 
 /// The start of a text. Among all formats, only the name of a known tool is a name.
-pub(super) async fn first_of_functionary(cx: &ReadContext, start: usize) -> ReadOutcome {
+pub(super) async fn first_of_functionary(cx: &ReadContext, start: usize) -> Option<Found> {
     let is_asked = cx.asked == Some(FUNCTIONARY);
     // Without tools nothing is a name, and the first word need not wait for its end.
     if !is_asked && cx.tools.is_empty() {
-        return ReadOutcome::No;
+        return None;
     }
     let from = cx.skip_space(start).await;
     let name = cx.slice(from, cx.skip(from, python::names).await);
-    match is_asked || (cx.is_known(&name) && name != "all") {
-        true => functionary_message(cx, from).await,
-        false => ReadOutcome::No,
+    if !is_asked && (!cx.is_known(&name) || name == "all") {
+        return None;
     }
+    functionary_message(cx, from).await
 }
 
-async fn functionary_message(cx: &ReadContext, from: usize) -> ReadOutcome {
+async fn functionary_message(cx: &ReadContext, from: usize) -> Option<Found> {
     let to = cx.skip(from, python::names).await;
     let name = cx.slice(from, to);
     if name.is_empty() || !cx.has(to, &["\n"]).await {
-        return ReadOutcome::No;
+        return None;
     }
     if name == "all" {
         // What is said to the user has no calls.
         cx.state().advance(to + 1);
-        return cx.as_text_until(to + 1, &FUNCTIONARY_STOPS.all(None)).await;
+        return Some(cx.as_text_until(to + 1, &FUNCTIONARY_STOPS.all(None)).await);
     }
     let at = cx.skip_space(to).await;
     match cx.byte(at).await {
-        Some(b'{') => ReadOutcome::Block(
+        Some(b'{') => Some(Found::Block(
             arguments::read(cx, at, NamedCall::new(&name, FUNCTIONARY), FUNCTIONARY_STOPS).await,
-        ),
+        )),
         Some(_) if name == "python" => {
             let named = NamedCall::new(&name, FUNCTIONARY);
-            ReadOutcome::Block(arguments::code(cx, to + 1, named, FUNCTIONARY_STOPS).await)
+            Some(Found::Block(arguments::code(cx, to + 1, named, FUNCTIONARY_STOPS).await))
         }
-        _ => ReadOutcome::No,
+        _ => None,
     }
 }
 
 /// GLM 4.5 and 4.7: `<tool_call>name<arg_key>k</arg_key><arg_value>v</arg_value></tool_call>`, with or without line ends. The 5.3
 /// Flash model writes `<tool_call>name>{…}` too.
-pub(super) async fn glm(cx: &ReadContext, opening: Opening) -> ReadOutcome {
+pub(super) async fn glm(cx: &ReadContext, opening: Opening) -> Option<Found> {
     let from = cx.skip_space(opening.after).await;
     let to = cx.skip(from, python::in_path).await;
     let at = arg_pairs::skip_gap(cx, to).await;
@@ -209,7 +206,7 @@ pub(super) async fn glm(cx: &ReadContext, opening: Opening) -> ReadOutcome {
     }
     // The newer form has no line ends.
     let format = if at == to { "glm47" } else { "glm45" };
-    ReadOutcome::Block(arg_pairs::emit(cx, at, &name, None, tags, format).await)
+    Some(Found::Block(arg_pairs::emit(cx, at, &name, None, tags, format).await))
 }
 
 /// Where the object after a name begins, if there is one: `name>{`, or on the next line.
@@ -219,25 +216,23 @@ async fn json_at(cx: &ReadContext, to: usize) -> Option<usize> {
     (cx.byte(at).await == Some(b'{')).then_some(at)
 }
 
-async fn with_json(cx: &ReadContext, at: usize, name: &str, tags: &ArgTags) -> ReadOutcome {
+async fn with_json(cx: &ReadContext, at: usize, name: &str, tags: &ArgTags) -> Option<Found> {
     let stops = CallStops { ends: &[&tags.close], next: &[&tags.open] };
     let end = arguments::read(cx, at, NamedCall::new(name, "glm47"), stops).await;
     // The model does not always write the end tag.
-    ReadOutcome::Block(cx.close_with(end, &[&tags.close]).await.unwrap_or(end))
+    Some(Found::Block(cx.close_with(end, &[&tags.close]).await.unwrap_or(end)))
 }
 
 /// Models lose the tag before the first key, or write that of a call in its place. The names of known tools tell where the key
 /// begins.
-async fn without_key_tag(cx: &ReadContext, from: usize, tags: &ArgTags) -> ReadOutcome {
+async fn without_key_tag(cx: &ReadContext, from: usize, tags: &ArgTags) -> Option<Found> {
     if cx.tools.is_empty() {
-        return ReadOutcome::No;
+        return None;
     }
     let ends = [tags.key_end.as_str(), &tags.key, &tags.value, &tags.close];
-    let Some((end, 0)) = cx.find(from, &ends).await else { return ReadOutcome::No };
-    let Some((name, key)) = cx.with(from, end, |head| tool_and_key(head, tags, cx)) else {
-        return ReadOutcome::No;
-    };
-    ReadOutcome::Block(arg_pairs::emit(cx, end, &name, Some(&key), tags, "glm47").await)
+    let Some((end, 0)) = cx.find(from, &ends).await else { return None };
+    let (name, key) = cx.with(from, end, |head| tool_and_key(head, tags, cx))?;
+    Some(Found::Block(arg_pairs::emit(cx, end, &name, Some(&key), tags, "glm47").await))
 }
 
 /// A known tool and one of its parameters, out of their names without the tag between them.

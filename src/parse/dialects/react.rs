@@ -9,18 +9,18 @@ use crate::python;
 use crate::read::arguments::{self, CallStops, FENCES, NamedCall, skip_fence};
 use crate::read::bare_json;
 use crate::read::functions;
-use crate::reader::{Opening, ReadContext, ReadOutcome};
+use crate::reader::{Found, Opening, ReadContext};
 use crate::schemas::ToolSchemas;
 
 const INPUT: &str = "Action Input:";
 const OBSERVATION: &str = "Observation:";
 const STOPS: CallStops<'_> = CallStops { ends: &[OBSERVATION], next: &["\nAction:"] };
 
-pub(super) async fn read(cx: &ReadContext, opening: Opening) -> ReadOutcome {
+pub(super) async fn read(cx: &ReadContext, opening: Opening) -> Option<Found> {
     if let Some(end) = in_one_line(cx, opening).await {
         return finish(cx, end).await;
     }
-    let Some((line_end, _)) = cx.find(opening.after, &["\n"]).await else { return ReadOutcome::No };
+    let (line_end, _) = cx.find(opening.after, &["\n"]).await?;
     let (blob, fence) = skip_fence(cx, cx.skip_space(opening.after).await).await;
     if cx.byte(blob).await == Some(b'{') {
         return structured(cx, blob, fence.unwrap_or(FENCES[0])).await;
@@ -29,11 +29,11 @@ pub(super) async fn read(cx: &ReadContext, opening: Opening) -> ReadOutcome {
     // Words of a plan: no tool has such a name.
     let is_known = || cx.tools.is_empty() || cx.is_known(&name);
     if cx.asked.is_none() && name.contains(' ') && !is_known() {
-        return ReadOutcome::No;
+        return None;
     }
     let input = cx.skip_space(line_end).await;
     if name.is_empty() || !cx.has(input, &[INPUT]).await {
-        return ReadOutcome::No;
+        return None;
     }
     let from = cx.skip_blanks(input + INPUT.len()).await;
     let (inside, fence) = skip_fence(cx, cx.skip_space(from).await).await;
@@ -65,38 +65,34 @@ async fn in_one_line(cx: &ReadContext, opening: Opening) -> Option<usize> {
         return None;
     }
     match cx.byte(open).await? {
-        b'(' => match functions::marked(cx, Opening { after: from, ..opening }, &[], "react").await {
-            ReadOutcome::Block(end) => Some(end),
-            _ => None,
-        },
+        b'(' => functions::marked(cx, Opening { after: from, ..opening }, &[], "react").await,
         b'[' => {
             let end = cx.find_or_end(open, &["\n"]).await;
             let line = cx.slice(open + 1, end);
             let text = line.trim_end().strip_suffix(']')?;
-            emit_words(cx, &name, unquoted(text.trim()), end);
-            Some(end)
+            Some(emit_words(cx, &name, unquoted(text.trim()), end))
         }
         _ => None,
     }
 }
 
 /// Stops at an observation: the model makes up what follows. With nothing after it, the word ends the turn.
-async fn finish(cx: &ReadContext, end: usize) -> ReadOutcome {
+async fn finish(cx: &ReadContext, end: usize) -> Option<Found> {
     let next = cx.skip_space(end).await;
     if cx.has(next, &[OBSERVATION]).await {
         cx.state().is_stopped = true;
         let after = cx.skip_space(next + OBSERVATION.len()).await;
         if cx.byte(after).await.is_none() {
-            return ReadOutcome::Block(after);
+            return Some(Found::Block(after));
         }
     }
-    ReadOutcome::Block(end)
+    Some(Found::Block(end))
 }
 
 /// The other form: `{"action": name, "action_input": {…}}`, in a fence.
-async fn structured(cx: &ReadContext, at: usize, fence: &str) -> ReadOutcome {
+async fn structured(cx: &ReadContext, at: usize, fence: &str) -> Option<Found> {
     let end = match bare_json::value(cx, at, Some(fence), "react").await {
-        ReadOutcome::Block(end) => end,
+        Some(Found::Block(end)) => end,
         other => return other,
     };
     let close = cx.close_with(end, &[fence]).await;
@@ -116,21 +112,17 @@ async fn words(cx: &ReadContext, from: usize, name: &str) -> usize {
             Draft::new(name, Err("there is no JSON object".into()), Repairs::default())
         }
         _ if text.is_empty() && is_cut(cx, end, name).await => Draft::cut(name),
-        _ => {
-            emit_words(cx, name, text, end);
-            return end;
-        }
+        _ => return emit_words(cx, name, text, end),
     };
-    cx.emit(vec![draft], end, "react");
-    end
+    cx.emit(vec![draft], end, "react")
 }
 
-fn emit_words(cx: &ReadContext, name: &str, text: String, end: usize) {
+fn emit_words(cx: &ReadContext, name: &str, text: String, end: usize) -> usize {
     let mut arguments = Map::new();
     if !text.is_empty() {
         arguments.insert(only_parameter(&*cx.tools, name), text.into());
     }
-    cx.emit(vec![Draft::new(name, Ok(Value::Object(arguments)), Repairs::default())], end, "react");
+    cx.emit(vec![Draft::new(name, Ok(Value::Object(arguments)), Repairs::default())], end, "react")
 }
 
 /// True if the text ends where the input should be, and the tool takes one.

@@ -5,7 +5,7 @@ use serde_json::{Map, Value};
 use super::common;
 use crate::lenient::{Repairs, SyntaxRepair, given_twice};
 use crate::parsed::Draft;
-use crate::reader::{Opening, ReadContext, ReadOutcome};
+use crate::reader::{Found, Opening, ReadContext};
 use crate::{python, typed};
 use toolhub_text::message::Message;
 
@@ -93,13 +93,13 @@ impl ArgTags {
 /// Longer suffixes are text.
 const LONGEST_SUFFIX: usize = 64;
 
-/// Reads the first call after a mark of this style, and returns its end; `None` if what follows is not a call.
+/// Reads the first call after a mark of this style.
 pub async fn block(
     cx: &ReadContext,
     opening: Opening,
     style: &PairStyle,
     format: &'static str,
-) -> Option<usize> {
+) -> Option<Found> {
     let mark = cx.slice(opening.start, opening.after);
     let (suffix, mut after) = suffix(cx, &mark, opening.after).await?;
     let tags = style.tags(&suffix);
@@ -118,7 +118,7 @@ pub async fn block(
         };
     }
     cx.literal(at, &[&tags.key, &tags.close]).await.filter(|_| to > from)?;
-    Some(emit(cx, at, &cx.slice(from, to), None, &tags, format).await)
+    Some(Found::Block(emit(cx, at, &cx.slice(from, to), None, &tags, format).await))
 }
 
 /// The suffix of a tag with its colon, and the position after the tag. Its mark ends with `>` or with the colon.
@@ -132,12 +132,10 @@ async fn suffix(cx: &ReadContext, mark: &str, after: usize) -> Option<(String, u
 }
 
 /// An end tag with a suffix that is left over.
-pub async fn leftover(cx: &ReadContext, opening: Opening) -> ReadOutcome {
+pub async fn leftover(cx: &ReadContext, opening: Opening) -> Option<Found> {
     let mark = cx.slice(opening.start, opening.after);
-    match suffix(cx, &mark, opening.after).await {
-        Some((_, after)) => common::leftover(cx, Opening { after, ..opening }),
-        None => ReadOutcome::No,
-    }
+    let (_, after) = suffix(cx, &mark, opening.after).await?;
+    common::leftover(cx, Opening { after, ..opening })
 }
 
 /// Reads the arguments at `at`, emits the call, and returns its end. If the `first` key was read already, without its opening
@@ -158,15 +156,10 @@ pub async fn emit(
     let read = call.read(first).await;
     let end = match &read {
         Ok(()) => call.at,
-        Err(_) => match cx.find(call.part, &[&tags.close, &tags.open]).await {
-            Some((end, 0)) => end + tags.close.len(),
-            Some((end, _)) => end,
-            None => cx.end_so_far(),
-        },
+        Err(_) => cx.find_past(call.part, &[&tags.close, &tags.open]).await.1,
     };
     let arguments = read.map(|()| Value::Object(call.map));
-    cx.emit(vec![Draft::new(name, arguments, call.repairs)], end, format);
-    end
+    cx.emit(vec![Draft::new(name, arguments, call.repairs)], end, format)
 }
 
 /// Skips white space between tags, also line ends that the model has escaped.

@@ -55,8 +55,7 @@ pub async fn read(cx: &ReadContext, at: usize, call: NamedCall<'_>, stops: CallS
 pub async fn code(cx: &ReadContext, from: usize, call: NamedCall<'_>, stops: CallStops<'_>) -> usize {
     let end = cx.find_or_end(from, &stops.all(None)).await;
     let code = json!({"code": cx.slice(from, end)});
-    cx.emit(vec![Draft::new(call.name, Ok(code), Repairs::default())], end, call.format);
-    end
+    cx.emit(vec![Draft::new(call.name, Ok(code), Repairs::default())], end, call.format)
 }
 
 /// The arguments of a whole call that was written in their place: its name is that of the tool, which has no such parameters.

@@ -6,20 +6,20 @@ use crate::json_calls::{self, CallShape};
 use crate::keys::{ARGUMENT_KEYS, FIRST_KEYS, NAME_KEYS, RESULT_KEYS};
 use crate::lenient::{self, MissingClosers, Notation, Repairs};
 use crate::parsed::Draft;
-use crate::reader::{ReadContext, ReadOutcome};
+use crate::reader::{Found, ReadContext};
 use crate::schemas::ToolSchemas;
 
 /// Reads the value at the bracket, which ends before `stop`: the mark of its fence, or what begins the next call. Its first key
 /// decides early, so other data is not held back: JSON that is not a call is text.
-pub async fn value(cx: &ReadContext, at: usize, stop: Option<&str>, format: &'static str) -> ReadOutcome {
+pub async fn value(cx: &ReadContext, at: usize, stop: Option<&str>, format: &'static str) -> Option<Found> {
     if begins_with(cx, at, RESULT_KEYS).await {
-        return ReadOutcome::Text(match cx.extent(at, Notation::Json, stop.as_slice()).await {
+        return Some(Found::Text(match cx.extent(at, Notation::Json, stop.as_slice()).await {
             ValueExtent::Closed(end) | ValueExtent::Stopped(end) => end,
             ValueExtent::Cut { .. } => cx.end_so_far(),
-        });
+        }));
     }
     if !begins_with(cx, at, &FIRST_KEYS).await {
-        return ReadOutcome::No;
+        return None;
     }
     let extent = cx.extent(at, Notation::Json, stop.as_slice()).await;
     let (mut end, missing) = match extent {
@@ -48,13 +48,10 @@ pub async fn value(cx: &ReadContext, at: usize, stop: Option<&str>, format: &'st
         drafts => drafts,
     };
     match drafts {
-        Some(drafts) => {
-            cx.emit(drafts, end, format);
-            ReadOutcome::Block(end)
-        }
+        Some(drafts) => Some(Found::Block(cx.emit(drafts, end, format))),
         // The inside may be rescanned, a limited number of times.
-        None if missing > MissingClosers::NONE && cx.take_rescan() => ReadOutcome::No,
-        None => ReadOutcome::Text(end),
+        None if missing > MissingClosers::NONE && cx.take_rescan() => None,
+        None => Some(Found::Text(end)),
     }
 }
 

@@ -2,7 +2,7 @@
 
 use crate::author::{BegunTurn, TurnMark};
 use crate::certainty::FenceLine;
-use crate::reader::{Opening, ReadContext, ReadOutcome};
+use crate::reader::{Found, Opening, ReadContext};
 use crate::reasoning::{CLOSING, ReasoningTag, is_mention, rest_of_tag};
 use toolhub_text::has_word;
 
@@ -27,11 +27,11 @@ pub fn holds_data(word: &str) -> bool {
 }
 
 /// Reasoning, and the answer of a tool that the model repeats or invents, are text, whatever they quote.
-pub async fn reasoning_block(cx: &ReadContext, opening: Opening, tag: &ReasoningTag) -> ReadOutcome {
+pub async fn reasoning_block(cx: &ReadContext, opening: Opening, tag: &ReasoningTag) -> Option<Found> {
     if ends_turn(cx, opening, tag).await {
-        return ReadOutcome::Block(opening.after);
+        return Some(Found::Block(opening.after));
     }
-    let Some(mut from) = tag_end(cx, opening.after, tag).await else { return ReadOutcome::No };
+    let mut from = tag_end(cx, opening.after, tag).await?;
     let may_call = |dialect: &str| !tag.is_pair && cx.reads(dialect);
     let sections = SECTIONS.iter().filter(|(dialect, _)| may_call(dialect)).map(|(_, token)| *token);
     let ends: Vec<&str> = tag.closes.iter().copied().chain(sections).collect();
@@ -39,15 +39,15 @@ pub async fn reasoning_block(cx: &ReadContext, opening: Opening, tag: &Reasoning
         if index >= tag.closes.len() {
             // The model may call without closing its reasoning. If the tag still comes, the calls were only thought of.
             cx.state().held.undecided = true;
-            return ReadOutcome::Text(at);
+            return Some(Found::Text(at));
         }
         from = at + ends[index].len();
         if let Some(end) = tag_end(cx, from, tag).await {
             cx.state().end_reasoning(end);
-            return ReadOutcome::Text(end);
+            return Some(Found::Text(end));
         }
     }
-    ReadOutcome::Text(cx.end_so_far())
+    Some(Found::Text(cx.end_so_far()))
 }
 
 /// True if the mark of a tool's answer is the token with which the turn ends after a call.
@@ -56,32 +56,32 @@ async fn ends_turn(cx: &ReadContext, opening: Opening, tag: &ReasoningTag) -> bo
 }
 
 /// An opening tag in the middle of a line opens reasoning if its closing tag follows; otherwise it is a word about it.
-pub async fn mid_line(cx: &ReadContext, opening: Opening, tag: &ReasoningTag) -> ReadOutcome {
+pub async fn mid_line(cx: &ReadContext, opening: Opening, tag: &ReasoningTag) -> Option<Found> {
     if ends_turn(cx, opening, tag).await {
-        return ReadOutcome::Block(opening.after);
+        return Some(Found::Block(opening.after));
     }
-    let Some(after) = tag_end(cx, opening.after, tag).await else { return ReadOutcome::No };
+    let after = tag_end(cx, opening.after, tag).await?;
     if !is_mentioned(cx, Opening { after, ..opening }).await {
         cx.state().held.opened(tag.key());
     }
-    ReadOutcome::Text(after)
+    Some(Found::Text(after))
 }
 
 /// A closing tag without its opening tag shows that everything before it was reasoning.
-pub async fn reasoning_end(cx: &ReadContext, opening: Opening, tag: &ReasoningTag) -> ReadOutcome {
-    let Some(after) = tag_end(cx, opening.after, tag).await else { return ReadOutcome::No };
+pub async fn reasoning_end(cx: &ReadContext, opening: Opening, tag: &ReasoningTag) -> Option<Found> {
+    let after = tag_end(cx, opening.after, tag).await?;
     if is_mentioned(cx, Opening { after, ..opening }).await {
-        return ReadOutcome::Text(after);
+        return Some(Found::Text(after));
     }
     let was_opened = cx.state().discard_expected(tag.key(), after);
     if !was_opened && (!cx.state().held.undecided || tag.is_pair) {
-        return ReadOutcome::Text(after);
+        return Some(Found::Text(after));
     }
     if !was_opened {
         cx.state().discard_until(after);
     }
     cx.state().end_reasoning(after);
-    ReadOutcome::Text(after)
+    Some(Found::Text(after))
 }
 
 /// The position after a tag whose mark ends at `at`; `None` if the mark is the start of another tag.
@@ -136,26 +136,26 @@ pub async fn pass_reasoning(cx: &ReadContext, from: usize) -> Option<usize> {
 
 /// A turn of somebody else is text. At the start it is the prompt, and what the model says after it counts; later on a model that
 /// goes on past its turn makes it up, and all that follows with it.
-pub async fn turn(cx: &ReadContext, opening: Opening, mark: &TurnMark) -> ReadOutcome {
+pub async fn turn(cx: &ReadContext, opening: Opening, mark: &TurnMark) -> Option<Found> {
     let Some(BegunTurn { is_model: false, after }) = mark.turn(cx, opening).await else {
-        return ReadOutcome::No;
+        return None;
     };
     // The end of the model's own turn.
     if is_last(cx, opening).await {
-        return ReadOutcome::No;
+        return None;
     }
     let whole = Opening { after, ..opening };
     let is_word = cx.byte_before(opening.start) == Some(b' ') && is_in_sentence(cx, whole).await;
     if is_word || is_mentioned(cx, opening).await || is_mentioned(cx, whole).await {
-        return ReadOutcome::No;
+        return None;
     }
     if cx.is_first(opening.start)
         && let Some(at) = turn_of_model(cx, mark, after).await
     {
-        return ReadOutcome::Text(at);
+        return Some(Found::Text(at));
     }
     cx.state().is_stopped = true;
-    ReadOutcome::Text(after)
+    Some(Found::Text(after))
 }
 
 /// Passes the turns of others, and returns where the turn of the model begins in the same template.
@@ -176,9 +176,9 @@ async fn turn_of_model(cx: &ReadContext, mark: &TurnMark, mut from: usize) -> Op
 }
 
 /// What a model of the ReAct style made up: it ends with the next part, or with its paragraph.
-pub async fn observation(cx: &ReadContext, opening: Opening) -> ReadOutcome {
+pub async fn observation(cx: &ReadContext, opening: Opening) -> Option<Found> {
     const ENDS: &[&str] = &["\nThought:", "\nAction:", "\nFinal Answer:", "\n\n", "\n\r\n"];
-    cx.as_text_until(cx.skip_space(opening.after).await, ENDS).await
+    Some(cx.as_text_until(cx.skip_space(opening.after).await, ENDS).await)
 }
 
 /// The marks of a fence that may hold calls, and the position after the word that follows them.
@@ -193,27 +193,25 @@ pub async fn fence_line(cx: &ReadContext, opening: Opening) -> Option<(FenceLine
 }
 
 /// Code is text, whatever it quotes.
-pub async fn code(cx: &ReadContext, opening: Opening) -> ReadOutcome {
+pub async fn code(cx: &ReadContext, opening: Opening) -> Option<Found> {
     if let Some((line, end)) = fence_line(cx, opening).await
         && matches!(cx.byte(end).await, None | Some(b'\n'))
     {
         cx.state().pass_fence(line, end);
-        return ReadOutcome::Text(end);
+        return Some(Found::Text(end));
     }
     let mark = cx.slice(opening.start, opening.after);
     let after = run_end(cx, opening.after, &mark).await;
     let indent = cx.indent(opening.start).unwrap_or(0);
-    let Some((line_end, _)) = cx.find(after, &["\n", "`"]).await else {
-        return ReadOutcome::No;
-    };
+    let (line_end, _) = cx.find(after, &["\n", "`"]).await?;
     let language = cx.slice(after, line_end);
     let language = language.trim();
     // Tags and sentences are not a language: these backticks end a fence whose start is missing.
     if language.contains(['<', '{', '[', ' ']) && !language.starts_with(|c: char| c.is_ascii_alphanumeric()) {
-        return ReadOutcome::Text(after);
+        return Some(Found::Text(after));
     }
     if cx.byte(line_end).await == Some(b'`') {
-        return ReadOutcome::Text(line_end);
+        return Some(Found::Text(line_end));
     }
     // A fence in a list may be closed with a little more of an indent.
     let farthest = if indent == 0 { 0 } else { indent + 3 };
@@ -222,10 +220,10 @@ pub async fn code(cx: &ReadContext, opening: Opening) -> ReadOutcome {
         from = run_end(cx, at, &mark).await;
         let is_near = cx.indent(at).is_some_and(|indent| indent <= farthest);
         if is_near && from - at >= after - opening.start {
-            return ReadOutcome::Text(from);
+            return Some(Found::Text(from));
         }
     }
-    ReadOutcome::Text(cx.end_so_far())
+    Some(Found::Text(cx.end_so_far()))
 }
 
 /// The end of a run of the character that the mark of a fence consists of.
@@ -234,39 +232,31 @@ async fn run_end(cx: &ReadContext, at: usize, mark: &str) -> usize {
 }
 
 /// A comment is text, whatever it quotes. In the middle of a line it does not go beyond its paragraph.
-pub async fn comment(cx: &ReadContext, opening: Opening) -> ReadOutcome {
+pub async fn comment(cx: &ReadContext, opening: Opening) -> Option<Found> {
     if follows_quote(cx, opening) {
-        return ReadOutcome::No;
+        return None;
     }
     let ends = ["-->", "\n\n"];
     let ends = if cx.indent(opening.start).is_some() { &ends[..1] } else { &ends[..] };
     // `<!-->` is a comment, too.
     let found = cx.text_until(opening.start + "<!".len(), ends).await;
-    ReadOutcome::Text(found.map_or_else(|| cx.end_so_far(), |(end, index)| end + ends[index].len()))
+    Some(Found::Text(found.map_or_else(|| cx.end_so_far(), |(end, index)| end + ends[index].len())))
 }
 
 /// A token that ends a turn is dropped once there was a call.
-pub fn leftover(cx: &ReadContext, opening: Opening) -> ReadOutcome {
-    match cx.state().calls.is_empty() {
-        true => ReadOutcome::No,
-        false => ReadOutcome::Block(opening.after),
-    }
+pub fn leftover(cx: &ReadContext, opening: Opening) -> Option<Found> {
+    (!cx.state().calls.is_empty()).then_some(Found::Block(opening.after))
 }
 
 /// A special token that ends a call, without the call: no text of the model. In quotes it is only mentioned.
-pub async fn orphan(cx: &ReadContext, opening: Opening) -> ReadOutcome {
-    match is_mentioned(cx, opening).await {
-        true => ReadOutcome::No,
-        false => ReadOutcome::Block(opening.after),
-    }
+pub async fn orphan(cx: &ReadContext, opening: Opening) -> Option<Found> {
+    (!is_mentioned(cx, opening).await).then_some(Found::Block(opening.after))
 }
 
 /// As [`leftover`], but only at the very end: the token is also an HTML tag.
-pub async fn last(cx: &ReadContext, opening: Opening) -> ReadOutcome {
-    match is_last(cx, opening).await {
-        true => leftover(cx, opening),
-        false => ReadOutcome::No,
-    }
+pub async fn last(cx: &ReadContext, opening: Opening) -> Option<Found> {
+    let is_last = is_last(cx, opening).await;
+    leftover(cx, opening).filter(|_| is_last)
 }
 
 /// True if nothing but white space follows, or the same token again.

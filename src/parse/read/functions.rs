@@ -5,7 +5,7 @@ use crate::extent::ValueExtent;
 use crate::lenient::Notation;
 use crate::parsed::Draft;
 use crate::python::{self, BrokenCall, PythonCalls};
-use crate::reader::{Opening, ReadContext, ReadOutcome};
+use crate::reader::{Found, Opening, ReadContext};
 
 /// The error of a call that continues after the end of its text.
 const CUT: &str = "the text ends inside the arguments";
@@ -14,11 +14,11 @@ const CUT: &str = "the text ends inside the arguments";
 const LONGEST_NAME: usize = 256;
 
 /// A list of calls without a marker: all of it must have the form of calls.
-pub async fn bare(cx: &ReadContext, opening: Opening, format: &'static str) -> ReadOutcome {
+pub async fn bare(cx: &ReadContext, opening: Opening, format: &'static str) -> Option<Found> {
     let at = opening.start;
     let inside = cx.skip_space(at + 1).await;
     if !names_call(cx, inside).await {
-        return ReadOutcome::No;
+        return None;
     }
     let extent = cx.extent(at, Notation::Python, &[]).await;
     let (end, closed) = match extent {
@@ -27,7 +27,7 @@ pub async fn bare(cx: &ReadContext, opening: Opening, format: &'static str) -> R
     };
     // `[name()](address)` is a link.
     if closed && cx.byte(end).await == Some(b'(') {
-        return ReadOutcome::Text(end);
+        return Some(Found::Text(end));
     }
     let PythonCalls { mut drafts, broken } = cx.with(at, end, |text| python::calls(text, &*cx.tools));
     match broken {
@@ -36,22 +36,21 @@ pub async fn bare(cx: &ReadContext, opening: Opening, format: &'static str) -> R
         Some(broken) if !closed && broken.is_cut && !drafts.is_empty() => {
             drafts.push(Draft::unreadable(&broken.name, CUT));
         }
-        _ if closed => return ReadOutcome::Text(end),
+        _ if closed => return Some(Found::Text(end)),
         // The inside may be rescanned, a limited number of times.
-        _ if cx.take_rescan() => return ReadOutcome::No,
-        _ => return ReadOutcome::Text(cx.end_so_far()),
+        _ if cx.take_rescan() => return None,
+        _ => return Some(Found::Text(cx.end_so_far())),
     }
-    cx.emit(drafts, end, format);
-    ReadOutcome::Block(end)
+    Some(Found::Block(cx.emit(drafts, end, format)))
 }
 
-/// Calls after a marker, until one of `closes`.
+/// Calls after a marker, until one of `closes`. Returns their end.
 pub async fn marked(
     cx: &ReadContext,
     opening: Opening,
     closes: &[&str],
     format: &'static str,
-) -> ReadOutcome {
+) -> Option<usize> {
     let mut at = cx.skip_space(opening.after).await;
     let mut found = false;
     let mut closed = false;
@@ -90,10 +89,10 @@ pub async fn marked(
         }
     }
     if !found {
-        return ReadOutcome::No;
+        return None;
     }
     cx.state().close(at, closed || closes.is_empty());
-    ReadOutcome::Block(at)
+    Some(at)
 }
 
 /// The entry for a call that cannot be read.

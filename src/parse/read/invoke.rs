@@ -12,7 +12,7 @@ use super::arguments::{self, CallStops, NamedCall};
 use super::common;
 use crate::lenient::{Repairs, SyntaxRepair};
 use crate::parsed::Draft;
-use crate::reader::{Opening, ReadContext, ReadOutcome};
+use crate::reader::{Found, Opening, ReadContext};
 use crate::schemas::SchemaView;
 use crate::{elements, typed};
 use toolhub_text::repeats_key;
@@ -71,7 +71,7 @@ const TOOL_NAME: &str = "<tool_name>";
 /// The number of wraps allowed before the first call.
 const MAX_WRAPS: usize = 4;
 
-pub async fn read(cx: &ReadContext, opening: Opening, style: &TagStyle) -> ReadOutcome {
+pub async fn read(cx: &ReadContext, opening: Opening, style: &TagStyle) -> Option<Found> {
     let mut at = opening.start;
     let (mut found, mut wrapped) = (false, 0);
     loop {
@@ -79,7 +79,7 @@ pub async fn read(cx: &ReadContext, opening: Opening, style: &TagStyle) -> ReadO
         if let Some(index) = cx.literal(tag, style.closes).await.filter(|_| found) {
             at = tag + style.closes[index].len();
             cx.state().extend(at, None);
-            return ReadOutcome::Block(at);
+            return Some(Found::Block(at));
         }
         if let Some(index) = cx.literal(tag, style.wraps).await {
             // More wraps without a call are text, and must not be skipped again from each of them.
@@ -99,12 +99,12 @@ pub async fn read(cx: &ReadContext, opening: Opening, style: &TagStyle) -> ReadO
         }
     }
     if !found {
-        return ReadOutcome::No;
+        return None;
     }
     if wrapped > 0 && cx.byte(cx.skip_space(at).await).await.is_none() {
         cx.state().close(at, false);
     }
-    ReadOutcome::Block(at)
+    Some(Found::Block(at))
 }
 
 /// Reads a call from after `<invoke` and returns the position after it; `None` if this is not a tag, or one that is only
@@ -119,8 +119,7 @@ async fn call(cx: &ReadContext, opening: Opening, style: &TagStyle) -> Option<us
     if header.is_torn && !is_mentioned(cx, opening, at, style).await {
         let end = skip_call(cx, at, style).await;
         let name = header.name.unwrap_or_default();
-        cx.emit(vec![Draft::unreadable(&name, TORN)], end, style.format);
-        return Some(end);
+        return Some(cx.emit(vec![Draft::unreadable(&name, TORN)], end, style.format));
     }
     let Some(name) = header.name else {
         // The older form has its name inside. A tag without a name is only mentioned.
@@ -129,8 +128,8 @@ async fn call(cx: &ReadContext, opening: Opening, style: &TagStyle) -> Option<us
         return Some(by_elements(cx, at, "", "", style).await);
     };
     if header.closed {
-        cx.emit(vec![Draft::new(&name, Ok(Value::Null), Repairs::default())], at, style.format);
-        return Some(at);
+        let draft = Draft::new(&name, Ok(Value::Null), Repairs::default());
+        return Some(cx.emit(vec![draft], at, style.format));
     }
     at = cx.skip_space(at).await;
     if cx.byte(at).await == Some(b'{') {
@@ -186,19 +185,13 @@ async fn json(cx: &ReadContext, at: usize, name: &str, style: &TagStyle) -> usiz
 }
 
 async fn by_elements(cx: &ReadContext, at: usize, mark: &str, name: &str, style: &TagStyle) -> usize {
-    let end = cx.find(at, &[style.call_end, style.call]).await;
-    let (end, after) = match end {
-        Some((end, 0)) => (end, end + style.call_end.len()),
-        Some((end, _)) => (end, end),
-        None => (cx.end_so_far(), cx.end_so_far()),
-    };
+    let (end, after) = cx.find_past(at, &[style.call_end, style.call]).await;
     let draft = match cx.with(at, end, |text| elements::call(text, mark, name, &*cx.tools)) {
         Ok(_) if after == end => Draft::failed(name, "The text ends before the call does."),
         Ok((name, arguments)) => Draft::new(&name, Ok(arguments), Repairs::default()),
         Err(why) => Draft::unreadable(name, why),
     };
-    cx.emit(vec![draft], after, style.format);
-    after
+    cx.emit(vec![draft], after, style.format)
 }
 
 async fn by_parameters(cx: &ReadContext, at: usize, name: &str, style: &TagStyle) -> usize {
@@ -217,8 +210,7 @@ async fn by_parameters(cx: &ReadContext, at: usize, name: &str, style: &TagStyle
         None => Draft::new(name, Ok(Value::Object(map)), repairs),
         Some(why) => Draft::unreadable(name, why),
     };
-    cx.emit(vec![draft], end, style.format);
-    end
+    cx.emit(vec![draft], end, style.format)
 }
 
 /// The arguments inside a single parameter that the tool does not have, if they are parameters of the tool.
@@ -245,11 +237,7 @@ async fn ends_without_tag(cx: &ReadContext, at: usize, style: &TagStyle) -> bool
 /// The end of a call that cannot be read: its end tag, or the next call.
 async fn skip_call(cx: &ReadContext, at: usize, style: &TagStyle) -> usize {
     let ends: Vec<&str> = [style.call_end, style.call].iter().chain(style.sisters).copied().collect();
-    match cx.find(at, &ends).await {
-        Some((end, 0)) => end + style.call_end.len(),
-        Some((end, _)) => end,
-        None => cx.end_so_far(),
-    }
+    cx.find_past(at, &ends).await.1
 }
 
 /// A call whose parameters are read.

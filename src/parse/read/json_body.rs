@@ -10,7 +10,7 @@ use crate::extent::ValueExtent;
 use crate::json_calls::{self, CallShape};
 use crate::lenient::{self, MissingClosers, Notation, Repairs, SyntaxRepair};
 use crate::parsed::Draft;
-use crate::reader::{Opening, ReadContext, ReadOutcome};
+use crate::reader::{Found, Opening, ReadContext};
 use crate::resume;
 
 /// The tags that a dialect puts around JSON.
@@ -133,7 +133,7 @@ fn may_swallow_brace(json: &str) -> bool {
     })
 }
 
-pub async fn read(cx: &ReadContext, opening: Opening, body: &JsonBlock) -> ReadOutcome {
+pub async fn read(cx: &ReadContext, opening: Opening, body: &JsonBlock) -> Option<Found> {
     let mut at = cx.skip_space(opening.after).await;
     // Models repeat the tag once by mistake. More are text, and must not be skipped again from each of them.
     let (first_at, marks) = (at, [body.marks, body.then].concat());
@@ -151,7 +151,7 @@ pub async fn read(cx: &ReadContext, opening: Opening, body: &JsonBlock) -> ReadO
     };
     let is_markup = first == Some(b'[') && cx.byte(at + 1).await.is_some_and(is_other);
     if !matches!(first, Some(b'{' | b'[')) || is_markup {
-        return ReadOutcome::No;
+        return None;
     }
     let mut repairs = Repairs::default();
     if fence.is_some() {
@@ -165,7 +165,7 @@ pub async fn read(cx: &ReadContext, opening: Opening, body: &JsonBlock) -> ReadO
         if let Some(index) = cx.literal(at, body.closes).await {
             end = at + body.closes[index].len();
             cx.state().extend(end, surplus.then_some(SyntaxRepair::SurplusBrackets));
-            return ReadOutcome::Block(end);
+            return Some(Found::Block(end));
         }
         match cx.byte(at).await {
             // It is not certain where the broken value ends, and what looks like a call may be part of it.
@@ -189,7 +189,7 @@ pub async fn read(cx: &ReadContext, opening: Opening, body: &JsonBlock) -> ReadO
         }
     }
     cx.state().close(end, body.closes.is_empty());
-    ReadOutcome::Block(end)
+    Some(Found::Block(end))
 }
 
 /// The values of a block.
@@ -228,8 +228,7 @@ impl JsonReader<'_> {
         if was_broken {
             drafts.retain(|draft| draft.error.is_none());
         }
-        cx.emit(drafts, end, body.format);
-        end
+        cx.emit(drafts, end, body.format)
     }
 
     /// The calls of a value, and its length. A damaged object may have taken in the calls after it.

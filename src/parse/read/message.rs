@@ -7,7 +7,7 @@ use super::bare_json;
 use crate::api_message::{ApiMessage, MessageKind, kind_of};
 use crate::extent::ValueExtent;
 use crate::lenient::Notation;
-use crate::reader::{MessageText, ReadContext, ReadOutcome};
+use crate::reader::{Found, MessageText, ReadContext};
 use toolhub_text::repeats_key;
 
 /// Keys that come first in a message, a response or a block. A key comes before its own prefixes.
@@ -28,37 +28,35 @@ const FIRST_KEYS: &[&str] = &[
 ];
 
 /// Reads the value at the bracket if the text begins there. Its calls are made only if nothing follows it.
-pub async fn read(cx: &ReadContext, at: usize) -> ReadOutcome {
+pub async fn read(cx: &ReadContext, at: usize) -> Option<Found> {
     if !cx.is_first(at) || !bare_json::begins_with(cx, at, FIRST_KEYS).await {
-        return ReadOutcome::No;
+        return None;
     }
-    let ValueExtent::Closed(end) = cx.extent(at, Notation::Json, &[]).await else { return ReadOutcome::No };
-    let value = cx.with(at, end, |text| serde_json::from_str::<Value>(text));
-    let Ok(value) = value else { return ReadOutcome::No };
+    let ValueExtent::Closed(end) = cx.extent(at, Notation::Json, &[]).await else { return None };
+    let value = cx.with(at, end, |text| serde_json::from_str::<Value>(text).ok())?;
     let kind = kind_of(&value);
     if kind == MessageKind::Other {
-        return ReadOutcome::No;
+        return None;
     }
     let after = cx.skip_space(end).await;
     if cx.byte(after).await.is_some() {
-        return ReadOutcome::No;
+        return None;
     }
     // Which of two values was meant, nobody knows.
     if cx.with(at, end, repeats_key) {
-        return ReadOutcome::Text(after);
+        return Some(Found::Text(after));
     }
     let ApiMessage { drafts, text, format, is_of_others, is_broken_off, .. } =
         ApiMessage::new(&value, &*cx.tools);
     if is_of_others {
-        return ReadOutcome::Text(after);
+        return Some(Found::Text(after));
     }
     let Some(format) = format else {
         let is_certain = is_certain(&value);
-        return ReadOutcome::Message(MessageText { text, to: after, is_certain, is_broken_off });
+        return Some(Found::Message(MessageText { text, to: after, is_certain, is_broken_off }));
     };
     cx.state().emit_text(&text);
-    cx.emit(drafts, after, format);
-    ReadOutcome::Block(after)
+    Some(Found::Block(cx.emit(drafts, after, format)))
 }
 
 /// True for a value that is certainly a message, a response or a list of blocks, because it, or each of its parts, says what

@@ -2,7 +2,7 @@
 
 use super::arguments::{self, CallStops, NamedCall};
 use crate::parsed::Draft;
-use crate::reader::{Opening, ReadContext, ReadOutcome};
+use crate::reader::{Found, Opening, ReadContext};
 use crate::schemas::ToolSchemas;
 
 /// The tokens of a dialect.
@@ -33,7 +33,7 @@ pub async fn read(
     opening: Opening,
     section: &Section,
     format: &'static str,
-) -> ReadOutcome {
+) -> Option<Found> {
     let mut at = opening.start;
     let (mut found, mut opened) = (false, 0);
     loop {
@@ -66,7 +66,7 @@ pub async fn read(
     if found {
         cx.state().extend(at, None);
     }
-    found.then_some(at).into()
+    found.then_some(Found::Block(at))
 }
 
 /// Reads a call from after its opening token, and returns the position after the arguments.
@@ -76,8 +76,7 @@ async fn call(cx: &ReadContext, at: usize, section: &Section, format: &'static s
     let tokens = [&[section.separator], &ends[..], &[section.call]].concat();
     let (separator, index) = cx.find(at, &tokens).await?;
     if index != 0 {
-        cx.emit(vec![Draft::failed("", "The call has no arguments.")], separator, format);
-        return Some(separator);
+        return Some(cx.emit(vec![Draft::failed("", "The call has no arguments.")], separator, format));
     }
     let mut after = separator + section.separator.len();
     while let Some(index) = cx.literal(after, section.announces).await {
