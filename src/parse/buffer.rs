@@ -8,10 +8,11 @@ use parking_lot::Mutex;
 
 use super::certainty::{CallForm, CallForms, FenceLine};
 use super::held_calls::{Checkpoint, HeldCalls};
-use super::input::InputView;
 use super::lenient::SyntaxRepair;
 use super::parsed::{Draft, Event, ParsedCall};
 
+/// Longer indents do not count as indents.
+const LONGEST_INDENT: usize = 64;
 /// The most bytes of a line that are looked at before a mark.
 pub(super) const REACH: usize = 4096;
 
@@ -64,9 +65,40 @@ pub(super) struct BufferState {
 }
 
 impl BufferState {
-    pub fn view(&self) -> InputView<'_> {
-        let Self { base, ended, last, head, .. } = *self;
-        InputView { bytes: self.arrived.as_bytes(), base, ended, before: last, head }
+    /// The text from a position on that is available now.
+    pub fn from(&self, at: usize) -> &[u8] {
+        self.arrived.as_bytes().get(at - self.base..).unwrap_or_default()
+    }
+
+    pub fn end(&self) -> usize {
+        self.base + self.arrived.len()
+    }
+
+    /// The byte before `at`.
+    pub fn byte_before(&self, at: usize) -> Option<u8> {
+        match at.checked_sub(self.base + 1) {
+            Some(index) => self.arrived.as_bytes().get(index).copied(),
+            None => self.last,
+        }
+    }
+
+    /// The number of bytes before `at` on its line, if they are only an indent, or an indent and the mark of a list.
+    pub fn indent(&self, at: usize) -> Option<usize> {
+        let before = &self.arrived.as_bytes()[..at - self.base];
+        let start = before.len().saturating_sub(LONGEST_INDENT);
+        let line = match memchr::memrchr2(b'\n', b'\r', &before[start..]) {
+            Some(end) => &before[start + end + 1..],
+            None if start == 0 && self.last.is_none_or(|byte| matches!(byte, b'\n' | b'\r')) => before,
+            None => return None,
+        };
+        let mark = line.trim_ascii_start();
+        let is_blank = || list_mark(mark).is_some_and(|length| mark[length..].trim_ascii().is_empty());
+        (mark.is_empty() || is_blank()).then_some(line.len())
+    }
+
+    /// True if a line begins at `at`.
+    pub fn begins_line(&self, at: usize) -> bool {
+        self.byte_before(at).is_none_or(|byte| byte == b'\n' || byte == b'\r')
     }
 
     pub fn between(&self, from: usize, to: usize) -> &str {
@@ -89,7 +121,7 @@ impl BufferState {
         let span = (from, self.head_chars);
         // Without an end of its own, a damaged call has taken in what follows it: the calls before it may be quoted by words.
         let mut may_hold_words = false;
-        let is_rest = self.ended && to == self.view().end();
+        let is_rest = self.ended && to == self.end();
         for draft in drafts {
             may_hold_words |= is_rest && draft.error.is_some();
             self.forms.note(self.calls.len(), CallForm { format, is_bare: self.is_bare });
@@ -332,4 +364,14 @@ impl BufferState {
         checkpoint.into_iter().for_each(|checkpoint| self.go_back(checkpoint, to));
         true
     }
+}
+
+/// The length of the mark of a list at the start of a line: `-`, `*`, `+`, `1.` or `1)`, and a space.
+fn list_mark(line: &[u8]) -> Option<usize> {
+    let digits = line.iter().take_while(|byte| byte.is_ascii_digit()).count();
+    let mark = match (digits, line.get(digits)?) {
+        (0, b'-' | b'*' | b'+') | (1..=9, b'.' | b')') => digits + 1,
+        _ => return None,
+    };
+    matches!(line.get(mark), Some(b' ' | b'\t')).then_some(mark + 1)
 }

@@ -3,7 +3,8 @@
 //! This only finds the end; [`lenient`](super::lenient) reads the value. The scan resumes where it stopped, so a long
 //! value costs the same in one delta and in a thousand.
 
-use super::input::{ByteSet, InputView};
+use super::buffer::BufferState;
+use super::input::ByteSet;
 use super::keys::swallows_brace;
 use super::lenient::Notation;
 
@@ -66,7 +67,7 @@ impl<'a> ExtentScan<'a> {
         Self { next: at, notation, special, stops, open: Vec::new(), counts: [0; 3], state: ScanState::Value }
     }
 
-    pub fn look(&mut self, view: &InputView<'_>) -> Option<ValueExtent> {
+    pub fn look(&mut self, view: &BufferState) -> Option<ValueExtent> {
         loop {
             if view.from(self.next).is_empty() {
                 let in_string = matches!(self.state, ScanState::String { .. } | ScanState::Token(_));
@@ -89,7 +90,7 @@ impl<'a> ExtentScan<'a> {
     }
 
     /// Outside of strings and comments.
-    fn value(&mut self, view: &InputView<'_>) -> ScanStep {
+    fn value(&mut self, view: &BufferState) -> ScanStep {
         let rest = view.from(self.next);
         let plain = rest.iter().position(|byte| self.special.has(*byte)).unwrap_or(rest.len());
         self.next += plain;
@@ -139,7 +140,7 @@ impl<'a> ExtentScan<'a> {
         ScanStep::On
     }
 
-    fn open_string(&mut self, view: &InputView<'_>, quote: u8) -> ScanStep {
+    fn open_string(&mut self, view: &BufferState, quote: u8) -> ScanStep {
         let rest = view.from(self.next);
         let triple = self.notation == Notation::Python && {
             if !view.ended && rest.len() < 3 && rest.iter().all(|byte| *byte == quote) {
@@ -170,7 +171,7 @@ impl<'a> ExtentScan<'a> {
         }
     }
 
-    fn string(&mut self, view: &InputView<'_>, quote: u8, triple: bool, from: usize) -> ScanStep {
+    fn string(&mut self, view: &BufferState, quote: u8, triple: bool, from: usize) -> ScanStep {
         let rest = view.from(self.next);
         let Some(found) = memchr::memchr2(quote, b'\\', rest) else {
             self.next = view.end();
@@ -206,7 +207,7 @@ impl<'a> ExtentScan<'a> {
         ScanStep::On
     }
 
-    fn until(&mut self, view: &InputView<'_>, token: &str) -> ScanStep {
+    fn until(&mut self, view: &BufferState, token: &str) -> ScanStep {
         let rest = view.from(self.next);
         if let Some(found) = memchr::memmem::find(rest, token.as_bytes()) {
             self.next += found + token.len();

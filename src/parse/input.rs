@@ -62,8 +62,8 @@ impl InputBuffer {
     }
 
     /// Calls `look` now and after every delta until it decides. It must decide once the text has ended.
-    pub async fn wait<T>(&self, mut look: impl FnMut(InputView<'_>) -> Option<T>) -> T {
-        poll_fn(move |_| match look(self.0.lock().view()) {
+    pub async fn wait<T>(&self, mut look: impl FnMut(&BufferState) -> Option<T>) -> T {
+        poll_fn(move |_| match look(&self.0.lock()) {
             Some(seen) => Poll::Ready(seen),
             None => Poll::Pending,
         })
@@ -75,13 +75,13 @@ impl InputBuffer {
     pub async fn wait_releasing<T>(
         &self,
         lets_pass: bool,
-        mut look: impl FnMut(InputView<'_>) -> (usize, Option<T>),
+        mut look: impl FnMut(&BufferState) -> (usize, Option<T>),
     ) -> T {
         poll_fn(move |_| {
             let state = &mut *self.0.lock();
-            let (release, seen) = look(state.view());
+            let (release, seen) = look(state);
             state.release(release);
-            state.is_idle = lets_pass && seen.is_none() && release == state.view().end() && !state.ended;
+            state.is_idle = lets_pass && seen.is_none() && release == state.end() && !state.ended;
             match seen {
                 Some(seen) => Poll::Ready(seen),
                 None => Poll::Pending,
@@ -93,7 +93,7 @@ impl InputBuffer {
     /// Where the value ends whose opening bracket is at `at`.
     pub async fn extent(&self, at: usize, notation: Notation, stops: &[&str]) -> ValueExtent {
         let mut scan = ExtentScan::new(at, notation, stops);
-        self.wait(|view| scan.look(&view)).await
+        self.wait(|view| scan.look(view)).await
     }
 
     /// The byte at `at`; `None` at the end of the text.
@@ -180,7 +180,7 @@ impl InputBuffer {
     /// The position of the first literal from `at` on, and its index.
     pub async fn find(&self, at: usize, literals: &[&str]) -> Option<(usize, usize)> {
         let mut search = LiteralSearch::new(at, literals);
-        self.wait(|view| search.resume(&view)).await
+        self.wait(|view| search.resume(view)).await
     }
 
     /// The position of the first literal from `at` on, or the end of the text.
@@ -203,7 +203,7 @@ impl InputBuffer {
     pub async fn text_until(&self, at: usize, literals: &[&str]) -> Option<(usize, usize)> {
         let mut search = LiteralSearch::new(at, literals);
         self.wait_releasing(false, |view| {
-            let seen = search.resume(&view);
+            let seen = search.resume(view);
             (search.next, seen)
         })
         .await
@@ -217,17 +217,17 @@ impl InputBuffer {
 
     /// True if a line begins at `at`, which must not be before the head.
     pub fn begins_line(&self, at: usize) -> bool {
-        self.0.lock().view().begins_line(at)
+        self.0.lock().begins_line(at)
     }
 
     /// The number of bytes before `at` on its line, if they are only an indent, or an indent and the mark of a list.
     pub fn indent(&self, at: usize) -> Option<usize> {
-        self.0.lock().view().indent(at)
+        self.0.lock().indent(at)
     }
 
     /// The byte before `at`, which must not be before the head.
     pub fn byte_before(&self, at: usize) -> Option<u8> {
-        self.0.lock().view().byte_before(at)
+        self.0.lock().byte_before(at)
     }
 
     /// Calls `use_it` with the part of the line before `at` that is not farther than [`REACH`] and not part of a call.
@@ -246,7 +246,7 @@ impl InputBuffer {
 
     /// The end of the text so far.
     pub fn end_so_far(&self) -> usize {
-        self.0.lock().view().end()
+        self.0.lock().end()
     }
 
     /// Adds calls that span from the head to `to`, which it returns.
@@ -278,74 +278,6 @@ impl InputBuffer {
         *rescans += 1;
         *rescans <= MAX_RESCANS
     }
-}
-
-/// Longer indents do not count as indents.
-const LONGEST_INDENT: usize = 64;
-
-/// The text that is available now. Positions count from the start of the whole text.
-pub(super) struct InputView<'a> {
-    pub bytes: &'a [u8],
-    /// The position of the first byte.
-    pub base: usize,
-    /// No more text will come.
-    pub ended: bool,
-    /// The byte before the first one.
-    pub before: Option<u8>,
-    /// Everything before this position was released.
-    pub head: usize,
-}
-
-impl<'a> InputView<'a> {
-    /// A look at a text that is all there.
-    pub fn whole(text: &'a str) -> Self {
-        Self { bytes: text.as_bytes(), base: 0, ended: true, before: None, head: 0 }
-    }
-
-    pub fn from(&self, at: usize) -> &'a [u8] {
-        self.bytes.get(at - self.base..).unwrap_or_default()
-    }
-
-    pub fn end(&self) -> usize {
-        self.base + self.bytes.len()
-    }
-
-    /// The byte before `at`.
-    pub fn byte_before(&self, at: usize) -> Option<u8> {
-        match at.checked_sub(self.base + 1) {
-            Some(index) => self.bytes.get(index).copied(),
-            None => self.before,
-        }
-    }
-
-    /// The number of bytes before `at` on its line, if they are only an indent, or an indent and the mark of a list.
-    pub fn indent(&self, at: usize) -> Option<usize> {
-        let before = &self.bytes[..at - self.base];
-        let start = before.len().saturating_sub(LONGEST_INDENT);
-        let line = match memchr::memrchr2(b'\n', b'\r', &before[start..]) {
-            Some(end) => &before[start + end + 1..],
-            None if start == 0 && self.before.is_none_or(|byte| matches!(byte, b'\n' | b'\r')) => before,
-            None => return None,
-        };
-        let mark = line.trim_ascii_start();
-        let is_blank = || list_mark(mark).is_some_and(|length| mark[length..].trim_ascii().is_empty());
-        (mark.is_empty() || is_blank()).then_some(line.len())
-    }
-
-    /// True if a line begins at `at`.
-    pub fn begins_line(&self, at: usize) -> bool {
-        self.byte_before(at).is_none_or(|byte| byte == b'\n' || byte == b'\r')
-    }
-}
-
-/// The length of the mark of a list at the start of a line: `-`, `*`, `+`, `1.` or `1)`, and a space.
-fn list_mark(line: &[u8]) -> Option<usize> {
-    let digits = line.iter().take_while(|byte| byte.is_ascii_digit()).count();
-    let mark = match (digits, line.get(digits)?) {
-        (0, b'-' | b'*' | b'+') | (1..=9, b'.' | b')') => digits + 1,
-        _ => return None,
-    };
-    matches!(line.get(mark), Some(b' ' | b'\t')).then_some(mark + 1)
 }
 
 /// A set of bytes.
@@ -383,7 +315,7 @@ impl<'a> LiteralSearch<'a> {
     }
 
     /// The position and index of the first literal, `Some(None)` if the text ended without one, `None` to wait.
-    pub fn resume(&mut self, view: &InputView<'_>) -> Option<Option<(usize, usize)>> {
+    pub fn resume(&mut self, view: &BufferState) -> Option<Option<(usize, usize)>> {
         let rest = view.from(self.next);
         let mut from = 0;
         while let Some(found) = self.candidate(&rest[from..]) {

@@ -2,8 +2,8 @@
 
 use serde_json::{Map, Value};
 
+use super::buffer::BufferState;
 use super::extent::{ExtentScan, ValueExtent};
-use super::input::InputView;
 use super::lenient::{LenientReader, MissingClosers, Notation, SyntaxRepair, given_twice};
 use super::parsed::Draft;
 use super::schemas::ToolSchemas;
@@ -77,7 +77,7 @@ fn broken(text: &str, why: Message) -> BrokenCall {
     let is_cut = match text.as_bytes().get(name.len()) {
         None => !name.is_empty(),
         Some(b'(') if !name.is_empty() => {
-            let view = InputView::whole(text);
+            let view = BufferState { arrived: text.to_owned(), ended: true, ..BufferState::default() };
             let extent = ExtentScan::new(name.len(), Notation::Python, &[]).look(&view);
             matches!(extent, Some(ValueExtent::Cut { .. }))
         }
