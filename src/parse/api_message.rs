@@ -70,8 +70,6 @@ pub(super) fn kind_of(value: &Value) -> MessageKind {
 /// What was found in a message.
 pub(super) struct ApiMessage<'a> {
     pub drafts: Vec<Draft>,
-    /// The JSON of each draft that has an error.
-    pub raw: Vec<Option<String>>,
     pub text: String,
     pub format: Option<&'static str>,
     /// The text is not the model's: it has no calls, whatever it says.
@@ -92,9 +90,9 @@ struct LastCall<'a> {
 
 impl<'a> ApiMessage<'a> {
     pub fn new(value: &'a Value, tools: &'a dyn ToolSchemas) -> Self {
-        let (drafts, raw, text) = (Vec::new(), Vec::new(), String::new());
+        let (drafts, text) = (Vec::new(), String::new());
         let (format, is_of_others, is_broken_off) = (None, false, false);
-        let mut found = Self { drafts, raw, text, format, is_of_others, is_broken_off, tools, last: None };
+        let mut found = Self { drafts, text, format, is_of_others, is_broken_off, tools, last: None };
         let last = match value {
             Value::Array(items) if author::said_now(items).is_empty() => items.last(),
             Value::Object(map) if author::author_of(map) == PartAuthor::Others => Some(value),
@@ -154,16 +152,11 @@ impl<'a> ApiMessage<'a> {
     /// Of an answer that was cut, the last call may lack arguments that nobody sees missing.
     fn cut_last(&mut self) {
         let last = self.last.take().filter(|last| !last.is_closed);
-        let (Some(last), Some(draft), Some(raw)) = (last, self.drafts.last_mut(), self.raw.last_mut()) else {
-            return;
-        };
-        if draft.error.is_none() {
-            *draft = Draft {
-                id: draft.id.take(),
-                is_custom: draft.is_custom,
-                ..Draft::unreadable(&draft.name, CUT_ANSWER)
-            };
-            *raw = serde_json::to_string(last.given).ok();
+        if let (Some(last), Some(draft)) = (last, self.drafts.last_mut())
+            && draft.error.is_none()
+        {
+            draft.fail(CUT_ANSWER);
+            draft.raw = serde_json::to_string(last.given).ok();
         }
     }
 
@@ -206,7 +199,7 @@ impl<'a> ApiMessage<'a> {
             if self.drafts.len() == before && !call.is_null() {
                 self.format.get_or_insert("openai");
                 let why = "A tool call must be an object with a function.";
-                let id = call.as_object().and_then(|call| CallParts::of(call.clone()).id());
+                let id = call.as_object().map(|call| CallParts::of(call.clone()).id()).unwrap_or_default();
                 self.add([Draft { id, ..Draft::failed("", why) }], call);
             }
         }
@@ -219,19 +212,17 @@ impl<'a> ApiMessage<'a> {
         let ([one], [_, ..]) = (&mut *one, &*listed) else { return };
         if listed.iter().any(|call| call.is_same(one)) {
             self.drafts.remove(from);
-            self.raw.remove(from);
             return;
         }
         for draft in &mut self.drafts[from..] {
-            let why = "the message has another one beside its list of calls";
-            *draft = Draft { id: draft.id.take(), ..Draft::unreadable(&draft.name, why) };
+            draft.fail("the message has another one beside its list of calls");
         }
     }
 
     fn add(&mut self, drafts: impl IntoIterator<Item = Draft>, value: &impl Serialize) {
-        for draft in drafts {
+        for mut draft in drafts {
             let failed = draft.error.is_some();
-            self.raw.push(failed.then(|| serde_json::to_string(value).unwrap_or_default()));
+            draft.raw = failed.then(|| serde_json::to_string(value).unwrap_or_default());
             self.drafts.push(draft);
         }
     }
@@ -320,10 +311,7 @@ pub fn parse_value(value: &Value, options: &ParseOptions) -> (ParsedText, Option
     }
     let input = InputBuffer::default();
     input.state().emit_issued(found.drafts, found.format.unwrap_or("openai"));
-    let mut calls = input.state().take_calls();
-    for (call, raw) in calls.iter_mut().zip(found.raw) {
-        call.raw = raw;
-    }
+    let calls = input.state().take_calls();
     (ParsedText { calls, text: found.text, format: found.format.map(str::to_owned) }, None)
 }
 

@@ -200,32 +200,36 @@ impl BufferState {
         }
     }
 
-    fn add(&mut self, draft: Draft, span: (usize, usize), raw: Option<&str>) {
+    fn add(&mut self, mut call: Draft, span: (usize, usize), raw: Option<&str>) {
         let index = self.calls.len();
-        let Draft { name, arguments, id, source, mut repairs, error, is_custom } = draft;
-        let given = id.is_some();
-        let own = id.filter(|id| self.keeps_ids || !self.is_used(id));
-        let id_from_model = own.is_some();
-        if given && !id_from_model {
-            repairs.add(SyntaxRepair::UsedId);
+        call.span = span;
+        call.id_from_model = !call.id.is_empty() && (self.keeps_ids || !self.is_used(&call.id));
+        if !call.id_from_model {
+            if !call.id.is_empty() {
+                call.repairs.add(SyntaxRepair::UsedId);
+            }
+            call.id = self.fresh_id(index);
         }
-        let id = own.unwrap_or_else(|| self.fresh_id(index));
-        if id_from_model || id.ends_with('_') {
-            self.ids.insert(id.clone());
+        if call.id_from_model || call.id.ends_with('_') {
+            self.ids.insert(call.id.clone());
+        }
+        if call.error.is_some() && raw.is_some() {
+            call.raw = raw.map(str::to_owned);
         }
         if !self.is_silent {
-            match &error {
+            match &call.error {
                 Some(error) => self.events.push(Event::CallError { index, error: error.to_string() }),
                 None => self.events.extend([
-                    Event::CallStart { index, name: name.clone() },
-                    Event::ArgsDelta { index, delta: serde_json::to_string(&arguments).unwrap_or_default() },
+                    Event::CallStart { index, name: call.name.clone() },
+                    Event::ArgsDelta {
+                        index,
+                        delta: serde_json::to_string(&call.arguments).unwrap_or_default(),
+                    },
                     Event::CallEnd { index },
                 ]),
             }
         }
-        let raw = error.is_some().then(|| raw.unwrap_or_default().to_owned());
-        let said = ParsedCall { name, arguments, is_custom, source, error, raw, ..ParsedCall::default() };
-        self.calls.push(ParsedCall { id, id_from_model, span, repairs: repairs.names(), ..said });
+        self.calls.push(call);
     }
 
     /// True if a call has this id.
@@ -299,8 +303,8 @@ impl BufferState {
     /// Adds the calls of a message whose ids an API issued. An id that is made here is none of theirs.
     pub fn emit_issued(&mut self, drafts: Vec<Draft>, format: &'static str) {
         self.keeps_ids = true;
-        self.ids.extend(drafts.iter().filter_map(|draft| draft.id.clone()));
-        self.emit(drafts, Some(""), 0, format);
+        self.ids.extend(drafts.iter().filter(|draft| !draft.id.is_empty()).map(|draft| draft.id.clone()));
+        self.emit(drafts, None, 0, format);
     }
 
     /// Extends the last call, and those that share its span, to `to`.
@@ -311,10 +315,10 @@ impl BufferState {
         let passed = self.arrived.get(from - self.base..self.head - self.base).unwrap_or_default();
         for call in &mut self.calls[self.settled..] {
             call.span.1 = self.head_chars;
-            match (&mut call.raw, repair.map(SyntaxRepair::name)) {
+            match (&mut call.raw, repair) {
                 (Some(raw), _) => raw.push_str(passed),
-                (None, Some(name)) if !call.repairs.contains(&name) => call.repairs.push(name),
-                _ => {}
+                (None, Some(repair)) => call.repairs.add(repair),
+                (None, None) => {}
             }
         }
     }

@@ -116,8 +116,9 @@ impl CallParts {
         self.name.as_ref().and_then(|name| name.value.as_str()).unwrap_or_default().trim()
     }
 
-    pub fn id(&self) -> Option<String> {
-        id_text(&self.id.as_ref()?.value)
+    /// Empty if it has none.
+    pub fn id(&self) -> String {
+        self.id.as_ref().and_then(|id| id_text(&id.value)).unwrap_or_default()
     }
 
     pub fn source(&self) -> Option<String> {

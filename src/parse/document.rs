@@ -37,7 +37,11 @@ pub fn read_documents(text: &str, reasoning: ReasoningMode) -> Vec<JsonDocument>
     let read = documents.map(|document| {
         let mut fields = document.arguments.into_map();
         let cut = fields.remove("cut").and_then(|why| why.as_str().map(str::to_owned));
-        JsonDocument { value: fields.remove("value").unwrap_or_default(), repairs: document.repairs, cut }
+        JsonDocument {
+            value: fields.remove("value").unwrap_or_default(),
+            repairs: document.repairs.names(),
+            cut,
+        }
     });
     read.collect()
 }

@@ -42,7 +42,7 @@
 //! use toolhub_parse::{ParseOptions, parse};
 //! let parsed = parse("Sure. <tool_call>{'name': 'ping', 'args': {}}</tool_call>", &ParseOptions::default());
 //! assert_eq!((parsed.calls[0].name.as_str(), parsed.text.as_str()), ("ping", "Sure. "));
-//! assert_eq!(parsed.calls[0].repairs, ["single quotes"]);
+//! assert_eq!(parsed.calls[0].repairs.names(), ["single quotes"]);
 //! ```
 
 mod api_message;
@@ -80,6 +80,7 @@ pub use call_parts::contradiction;
 pub use certainty::Certainty;
 pub use dialects::names as formats;
 pub use document::{JsonDocument, read_documents, read_json};
+pub use lenient::Repairs;
 pub use options::ParseOptions;
 pub use parsed::{Event, NO_NAME, ParsedCall, ParsedText};
 pub use reasoning::ReasoningMode;

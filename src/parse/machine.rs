@@ -9,7 +9,6 @@ use super::dialects::{self, JSON_BARE, LinePlace};
 use super::held_calls::HeldCalls;
 use super::lenient::Repairs;
 use super::openings::{MarkEntry, Openings};
-use super::parsed::Draft;
 use super::read::common;
 use super::reader::{Found, MessageText, Opening, ReadContext};
 use super::reasoning::{self, ReasoningMode};
@@ -117,25 +116,18 @@ async fn words(
     input.state().ended = true;
     run(ReadContext::new(input.clone(), cx.tools.clone(), openings.asked), openings, mode).await;
     let format = input.state().format().unwrap_or(JSON_BARE);
-    let calls = input.state().take_calls();
+    let mut calls = input.state().take_calls();
     if calls.is_empty() {
         return false;
     }
     let is_sure = !message.is_broken_off && calls.iter().all(|call| call.certainty == Some(Certainty::Sure));
-    let drafts = calls.into_iter().map(|call| Draft {
-        name: call.name,
-        arguments: call.arguments,
-        id: Some(call.id).filter(|_| call.id_from_model),
-        source: call.source,
-        repairs: Repairs::named(&call.repairs),
-        error: call.error,
-        is_custom: call.is_custom,
-    });
+    // An id that was made is made again, beside those of the calls before it.
+    calls.iter_mut().filter(|call| !call.id_from_model).for_each(|call| call.id.clear());
     let around = input.state().take_text();
     cx.state().emit_text(&around);
     let before = cx.state().calls.len();
     cx.state().forms.pass(&around, before);
-    cx.emit(drafts.collect(), message.to, format);
+    cx.emit(calls, message.to, format);
     if !is_sure {
         let state = &mut *cx.state();
         state.forms.doubt(state.calls.len());
@@ -155,7 +147,7 @@ fn swallowed(
     let state = cx.state();
     let block = &state.calls[calls..];
     let has_failed = block.iter().any(|call| call.error.is_some());
-    let was_repaired = block.iter().any(|call| !call.repairs.is_empty());
+    let was_repaired = block.iter().any(|call| call.repairs != Repairs::default());
     if !state.held.undecided || !(has_failed || was_repaired) {
         return None;
     }

@@ -1,5 +1,4 @@
-//! The results of parsing: calls, the text around them, and the events of a stream; and a call as a dialect wrote it, before it has an
-//! id and a position.
+//! The results of parsing: calls, the text around them, and the events of a stream.
 
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -26,7 +25,7 @@ pub struct ParsedCall {
     /// Start and end in the input, in characters, tags included.
     pub span: (usize, usize),
     /// The repairs that were needed to read it.
-    pub repairs: Vec<&'static str>,
+    pub repairs: Repairs,
     pub error: Option<Message>,
     pub raw: Option<String>,
     /// How certain it is that the call was meant; `None` while its text has not ended.
@@ -76,36 +75,32 @@ pub(super) const CUT: &str = "the text ends before they do";
 /// The error of a call without a name.
 pub const NO_NAME: &str = "The call has no name.";
 
-/// A call, or the reason why it cannot be read.
-#[derive(Debug, Default, PartialEq)]
-pub(super) struct Draft {
-    pub name: String,
-    pub arguments: CallArguments,
-    pub id: Option<String>,
-    pub source: Option<String>,
-    pub repairs: Repairs,
-    pub error: Option<Message>,
-    /// A call of a custom tool; see [`super::ParsedCall::is_custom`].
-    pub is_custom: bool,
-}
+/// A call as a dialect wrote it, before it has a position. Its id is empty if the model gave none.
+pub(super) type Draft = ParsedCall;
 
 impl Draft {
-    pub fn failed(name: &str, error: impl Into<Message>) -> Self {
+    pub(super) fn failed(name: &str, error: impl Into<Message>) -> Self {
         Self { name: name.to_owned(), error: Some(error.into()), ..Self::default() }
     }
 
     /// A call that cannot be read, for this reason.
-    pub fn unreadable(name: &str, why: impl Into<Message>) -> Self {
+    pub(super) fn unreadable(name: &str, why: impl Into<Message>) -> Self {
         Self::failed(name, message!("The call cannot be read: {}.", why.into()))
     }
 
+    /// Makes it a call that cannot be read, for this reason.
+    pub(super) fn fail(&mut self, why: &'static str) {
+        let Self { name, id, is_custom, raw, .. } = std::mem::take(self);
+        *self = Self { id, is_custom, raw, ..Self::unreadable(&name, why) };
+    }
+
     /// A call whose text ends before its arguments do.
-    pub fn cut(name: &str) -> Self {
+    pub(super) fn cut(name: &str) -> Self {
         Self::failed(name, unread(CUT))
     }
 
     /// A call with its arguments, or with the reason why they cannot be read.
-    pub fn new(name: &str, arguments: Result<Value, Message>, repairs: Repairs) -> Self {
+    pub(super) fn new(name: &str, arguments: Result<Value, Message>, repairs: Repairs) -> Self {
         let mut draft = Self { name: name.to_owned(), repairs, ..Self::default() };
         match arguments {
             _ if name.is_empty() => draft.error = Some(NO_NAME.into()),
@@ -119,13 +114,13 @@ impl Draft {
     }
 
     /// True for a part of a text that is not a call by itself.
-    pub fn is_nameless(&self) -> bool {
+    pub(super) fn is_nameless(&self) -> bool {
         self.name.is_empty() && self.error.is_some()
     }
 
     /// The same call, or an error if its arguments were completed: an API, unlike an end tag, does not show that the model had
     /// said all. `json` are the arguments as they came, if they came as text.
-    pub fn unless_cut(self, json: Option<&str>) -> Self {
+    pub(super) fn unless_cut(self, json: Option<&str>) -> Self {
         let lacks_end =
             |json: &str| lenient::read(json.trim(), Notation::Json, MissingClosers::NONE).is_err();
         let was_repaired = self.error.is_none() && self.repairs.has(SyntaxRepair::MissingBrackets);
@@ -136,7 +131,7 @@ impl Draft {
     }
 
     /// True for the same tool with the same arguments.
-    pub fn is_same(&self, other: &Self) -> bool {
+    pub(super) fn is_same(&self, other: &Self) -> bool {
         let arguments = |draft: &Self| canonical(&Value::Object((*draft.arguments).clone()));
         self.error.is_none() && self.name == other.name && arguments(self) == arguments(other)
     }

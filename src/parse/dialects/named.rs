@@ -21,10 +21,10 @@ pub(super) async fn mistral(cx: &ReadContext, opening: Opening) -> Option<Found>
     let to = cx.skip(from, python::in_path).await;
     let name = cx.slice(from, to);
     let mut at = cx.skip_space(to).await;
-    let mut id = None;
+    let mut id = String::new();
     if let Some(after) = cx.after(at, &["[CALL_ID]"]).await {
         let (end, _) = cx.find(after, MISTRAL_ARGS).await?;
-        id = Some(cx.slice(after, end).trim().to_owned());
+        id = cx.slice(after, end).trim().to_owned();
         at = end;
     }
     match cx.literal(at, MISTRAL_ARGS).await {
@@ -262,7 +262,7 @@ pub(super) fn kimi_header(text: &str, tools: &dyn ToolSchemas) -> SectionHeader 
         Some((name, index)) if is_number(index) => name,
         _ => name,
     };
-    let named = |name: &str| SectionHeader::Name { name: name.to_owned(), id: Some(id.to_owned()) };
+    let named = |name: &str| SectionHeader::Name { name: name.to_owned(), id: id.to_owned() };
     if tools.parameters(name).is_some() {
         return named(name);
     }

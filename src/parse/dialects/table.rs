@@ -123,7 +123,7 @@ pub(crate) static ALL: &[Form] = &[
             closes: &["<｜tool▁calls▁end｜>"],
             header: |text, _| match text.trim() {
                 "function" => SectionHeader::NameFollows { format: "deepseek_v3" },
-                name => SectionHeader::Name { name: name.to_owned(), id: None },
+                name => SectionHeader::Name { name: name.to_owned(), id: String::new() },
             },
         }),
     ),
@@ -280,7 +280,7 @@ pub(crate) static ALL: &[Form] = &[
             header: |text, _| {
                 let name = text.trim().trim_start_matches("<|plamo:begin_tool_name:plamo|>");
                 let name = name.trim_end_matches("<|plamo:end_tool_name:plamo|>").trim();
-                SectionHeader::Name { name: name.to_owned(), id: None }
+                SectionHeader::Name { name: name.to_owned(), id: String::new() }
             },
         }),
     ),

@@ -6,7 +6,7 @@
 mod repair;
 mod strings;
 
-pub(super) use repair::{Repairs, SyntaxRepair};
+pub use repair::{Repairs, SyntaxRepair};
 
 use std::borrow::Cow;
 

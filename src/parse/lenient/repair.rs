@@ -1,5 +1,7 @@
 //! The kinds of mistakes that parsing repairs.
 
+use serde::{Serialize, Serializer};
+
 /// A set of repairs: each kind is listed once.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Repairs(u32);
@@ -40,12 +42,6 @@ repairs! {
     Parentheses = "parentheses in place of braces",
 }
 
-impl SyntaxRepair {
-    pub fn name(self) -> &'static str {
-        NAMES[self as usize]
-    }
-}
-
 impl Repairs {
     pub fn add(&mut self, repair: SyntaxRepair) {
         self.0 |= 1 << repair as u32;
@@ -63,12 +59,6 @@ impl Repairs {
         Repairs(others.iter().fold(self.0, |set, other| set & !(1 << *other as u32)))
     }
 
-    /// The repairs with these names.
-    pub fn named(names: &[&str]) -> Repairs {
-        let listed = NAMES.iter().enumerate().filter(|(_, name)| names.contains(name));
-        Repairs(listed.fold(0, |set, (index, _)| set | 1 << index))
-    }
-
     pub fn names(self) -> Vec<&'static str> {
         // As for most calls.
         if self.0 == 0 {
@@ -76,5 +66,11 @@ impl Repairs {
         }
         let listed = NAMES.iter().enumerate().filter(|(index, _)| self.0 & (1 << index) != 0);
         listed.map(|(_, name)| *name).collect()
+    }
+}
+
+impl Serialize for Repairs {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_seq(self.names())
     }
 }

@@ -102,7 +102,8 @@ impl<'a> CallStops<'a> {
 /// What is known about a call before its arguments.
 pub struct NamedCall<'a> {
     pub name: &'a str,
-    pub id: Option<String>,
+    /// Empty if the model gave none.
+    pub id: String,
     pub format: &'static str,
     pub notation: Notation,
     /// The dialect itself writes a fence around the arguments.
@@ -111,7 +112,7 @@ pub struct NamedCall<'a> {
 
 impl<'a> NamedCall<'a> {
     pub fn new(name: &'a str, format: &'static str) -> Self {
-        Self { name, id: None, format, notation: Notation::Json, fences: false }
+        Self { name, id: String::new(), format, notation: Notation::Json, fences: false }
     }
 }
 

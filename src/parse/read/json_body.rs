@@ -78,7 +78,7 @@ pub fn usual(cx: &ReadContext, opening: Opening, body: &JsonBlock) -> Option<usi
         let is_usual = !name.is_empty() && call.id != Some("") && (is_plain || is_sound());
         let (name, arguments) =
             is_usual.then(|| (name.to_owned(), CallArguments::from_checked(arguments)))?;
-        let (id, source) = (call.id.map(str::to_owned), call.source.map(str::to_owned));
+        let (id, source) = (call.id.unwrap_or_default().to_owned(), call.source.map(str::to_owned));
         Some((Draft { name, arguments: arguments?, id, source, ..Draft::default() }, end))
     })?;
     let end = opening.after + end;

@@ -22,8 +22,8 @@ pub struct Section {
 }
 
 pub enum SectionHeader {
-    /// The name is empty if the model left it out.
-    Name { name: String, id: Option<String> },
+    /// Either is empty if the model left it out.
+    Name { name: String, id: String },
     /// The name is on the line after the separator, and the arguments are in a fence.
     NameFollows { format: &'static str },
 }

@@ -85,7 +85,7 @@ impl PyParsedCall {
     /// The repairs that were needed to read it.
     #[getter]
     fn repairs(&self) -> Vec<&'static str> {
-        self.call.repairs.clone()
+        self.call.repairs.names()
     }
 
     /// Why it cannot be read. Do not execute such a call.

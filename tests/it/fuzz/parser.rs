@@ -119,7 +119,7 @@ fn correct_arguments_are_not_changed() {
         assert_eq!(parsed.calls.len(), 1, "{text:?}");
         let call = &parsed.calls[0];
         assert_eq!((call.error.as_deref(), &*call.arguments), (None, &arguments), "{text:?}");
-        assert!(call.repairs.is_empty(), "{text:?}: {:?}", call.repairs);
+        assert!(call.repairs.names().is_empty(), "{text:?}: {:?}", call.repairs);
     });
 }
 

@@ -33,7 +33,7 @@ fn repairs_are_listed_on_the_call() {
         let parsed = auto(text);
         assert_eq!(parsed.calls.len(), 1, "{text}: {parsed:?}");
         assert_eq!(parsed.calls[0].error, None, "{text}");
-        assert_eq!(parsed.calls[0].repairs, repairs, "{text}");
+        assert_eq!(parsed.calls[0].repairs.names(), repairs, "{text}");
     }
 }
 
@@ -123,7 +123,7 @@ fn ids_are_made_and_made_different() {
     );
     let ids: Vec<&str> = parsed.calls.iter().map(|call| call.id.as_str()).collect();
     assert_eq!(ids, ["x", "call_2", "call_3"]);
-    assert_eq!(parsed.calls[1].repairs, ["the id was used before"]);
+    assert_eq!(parsed.calls[1].repairs.names(), ["the id was used before"]);
     assert_eq!(parsed.calls[2].source.as_deref(), Some("mcps"));
 }
 
