@@ -296,8 +296,7 @@ fn only_parameter(schema: &Value) -> Option<&str> {
 pub fn parse_value(value: &Value, options: &ParseOptions) -> (ParsedText, Option<String>) {
     let found = ApiMessage::new(value, &*options.tools);
     if found.is_of_others {
-        let format = options.openings.asked.map(str::to_owned);
-        return (ParsedText { calls: Vec::new(), text: found.text, format }, None);
+        return (ParsedText { calls: Vec::new(), text: found.text, format: options.openings.asked }, None);
     }
     if found.drafts.is_empty() {
         let mut parsed = parse(&found.text, options);
@@ -312,7 +311,7 @@ pub fn parse_value(value: &Value, options: &ParseOptions) -> (ParsedText, Option
     let input = InputBuffer::default();
     input.state().emit_issued(found.drafts, found.format.unwrap_or("openai"));
     let calls = input.state().take_calls();
-    (ParsedText { calls, text: found.text, format: found.format.map(str::to_owned) }, None)
+    (ParsedText { calls, text: found.text, format: found.format }, None)
 }
 
 /// The text of a message of the model, of its blocks, or of a response, without its thoughts; `None` for other data.

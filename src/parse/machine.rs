@@ -9,25 +9,29 @@ use super::dialects::{self, JSON_BARE, LinePlace};
 use super::held_calls::HeldCalls;
 use super::lenient::Repairs;
 use super::openings::{MarkEntry, Openings};
+use super::options::ParseOptions;
+use super::parsed::ParsedText;
 use super::read::common;
 use super::reader::{Found, MessageText, Opening, ReadContext};
 use super::reasoning::{self, ReasoningMode};
+use super::stream::parse;
 
 /// The machine at work. It may read a text inside of another one.
 pub(super) type Machine = Pin<Box<dyn Future<Output = ()> + Send>>;
 
 /// Reads the text to its end. What is still held back then counts: no closing tag came.
-pub(super) fn run(cx: ReadContext, openings: &'static Openings, mode: ReasoningMode) -> Machine {
+pub(super) fn run(input: InputBuffer, options: ParseOptions) -> Machine {
+    let cx = ReadContext::new(input, options.tools.clone(), options.openings.asked);
     Box::pin(async move {
         cx.state().forms.share_marker = Some(dialects::share_marker);
-        read(&cx, openings, mode).await;
+        read(&cx, &options).await;
         cx.state().held = HeldCalls::default();
     })
 }
 
-async fn read(cx: &ReadContext, openings: &'static Openings, mode: ReasoningMode) {
+async fn read(cx: &ReadContext, options: &ParseOptions) {
     let mut from = 0;
-    match mode {
+    match options.reasoning() {
         ReasoningMode::Auto => cx.state().held.undecided = true,
         ReasoningMode::Closed => {}
         ReasoningMode::Open => match common::pass_reasoning(cx, 0).await {
@@ -38,9 +42,9 @@ async fn read(cx: &ReadContext, openings: &'static Openings, mode: ReasoningMode
             None => return,
         },
     }
-    from = block(cx, openings, mode, from, &openings.start).await.unwrap_or(from);
-    while let Some((at, entry)) = next_opening(cx, openings, from).await {
-        from = block(cx, openings, mode, at, entry).await.unwrap_or(at + 1);
+    from = block(cx, options, from, &options.openings.start).await.unwrap_or(from);
+    while let Some((at, entry)) = next_opening(cx, options.openings, from).await {
+        from = block(cx, options, at, entry).await.unwrap_or(at + 1);
         if cx.state().is_stopped {
             // Words of the model about itself, unless all of it was only thought.
             match common::pass_reasoning(cx, from).await.filter(|_| cx.state().held.undecided) {
@@ -58,16 +62,10 @@ async fn read(cx: &ReadContext, openings: &'static Openings, mode: ReasoningMode
 }
 
 /// Lets the readers of a mark try, and returns the position to go on from; `None` if it begins nothing.
-async fn block(
-    cx: &ReadContext,
-    openings: &'static Openings,
-    mode: ReasoningMode,
-    at: usize,
-    entry: &MarkEntry,
-) -> Option<usize> {
+async fn block(cx: &ReadContext, options: &ParseOptions, at: usize, entry: &MarkEntry) -> Option<usize> {
     let opening = Opening { start: at, after: at + entry.text.len() };
     for form in &entry.forms {
-        let is_bare = form.is_weak && openings.guessing();
+        let is_bare = form.is_weak && options.openings.guessing();
         if is_bare && cx.state().is_strong {
             continue;
         }
@@ -81,7 +79,7 @@ async fn block(
             Some(Found::Text(to)) => return Some(to),
             Some(Found::Message(message)) => {
                 let MessageText { to, is_certain, .. } = message;
-                if words(cx, openings, mode, message).await || is_certain {
+                if words(cx, options, message) || is_certain {
                     return Some(to);
                 }
             }
@@ -106,28 +104,18 @@ async fn block(
 }
 
 /// Reads the words of a message that is all of the text. True if they have calls, which are then those of the text.
-async fn words(
-    cx: &ReadContext,
-    openings: &'static Openings,
-    mode: ReasoningMode,
-    message: MessageText,
-) -> bool {
-    let input = InputBuffer::whole(message.text);
-    input.state().ended = true;
-    run(ReadContext::new(input.clone(), cx.tools.clone(), openings.asked), openings, mode).await;
-    let format = input.state().format().unwrap_or(JSON_BARE);
-    let mut calls = input.state().take_calls();
+fn words(cx: &ReadContext, options: &ParseOptions, message: MessageText) -> bool {
+    let ParsedText { mut calls, text, format } = parse(&message.text, options);
     if calls.is_empty() {
         return false;
     }
     let is_sure = !message.is_broken_off && calls.iter().all(|call| call.certainty == Some(Certainty::Sure));
     // An id that was made is made again, beside those of the calls before it.
     calls.iter_mut().filter(|call| !call.id_from_model).for_each(|call| call.id.clear());
-    let around = input.state().take_text();
-    cx.state().emit_text(&around);
+    cx.state().emit_text(&text);
     let before = cx.state().calls.len();
-    cx.state().forms.pass(&around, before);
-    cx.emit(calls, message.to, format);
+    cx.state().forms.pass(&text, before);
+    cx.emit(calls, message.to, format.unwrap_or(JSON_BARE));
     if !is_sure {
         let state = &mut *cx.state();
         state.forms.doubt(state.calls.len());

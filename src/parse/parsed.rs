@@ -41,7 +41,7 @@ pub struct ParsedText {
     pub text: String,
     /// The dialect that the text commits to: the requested one, or that of the first call in a marker or a structure of an API.
     /// Bare forms commit to none.
-    pub format: Option<String>,
+    pub format: Option<&'static str>,
 }
 
 /// One step of a stream. An event is final: it is never taken back.

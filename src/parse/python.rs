@@ -91,37 +91,24 @@ fn call(reader: &mut LenientReader<'_>, tools: &dyn ToolSchemas) -> Result<Draft
     if name.is_empty() || reader.peek() != Some(b'(') {
         return Err("a call must be a name with its arguments in parentheses".into());
     }
-    reader.at += 1;
-    let mut arguments = Map::new();
-    let mut positional = Vec::new();
-    loop {
-        reader.skip_space();
-        match reader.peek() {
-            None => return Err("the text ends inside the arguments".into()),
-            Some(b')') => {
-                reader.at += 1;
-                break;
+    let (mut arguments, mut positional) = (Map::new(), Vec::new());
+    reader.deeper(|reader| {
+        reader.parts(b')', |reader, _| {
+            let before = reader.at;
+            let key = word(reader);
+            reader.skip_space();
+            if key.is_empty() || reader.peek() != Some(b'=') {
+                reader.at = before;
+                positional.push(reader.value()?);
+                return Ok(true);
             }
-            Some(b',') => {
-                reader.at += 1;
-                continue;
-            }
-            Some(_) => {}
-        }
-        let before = reader.at;
-        let key = word(reader);
-        reader.skip_space();
-        if !key.is_empty() && reader.peek() == Some(b'=') {
             reader.at += 1;
-            let value = reader.value()?;
-            if arguments.insert(key.to_owned(), value).is_some() {
-                return Err(given_twice(key));
+            match arguments.insert(key.to_owned(), reader.value()?) {
+                Some(_) => Err(given_twice(key)),
+                None => Ok(true),
             }
-        } else {
-            reader.at = before;
-            positional.push(reader.value()?);
-        }
-    }
+        })
+    })?;
     place(positional, &mut arguments, tools.parameters(name))?;
     Ok(Draft::new(name, Ok(Value::Object(arguments)), Default::default()))
 }

@@ -8,7 +8,6 @@ use super::machine::{self, Machine};
 use super::openings::Openings;
 use super::options::ParseOptions;
 use super::parsed::{Event, ParsedCall, ParsedText};
-use super::reader::ReadContext;
 
 /// Finds the calls in a text.
 pub fn parse(text: &str, options: &ParseOptions) -> ParsedText {
@@ -43,8 +42,7 @@ impl StreamParser {
     }
 
     fn over(input: InputBuffer, options: &ParseOptions) -> Self {
-        let cx = ReadContext::new(input.clone(), options.tools.clone(), options.openings.asked);
-        let machine = machine::run(cx, options.openings, options.reasoning());
+        let machine = machine::run(input.clone(), options.clone());
         Self { input, machine: Some(machine), openings: options.openings, partial: Vec::new() }
     }
 
@@ -101,11 +99,11 @@ impl StreamParser {
     }
 
     /// The dialect that the text commits to so far: see [`ParsedText::format`](super::ParsedText).
-    pub fn format(&self) -> Option<String> {
+    pub fn format(&self) -> Option<&'static str> {
         let found = self.input.state().format();
         // A message of an API keeps its format, whatever dialect was asked for.
         let api = found.filter(|format| API_FORMATS.contains(format));
-        api.or(self.openings.asked).or(found).map(str::to_owned)
+        api.or(self.openings.asked).or(found)
     }
 
     /// The number of bytes kept: those of the call being read, and a little more.

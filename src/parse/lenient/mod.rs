@@ -165,7 +165,7 @@ impl<'a> LenientReader<'a> {
         Ok(string)
     }
 
-    fn deeper(&mut self, read: impl FnOnce(&mut Self) -> Result<Value, Message>) -> Result<Value, Message> {
+    pub fn deeper<T>(&mut self, read: impl FnOnce(&mut Self) -> Result<T, Message>) -> Result<T, Message> {
         if self.depth == DEEPEST {
             return Err(format!("values are nested deeper than {DEEPEST} levels").into());
         }
@@ -204,7 +204,7 @@ impl<'a> LenientReader<'a> {
 
     /// Reads the parts of an object or a list, up to its closing bracket, which may be missing. `part` reads one, is told whether it
     /// follows a comma, and says whether more may come.
-    fn parts(
+    pub fn parts(
         &mut self,
         closing: u8,
         mut part: impl FnMut(&mut Self, bool) -> Result<bool, Message>,

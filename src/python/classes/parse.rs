@@ -161,7 +161,7 @@ pub fn parse_text(
 }
 
 /// The calls, the text around them, and the dialect that the text commits to.
-pub type ParsedMessage = (Vec<Py<PyParsedCall>>, Py<PyString>, Option<String>);
+pub type ParsedMessage = (Vec<Py<PyParsedCall>>, Py<PyString>, Option<&'static str>);
 
 /// Parses a text or a message of a chat API; `caller` is the function that takes it. A message that `is_plain` has no objects
 /// left that could be spelt out: a call with values that have no JSON form is an entry with an error.
@@ -208,7 +208,7 @@ pub fn parse_message(
         Some((found, text))
     });
     let (found, spoken) = found.ok_or_else(|| refuse("it is nested too deeply, or cyclic".to_owned()))?;
-    let (api, text) = (found.format.as_deref(), spoken.as_deref().map(CallText::from));
+    let (api, text) = (found.format, spoken.as_deref().map(CallText::from));
     let calls = made(py, found.calls, api, text.as_ref())?;
     Ok((calls, string(py, &found.text)?.unbind(), found.format))
 }
@@ -365,7 +365,7 @@ impl PyStreamParser {
 
     /// The dialect that the text commits to so far: see `ParseResult.format`.
     #[getter]
-    fn format(&self) -> Option<String> {
+    fn format(&self) -> Option<&'static str> {
         self.stream.lock().format()
     }
 
