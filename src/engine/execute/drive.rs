@@ -126,7 +126,7 @@ impl TokioRun<'_> {
             }
         };
         let run = &mut self.plan.run;
-        if run.refuse_late_start(slot, now()) {
+        if run.refuse_late(Some(slot), now()) {
             return;
         }
         candidate.stats.begin(now());

@@ -94,9 +94,19 @@ impl Deref for AttemptFlag {
     }
 }
 
+/// What the driver has to do with a candidate.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Due {
+    Nothing,
+    Start,
+    Resume,
+    Stop,
+}
+
 #[derive(Debug)]
 struct Slot {
     fate: Fate,
+    due: Due,
     /// Asked to stop, not ended yet.
     stopping: bool,
     sent: AttemptFlag,
@@ -112,15 +122,8 @@ struct Slot {
 pub struct Run {
     rules: Rules,
     slots: SmallVec<[Slot; 4]>,
-    /// Short queues: first in, first out.
-    starts: SmallVec<[usize; 4]>,
-    stops: SmallVec<[usize; 4]>,
-    resumes: SmallVec<[usize; 4]>,
     next: usize,
     launched: usize,
-    running: usize,
-    stopping: usize,
-    successes: usize,
     one_by_one: bool,
     blocked: bool,
     begun: Instant,
@@ -140,6 +143,7 @@ impl Run {
             .into_iter()
             .map(|timeout| Slot {
                 fate: Fate::NotTried,
+                due: Due::Nothing,
                 stopping: false,
                 sent: AttemptFlag::Here(SentFlag::default()),
                 proves_nothing_happened: false,
@@ -153,14 +157,8 @@ impl Run {
         let mut run = Run {
             rules,
             slots,
-            starts: SmallVec::new(),
-            stops: SmallVec::new(),
-            resumes: SmallVec::new(),
             next: 0,
             launched: 0,
-            running: 0,
-            stopping: 0,
-            successes: 0,
             one_by_one,
             blocked: false,
             begun: now,
@@ -181,46 +179,45 @@ impl Run {
         if self.finished {
             return Action::Finish;
         }
-        // A candidate that was stopped before its turn is skipped.
-        while let Some(slot) = take_first(&mut self.resumes) {
-            if self.slots[slot].fate == Fate::Running {
-                return Action::Resume(slot);
-            }
-        }
-        while let Some(slot) = self.next_start() {
-            if self.slots[slot].fate == Fate::Running {
-                return Action::Start(slot);
-            }
-        }
-        Action::Wait
+        let resumed = self.take_due(Due::Resume).map(Action::Resume);
+        resumed.or_else(|| self.next_start().map(Action::Start)).unwrap_or(Action::Wait)
+    }
+
+    /// The next candidate of which this is due, in their order.
+    fn take_due(&mut self, due: Due) -> Option<usize> {
+        let slot = self.slots.iter().position(|slot| slot.due == due)?;
+        self.slots[slot].due = Due::Nothing;
+        Some(slot)
     }
 
     /// The next candidate to start; it counts as running from now on.
     pub fn next_start(&mut self) -> Option<usize> {
-        take_first(&mut self.starts)
+        self.take_due(Due::Start)
     }
 
     /// Whether [`Run::next_action`] would return anything but [`Action::Wait`].
     pub fn has_work(&self) -> bool {
-        self.finished || !(self.starts.is_empty() && self.stops.is_empty() && self.resumes.is_empty())
+        self.finished || self.slots.iter().any(|slot| slot.due != Due::Nothing)
     }
 
     /// The next candidate to stop. Report [`Run::stopped`] when it has ended.
     pub fn next_stop(&mut self) -> Option<usize> {
-        take_first(&mut self.stops)
+        self.take_due(Due::Stop)
     }
 
-    /// A candidate that waited, for a free slot or for its own coroutine, can continue.
-    pub fn resume(&mut self, slot: usize) {
-        self.resumes.push(slot);
+    /// A candidate that waited, for a free slot or for its own coroutine, can continue. False if it was stopped meanwhile.
+    pub fn resume(&mut self, slot: usize) -> bool {
+        let is_running = self.slots[slot].fate == Fate::Running;
+        if is_running {
+            self.slots[slot].due = Due::Resume;
+        }
+        is_running
     }
 
     /// Counts the deadline and the duration from an earlier moment: the call began before its candidates were known.
     pub fn count_from(&mut self, begun: Instant, now: Instant) {
         self.begun = begun;
-        if self.decision.is_none() && self.is_late(now) {
-            self.decide(Decision::DeadlinePassed, now);
-        }
+        self.refuse_late(None, now);
     }
 
     /// Whether the deadline of the whole execution has passed.
@@ -228,22 +225,15 @@ impl Run {
         self.deadline_at().is_some_and(|at| at <= now)
     }
 
-    /// Called after a candidate was prepared and before its first step. True when the deadline has passed by then: the
-    /// candidate must not run, and the execution is over.
-    pub fn refuse_late_start(&mut self, slot: usize, now: Instant) -> bool {
+    /// To be asked before a candidate begins. True when the deadline has passed by then, and the execution is over: what is
+    /// running is stopped, except for a candidate that is only prepared so far, which was not tried.
+    pub fn refuse_late(&mut self, prepared: Option<usize>, now: Instant) -> bool {
         let late = self.decision.is_none() && self.is_late(now);
         if late {
-            self.starts.push(slot);
+            if let Some(slot) = prepared {
+                self.slots[slot].due = Due::Start;
+            }
             self.decide(Decision::DeadlinePassed, now);
-        }
-        late
-    }
-
-    /// The same for a candidate that has waited for a free slot: it is stopped.
-    pub fn refuse_late_entry(&mut self, now: Instant) -> bool {
-        let late = self.decision.is_none() && self.is_late(now);
-        if late {
-            self.tick(now);
         }
         late
     }
@@ -370,7 +360,6 @@ impl Run {
         }
         // The turn is still due; that this one did not fit does not use it up.
         self.hedge_at = self.rules.hedge_after.filter(|_| !self.one_by_one).map(|_| now);
-        self.running -= 1;
         self.launched -= 1;
         self.slots[slot].fate = Fate::Rejected;
         self.slots[slot].started = None;
@@ -379,12 +368,11 @@ impl Run {
 
     /// Returns false when the answer came too late to count.
     pub fn succeeded(&mut self, slot: usize, now: Instant) -> bool {
-        if !self.end(slot, Fate::Succeeded, now) {
-            return false;
+        let counts = self.end(slot, Fate::Succeeded, now);
+        if counts {
+            self.advance(now);
         }
-        self.successes += 1;
-        self.advance(now);
-        true
+        counts
     }
 
     /// Returns false when the failure came too late to count.
@@ -401,7 +389,6 @@ impl Run {
     /// A candidate that was asked to stop has ended.
     pub fn stopped(&mut self, slot: usize) {
         if std::mem::take(&mut self.slots[slot].stopping) {
-            self.stopping -= 1;
             self.finish_if_settled();
         }
     }
@@ -427,8 +414,8 @@ impl Run {
             self.finished |= self.settle_until.is_some_and(|until| until <= now);
             return;
         }
-        if self.is_late(now) {
-            return self.decide(Decision::DeadlinePassed, now);
+        if self.refuse_late(None, now) {
+            return;
         }
         for slot in 0..self.slots.len() {
             let due = self.slots[slot].started.is_some_and(|at| at + self.slots[slot].timeout <= now);
@@ -458,17 +445,15 @@ impl Run {
 
     /// From here on nothing of this candidate is sent, whatever ended it.
     fn over(&mut self, slot: usize, fate: Fate, now: Instant) {
-        self.running -= 1;
-        self.slots[slot].sent.end();
-        self.slots[slot].fate = fate;
-        self.slots[slot].ended = Some(now);
+        let slot = &mut self.slots[slot];
+        slot.sent.end();
+        (slot.fate, slot.due, slot.ended) = (fate, Due::Nothing, Some(now));
     }
 
     fn stop(&mut self, slot: usize, fate: Fate, now: Instant) {
         self.over(slot, fate, now);
         self.slots[slot].stopping = true;
-        self.stopping += 1;
-        self.stops.push(slot);
+        self.slots[slot].due = Due::Stop;
     }
 
     fn advance(&mut self, now: Instant) {
@@ -476,12 +461,12 @@ impl Run {
             return;
         }
         let whole_batch = self.rules.strategy == Strategy::All && !self.one_by_one;
-        if self.successes > 0 && (!whole_batch || (self.running == 0 && self.batch_is_out())) {
+        let is_out = !self.is_running() && self.batch_is_out();
+        let has_won = self.winners().next().is_some();
+        if has_won && (!whole_batch || is_out) {
             return self.decide(Decision::Won, now);
         }
-        if self.successes == 0 && self.running == 0 && self.batch_is_out() {
-            self.one_by_one = true;
-        }
+        self.one_by_one |= !has_won && is_out;
         while self.may_start(now) {
             if self.is_late(now) {
                 return self.decide(Decision::DeadlinePassed, now);
@@ -490,10 +475,13 @@ impl Run {
         }
         // A hedge that is due but could not start must not wake the driver again and again.
         self.hedge_at = self.hedge_at.filter(|at| *at > now);
-        if self.running == 0 {
-            let decision = if self.successes > 0 { Decision::Won } else { Decision::Exhausted };
-            self.decide(decision, now);
+        if !self.is_running() {
+            self.decide(if has_won { Decision::Won } else { Decision::Exhausted }, now);
         }
+    }
+
+    fn is_running(&self) -> bool {
+        self.slots.iter().any(|slot| slot.fate == Fate::Running)
     }
 
     fn batch_end(&self) -> usize {
@@ -509,10 +497,10 @@ impl Run {
             return false;
         }
         if self.one_by_one {
-            return self.running == 0;
+            return !self.is_running();
         }
         let hedging = self.rules.hedge_after.is_some() && self.rules.strategy != Strategy::All;
-        let its_turn = !hedging || self.running == 0 || self.hedge_at.is_some_and(|at| at <= now);
+        let its_turn = !hedging || !self.is_running() || self.hedge_at.is_some_and(|at| at <= now);
         !self.batch_is_out() && its_turn
     }
 
@@ -520,10 +508,8 @@ impl Run {
         let slot = self.next;
         self.next += 1;
         self.launched += 1;
-        self.running += 1;
-        self.slots[slot].fate = Fate::Running;
-        self.slots[slot].started = Some(now);
-        self.starts.push(slot);
+        let started = &mut self.slots[slot];
+        (started.fate, started.due, started.started) = (Fate::Running, Due::Start, Some(now));
         let more = !self.one_by_one && !self.batch_is_out() && self.rules.strategy != Strategy::All;
         self.hedge_at = self.rules.hedge_after.filter(|_| more).map(|after| now + after);
     }
@@ -531,17 +517,13 @@ impl Run {
     fn decide(&mut self, decision: Decision, now: Instant) {
         self.decision = Some(decision);
         self.hedge_at = None;
-        // Not yet begun by the driver: nothing to stop.
-        while let Some(slot) = self.starts.pop() {
-            if self.slots[slot].fate == Fate::Running {
-                self.running -= 1;
-                self.slots[slot].fate = Fate::NotTried;
-                self.slots[slot].started = None;
-            }
-        }
-        for slot in 0..self.slots.len() {
-            if self.slots[slot].fate == Fate::Running {
-                self.stop(slot, Fate::Stopped, now);
+        for at in 0..self.slots.len() {
+            let slot = &mut self.slots[at];
+            match slot.due {
+                // Not yet begun by the driver: nothing to stop.
+                Due::Start => (slot.fate, slot.due, slot.started) = (Fate::NotTried, Due::Nothing, None),
+                _ if slot.fate == Fate::Running => self.stop(at, Fate::Stopped, now),
+                _ => {}
             }
         }
         self.settle_until = Some(now + self.rules.grace);
@@ -549,7 +531,7 @@ impl Run {
     }
 
     fn finish_if_settled(&mut self) {
-        self.finished |= self.decision.is_some() && self.stopping == 0;
+        self.finished |= self.decision.is_some() && !self.slots.iter().any(|slot| slot.stopping);
     }
 }
 
@@ -558,8 +540,4 @@ fn earliest(a: Option<Instant>, b: Option<Instant>) -> Option<Instant> {
         (Some(a), Some(b)) => Some(a.min(b)),
         (one, None) | (None, one) => one,
     }
-}
-
-fn take_first(queue: &mut SmallVec<[usize; 4]>) -> Option<usize> {
-    if queue.is_empty() { None } else { Some(queue.remove(0)) }
 }

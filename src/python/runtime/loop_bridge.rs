@@ -420,10 +420,8 @@ pub enum Message {
     Returned(PyResult<Py<PyAny>>),
     /// A sync function was refused by its pool, or its thread ended before the function did.
     NotReturned(Option<PoolRefusal>),
-    /// The concurrency limits have let an attempt in, or turned it away.
-    Entered(Option<Permits>),
-    /// The row of an attempt that may have effects is written, or could not be.
-    Recorded(Result<(), Box<HubError>>),
+    /// An attempt may go on: the limits have let it in, or its row is written; or the reason why not.
+    MayGoOn(Result<Option<Permits>, Box<HubError>>),
     /// A Rust future is over; its outcome is with the addressee.
     Settled,
     /// Progress reports wait.

@@ -234,8 +234,8 @@ fn a_deadline_that_passes_while_arguments_are_checked_starts_nothing() {
     let mut hand = Hand::new(Rules { deadline: Some(ms(500)), ..rules(Strategy::Fallback) }, 2);
     assert_eq!(hand.run.next_start(), Some(0));
     let (early, late) = (hand.at(499), hand.at(500));
-    assert!(!hand.run.refuse_late_start(0, early));
-    assert!(hand.run.refuse_late_start(0, late));
+    assert!(!hand.run.refuse_late(Some(0), early));
+    assert!(hand.run.refuse_late(Some(0), late));
     assert_eq!(hand.run.fate(0), Fate::NotTried);
     assert!(hand.run.never_sent(0));
     hand.assert_finished(Decision::DeadlinePassed);
@@ -246,7 +246,7 @@ fn a_deadline_that_passes_in_the_queue_starts_nothing() {
     let mut hand = Hand::new(Rules { deadline: Some(ms(500)), ..rules(Strategy::Fallback) }, 2);
     assert_eq!(hand.run.next_start(), Some(0));
     let late = hand.at(500);
-    assert!(hand.run.refuse_late_entry(late));
+    assert!(hand.run.refuse_late(None, late));
     assert_eq!(hand.run.next_stop(), Some(0));
     hand.run.stopped(0);
     assert!(hand.run.never_sent(0));

@@ -152,7 +152,7 @@ impl<'a, 'py> GivenCall<'a, 'py> {
         let asked = || AskedCall::new(CallTarget::Name(name.into()), self.options.options.clone(), None);
         core.record(&mut planned, None, asked);
         let (hub, args) = (self.hub.clone().unbind(), self.args.clone().unbind());
-        let execution = Execution::new(hub, planned, args, self.options.checks, extras);
+        let execution = Execution::new(hub, planned, (args, None), self.options.checks, extras);
         Ok(Some(new_awaitable(self.hub.py(), execution)?.into_any()))
     }
 

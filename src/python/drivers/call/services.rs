@@ -221,11 +221,7 @@ impl CallServices for LoopCall {
             let checks = Checks { coerce: self.checks.coerce && approved.is_none(), ..self.checks };
             let (hub, args) = (self.hub.clone_ref(py), self.args.clone_ref(py));
             let extras = self.extras.lock().take();
-            let mut execution = Execution::new(hub, planned, args, checks, extras);
-            if let Some(approved) = approved {
-                let own = |args: Arc<Py<PyAny>>| args.clone_ref(py);
-                execution = execution.with_arguments(approved.into_iter().map(|one| one.map(own)).collect());
-            }
+            let execution = Execution::new(hub, planned, (args, approved), checks, extras);
             Ok(new_awaitable(py, execution)?.into_any())
         });
         let ended = ended.await.and_then(|result| {

@@ -14,7 +14,7 @@ use crate::values::json::LargeJson;
 use crate::values::results::blocks::Blocks;
 use crate::values::value;
 use toolhub::error::clip;
-use toolhub::execute::{Answer, Fate, not_returned, overloaded, reported};
+use toolhub::execute::{Answer, Fate, not_returned, reported};
 use toolhub::hub::PlannedRun;
 use toolhub::kill_point::kill_point;
 use toolhub::model::{Meaning, NothingMeans, ReportedFailure};
@@ -50,16 +50,11 @@ impl Execution {
             Message::Returned(Err(error)) => this.raised(py, slot, error),
             Message::NotReturned(refusal) => this.fail(slot, not_returned(&this.tool_name(slot), refusal)),
             Message::Answered(answer) => this.answered(py, slot, *answer),
-            Message::Entered(Some(permits)) => {
-                let unwanted = this.state.lock().admit(slot, permits);
+            Message::MayGoOn(Ok(permits)) => {
+                let unwanted = this.state.lock().go_on(slot, permits);
                 drop(unwanted);
             }
-            Message::Entered(None) => {
-                let name = this.tool_name(slot);
-                this.fail(slot, overloaded(&name));
-            }
-            Message::Recorded(Ok(())) => _ = this.state.lock().go_on(slot),
-            Message::Recorded(Err(refusal)) => this.fail(slot, *refusal),
+            Message::MayGoOn(Err(refusal)) => this.fail(slot, *refusal),
             Message::Settled => {}
         }
         Self::after_event(slf);

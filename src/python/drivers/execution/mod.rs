@@ -32,7 +32,7 @@ use events::detach;
 use pyo3::exceptions::PyGeneratorExit;
 use state::{AttemptStart, AttemptState};
 use std::sync::atomic::{AtomicBool, Ordering};
-use toolhub::execute::{Action, Run};
+use toolhub::execute::Action;
 use toolhub::hub::{EndedRows, PlannedRun};
 use toolhub::principal::Principal;
 
@@ -70,21 +70,16 @@ impl Extras {
 }
 
 impl Execution {
+    /// With `approved` each candidate gets its own arguments.
     pub fn new(
         hub: Py<PyHub>,
         plan: Box<PlannedRun>,
-        args: Py<PyAny>,
+        (args, approved): (Py<PyAny>, Option<SlotArguments>),
         checks: Checks,
         extras: Option<Box<Extras>>,
     ) -> Self {
-        let (is_begun, state) = (AtomicBool::new(false), Mutex::new(State::new(plan, args)));
-        Execution { hub, checks, extras, is_begun, state }
-    }
-
-    /// Each candidate gets these arguments, which were approved.
-    pub fn with_arguments(self, approved: SlotArguments) -> Self {
-        self.state.lock().approved = Some(Box::new(approved));
-        self
+        let state = State { approved: approved.map(Box::new), ..State::new(plan, args) };
+        Execution { hub, checks, extras, is_begun: AtomicBool::new(false), state: Mutex::new(state) }
     }
 
     /// Asks the plan; `None` when the call is over.
@@ -151,27 +146,6 @@ impl Execution {
         }
     }
 
-    fn start(slf: &Bound<'_, Self>, slot: usize) -> PyResult<()> {
-        let (py, this) = (slf.py(), slf.get());
-        let (start, args) = {
-            let state = this.state.lock();
-            let (Some(plan), Some(args)) = (state.plan.as_deref(), &state.args) else { return Ok(()) };
-            let approved = state.approved.as_ref().map(|approved| approved[slot].as_ref());
-            let args = match approved {
-                None => Ok(args.clone_ref(py)),
-                Some(own) => own.map(|args| args.clone_ref(py)).map_err(HubError::clone),
-            };
-            ((AttemptStart::new(plan, slot), plan.run.started(slot)), args)
-        };
-        match args {
-            Ok(args) => Self::begin(slf, start, args),
-            Err(refusal) => {
-                this.reject(slot, refusal);
-                Ok(())
-            }
-        }
-    }
-
     fn resume(slf: &Bound<'_, Self>, slot: usize) -> PyResult<()> {
         let (start, waited) = {
             let mut state = slf.get().state.lock();
@@ -179,7 +153,7 @@ impl Execution {
             (AttemptStart::new(plan, slot), std::mem::take(&mut state.attempts[slot].state))
         };
         match waited {
-            AttemptState::Ready(_) if slf.get().is_late(Run::refuse_late_entry) => Ok(()),
+            AttemptState::Ready(_) if slf.get().is_late(None) => Ok(()),
             AttemptState::Ready(prepared) => Self::launch(slf, (start, prepared)),
             AttemptState::Coroutine(coroutine) => Self::run_awaitable(slf, &start, coroutine.bind(slf.py())),
             _ => Ok(()),

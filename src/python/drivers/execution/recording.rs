@@ -48,9 +48,10 @@ impl Execution {
         };
         let definition = this.hub.get().core().tool_definition(&start.candidate);
         let (mailbox, key) = Self::address(slf, slot)?;
-        this.state.lock().attempts[slot].state = AttemptState::Recording { key, prepared };
+        this.state.lock().attempts[slot].state = AttemptState::Waiting { way: None, key, prepared };
         let written = move |result: Result<(), HubError>| {
-            mailbox.push(Mail::Deliver(key, Message::Recorded(result.map_err(Box::new))));
+            let recorded = result.map(|()| None).map_err(Box::new);
+            mailbox.push(Mail::Deliver(key, Message::MayGoOn(recorded)));
         };
         kill_point();
         let content = (!recorder.knows_call()).then(content).unwrap_or_default();

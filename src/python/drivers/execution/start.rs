@@ -16,10 +16,10 @@ use crate::values::arguments::given::{prepare, warnings};
 use futures_util::FutureExt;
 use std::panic::AssertUnwindSafe;
 use tokio_util::sync::CancellationToken;
-use toolhub::execute::{Run, overloaded};
+use toolhub::execute::overloaded;
 use toolhub::hub::PlannedRun;
 use toolhub::kill_point::kill_point;
-use toolhub::limit::{self, Passage};
+use toolhub::limit::{self, Passage, Permits};
 use toolhub::model::Arguments;
 use toolhub::registry::Candidate;
 use toolhub::reports::WaitingReports;
@@ -27,17 +27,24 @@ use toolhub::tool::{CallContext, OnProgress, SentFlag};
 
 impl Execution {
     /// A candidate that the arguments do not fit is never started.
-    pub(super) fn begin(
-        slf: &Bound<'_, Self>,
-        (start, at): (AttemptStart, Instant),
-        args: Py<PyAny>,
-    ) -> PyResult<()> {
-        let (py, this, slot) = (slf.py(), slf.get(), start.slot);
+    pub(super) fn start(slf: &Bound<'_, Self>, slot: usize) -> PyResult<()> {
+        let (py, this) = (slf.py(), slf.get());
+        let (start, at, args) = {
+            let state = this.state.lock();
+            let (Some(plan), Some(args)) = (state.plan.as_deref(), &state.args) else { return Ok(()) };
+            let args = match &state.approved {
+                None => Ok(args.clone_ref(py)),
+                Some(approved) => {
+                    approved[slot].as_ref().map(|args| args.clone_ref(py)).map_err(HubError::clone)
+                }
+            };
+            (AttemptStart::new(plan, slot), plan.run.started(slot), args)
+        };
         let mut pass = CheckPass::new(this.checks);
         let passed_on = this.extras.as_ref().and_then(|extras| extras.passed_on.as_ref());
         pass.passed_on = passed_on.map(|passed_on| passed_on.clone_ref(py));
         let candidate = &start.candidate;
-        let prepared = match prepare(candidate, args.bind(py), &mut pass) {
+        let prepared = match args.and_then(|args| prepare(candidate, args.bind(py), &mut pass)) {
             Ok(prepared) => prepared,
             Err(refusal) => {
                 this.reject(slot, refusal);
@@ -52,13 +59,13 @@ impl Execution {
             argument_checks::report(py, &candidate.spec().name, &pass.unchecked);
             this.state.lock().attempts[slot].unchecked = pass.unchecked;
         }
-        if this.is_late(|run, now| run.refuse_late_start(slot, now)) {
+        if this.is_late(Some(slot)) {
             return Ok(());
         }
         candidate.stats.begin(at);
         match this.tell_start(py, slot, None) {
             // Listeners take as long as they like.
-            Ok(()) if this.watch().is_some() && this.is_late(Run::refuse_late_entry) => Ok(()),
+            Ok(()) if this.watch().is_some() && this.is_late(None) => Ok(()),
             Ok(()) => Self::enter(slf, (start, prepared)),
             Err(interrupt) => {
                 drop(this.interrupt(interrupt));
@@ -76,7 +83,11 @@ impl Execution {
             return Self::launch(slf, ready);
         }
         let (mailbox, key) = Self::address(slf, slot)?;
-        let notify = move |permits| mailbox.push(Mail::Deliver(key, Message::Entered(permits)));
+        let name = candidate.spec().name.clone();
+        let notify = move |permits: Option<Permits>| {
+            let admitted = permits.map(Some).ok_or_else(|| Box::new(overloaded(&name)));
+            mailbox.push(Mail::Deliver(key, Message::MayGoOn(admitted)));
+        };
         let around = call_scope::current(py)?;
         match limit::pass(hub.gates(candidate), around.lender.as_deref(), notify) {
             Passage::Through(permits) => {
@@ -85,7 +96,7 @@ impl Execution {
                 Self::launch(slf, ready)
             }
             Passage::Waiting(way) => {
-                let waiting = AttemptState::Queueing { way, key, prepared: ready.1 };
+                let waiting = AttemptState::Waiting { way: Some(way), key, prepared: ready.1 };
                 this.state.lock().attempts[slot].state = waiting;
                 Ok(())
             }
@@ -97,10 +108,11 @@ impl Execution {
         }
     }
 
-    /// Whether the deadline of the call leaves no time for this attempt; the policy then ends the call.
-    pub(super) fn is_late(&self, refuse: impl FnOnce(&mut Run, Instant) -> bool) -> bool {
-        let late =
-            |plan: &mut PlannedRun| plan.run.deadline_at().is_some() && refuse(&mut plan.run, Instant::now());
+    /// Whether the deadline of the call leaves no time for an attempt; the policy then ends the call.
+    pub(super) fn is_late(&self, prepared: Option<usize>) -> bool {
+        let late = |plan: &mut PlannedRun| {
+            plan.run.deadline_at().is_some() && plan.run.refuse_late(prepared, Instant::now())
+        };
         self.with_plan(late) == Some(true)
     }
 
@@ -114,7 +126,7 @@ impl Execution {
         self.with_plan(|plan| plan.run.share_flag(slot)).unwrap_or_default()
     }
 
-    pub(super) fn reject(&self, slot: usize, refusal: HubError) {
+    fn reject(&self, slot: usize, refusal: HubError) {
         let mut state = self.state.lock();
         state.attempts[slot].error = Some(Box::new(refusal));
         if let Some(plan) = state.plan.as_mut() {

@@ -11,7 +11,6 @@ use crate::values::results::blocks::Blocks;
 use crate::values::value;
 use smallvec::SmallVec;
 use tokio_util::sync::CancellationToken;
-use toolhub::execute::Fate;
 use toolhub::hub::PlannedRun;
 use toolhub::limit::{PassageWait, Permits};
 use toolhub::message::Message;
@@ -45,10 +44,8 @@ pub type ReadyAttempt = (AttemptStart, PreparedArguments);
 pub enum AttemptState {
     #[default]
     Nothing,
-    /// Waiting for a free place.
-    Queueing { way: PassageWait, key: u64, prepared: PreparedArguments },
-    /// Waiting for its row in the ledger.
-    Recording { key: u64, prepared: PreparedArguments },
+    /// Waiting for a free place, or for its row in the ledger.
+    Waiting { way: Option<PassageWait>, key: u64, prepared: PreparedArguments },
     /// It may go on with these arguments.
     Ready(PreparedArguments),
     /// Stepped inside the caller's task.
@@ -66,16 +63,17 @@ pub enum AttemptState {
 impl AttemptState {
     /// Ends what is over as soon as nobody waits for it. A function on a thread goes on with its leftover.
     pub fn give_up(self, py: Python<'_>, port: Option<&LoopBridge>, leftover: impl FnOnce() -> Leftover) {
-        let key = match &self {
-            AttemptState::Queueing { key, .. } | AttemptState::Recording { key, .. } => Some(*key),
-            AttemptState::Thread(reply) => Some(reply.key),
-            _ => None,
-        };
-        drop(port.zip(key).map(|(port, key)| port.forget_mail(key)));
+        let forget = |key| drop(port.map(|port| port.forget_mail(key)));
         match self {
-            AttemptState::Thread(reply) => drop(reply.abandon(py, leftover())),
+            AttemptState::Thread(reply) => {
+                forget(reply.key);
+                reply.abandon(py, leftover());
+            }
             // Out of the queue.
-            AttemptState::Queueing { way, .. } => drop(way),
+            AttemptState::Waiting { way, key, .. } => {
+                forget(key);
+                drop(way);
+            }
             AttemptState::Coroutine(coroutine) => value::discard(coroutine.bind(py)),
             _ => {}
         }
@@ -117,7 +115,7 @@ pub struct State {
     /// `None` when the call is over.
     pub plan: Option<Box<PlannedRun>>,
     pub args: Option<Py<PyAny>>,
-    /// What was approved, for each candidate, in place of `args`.
+    /// What was approved, for each candidate, in place of `args`. Shared with the plan, so not shown to the garbage collector.
     pub approved: Option<Box<SlotArguments>>,
     pub attempts: SmallVec<[Attempt; 2]>,
     pub direct: Option<InPlaceCoroutine>,
@@ -155,37 +153,25 @@ impl State {
         self.plan.as_ref().is_none_or(|plan| plan.run.has_work())
     }
 
-    /// The limits let this attempt in. One that was stopped meanwhile gives its place back.
-    pub fn admit(&mut self, slot: usize, permits: Permits) -> Option<Permits> {
-        let is_late = |plan: &PlannedRun| plan.run.latest_start(slot).is_some_and(|at| at <= Instant::now());
-        if self.plan.as_deref().is_none_or(is_late) {
-            return Some(permits);
+    /// Lets an attempt that waited go on. One that was stopped meanwhile gives its slots back.
+    pub fn go_on(&mut self, slot: usize, permits: Option<Permits>) -> Option<Permits> {
+        let Some(plan) = &mut self.plan else { return permits };
+        let latest = plan.run.latest_start(slot).filter(|_| permits.is_some());
+        if latest.is_some_and(|at| at <= Instant::now()) || !plan.run.resume(slot) {
+            return permits;
         }
-        if !self.go_on(slot) {
-            return Some(permits);
-        }
-        self.attempts[slot].permits = Some(permits);
-        None
-    }
-
-    /// Lets an attempt that waited go on, unless it was stopped meanwhile.
-    pub fn go_on(&mut self, slot: usize) -> bool {
-        let plan = self.plan.as_mut().filter(|plan| plan.run.fate(slot) == Fate::Running);
-        let Some(plan) = plan else { return false };
-        plan.run.resume(slot);
-        let state = &mut self.attempts[slot].state;
-        *state = match std::mem::take(state) {
-            AttemptState::Queueing { prepared, .. } | AttemptState::Recording { prepared, .. } => {
-                AttemptState::Ready(prepared)
-            }
+        let attempt = &mut self.attempts[slot];
+        attempt.permits = permits.or(attempt.permits.take());
+        attempt.state = match std::mem::take(&mut attempt.state) {
+            AttemptState::Waiting { prepared, .. } => AttemptState::Ready(prepared),
             other => other,
         };
-        true
+        None
     }
 
     /// A plain function gave a coroutine. It is given back when the policy does not wait for it any more.
     pub fn hold_coroutine(&mut self, slot: usize, coroutine: Py<PyAny>) -> Option<Py<PyAny>> {
-        if !self.go_on(slot) {
+        if !self.plan.as_mut().is_some_and(|plan| plan.run.resume(slot)) {
             return Some(coroutine);
         }
         self.attempts[slot].state = AttemptState::Coroutine(coroutine);
@@ -200,9 +186,6 @@ impl State {
 
     pub fn traverse(&self, visit: &PyVisit<'_>) -> Result<(), PyTraverseError> {
         visit.call(&self.args)?;
-        for args in self.approved.iter().flat_map(|approved| approved.iter().flatten()) {
-            visit.call(args)?;
-        }
         visit.call(&self.waiter)?;
         visit.call(&self.port)?;
         if let Some(direct) = &self.direct {
@@ -215,9 +198,7 @@ impl State {
                     visit.call(object)?;
                     continue;
                 }
-                AttemptState::Queueing { prepared, .. }
-                | AttemptState::Recording { prepared, .. }
-                | AttemptState::Ready(prepared) => prepared,
+                AttemptState::Waiting { prepared, .. } | AttemptState::Ready(prepared) => prepared,
                 _ => continue,
             };
             match prepared {

@@ -35,7 +35,7 @@ pub fn prepare(
 }
 
 /// For each candidate of a run: its arguments, checked and approved, or why it must not start.
-pub type SlotArguments = Vec<Result<Py<PyAny>, HubError>>;
+pub type SlotArguments = Vec<Result<Arc<Py<PyAny>>, HubError>>;
 
 /// The arguments as this candidate takes them, in a copy that nothing else refers to.
 pub fn fit<'py>(
