@@ -21,9 +21,8 @@ pub(super) struct Openings {
     /// By two bytes, the first one in the low half: the row of the marks that may start with them, plus [`ROWS`]. Without a row it is
     /// 1 if a mark may start at the second byte, and otherwise 0.
     pairs: Box<[u8; PAIRS]>,
-    rows: Vec<PairRow>,
-    /// Entries by their index, one before its own prefixes: all that may start with the same bytes.
-    lists: Vec<Vec<u16>>,
+    /// The entries that may start with two bytes, by their index, one before its own prefixes.
+    rows: Vec<Vec<u16>>,
     /// By first byte, for the last one of a text so far.
     by_first: [Vec<u16>; 256],
     entries: Vec<MarkEntry>,
@@ -31,13 +30,6 @@ pub(super) struct Openings {
     pub start: MarkEntry,
     /// The requested dialect.
     pub asked: Option<&'static str>,
-}
-
-/// The entries that may start with two bytes.
-struct PairRow {
-    all: Vec<u16>,
-    /// By third byte, the number of their list: most tags of other languages begin as some marker does.
-    by_third: [u16; 256],
 }
 
 /// One mark, and the forms that it may begin.
@@ -57,6 +49,11 @@ impl MarkEntry {
             Some(own) => *own == second,
             None => self.forms.iter().any(|form| (form.follows)(second)),
         }
+    }
+
+    /// True if its mark may have this third byte: most tags of other languages begin as some marker does.
+    fn has_third(&self, third: Option<u8>) -> bool {
+        third.zip(self.text.as_bytes().get(2)).is_none_or(|(third, own)| third == *own)
     }
 }
 
@@ -82,8 +79,7 @@ impl Openings {
             by_first[usize::from(entry.text.as_bytes()[0])].push(index);
         }
         let entry = |index: &u16| &entries[usize::from(*index)];
-        let (mut pairs, mut rows) = (Box::new([0; PAIRS]), Vec::<PairRow>::new());
-        let mut lists: Vec<Vec<u16>> = Vec::new();
+        let (mut pairs, mut rows) = (Box::new([0; PAIRS]), Vec::<Vec<u16>>::new());
         for pair in 0..=u16::MAX {
             let [first, second] = pair.to_le_bytes().map(usize::from);
             let mut all: Vec<u16> = by_first[first].clone();
@@ -92,22 +88,11 @@ impl Openings {
                 pairs[usize::from(pair)] = u8::from(!by_first[second].is_empty());
                 continue;
             }
-            let known = rows.iter().position(|known| known.all == all).unwrap_or(rows.len());
-            if known == rows.len() {
-                let by_third = std::array::from_fn(|third| {
-                    let mut list = all.clone();
-                    list.retain(|index| {
-                        entry(index).text.as_bytes().get(2).is_none_or(|own| usize::from(*own) == third)
-                    });
-                    let known = lists.iter().position(|known| *known == list).unwrap_or(lists.len());
-                    lists.extend((known == lists.len()).then_some(list));
-                    known as u16
-                });
-                rows.push(PairRow { all, by_third });
-            }
+            let known = rows.iter().position(|known| *known == all).unwrap_or(rows.len());
+            rows.extend((known == rows.len()).then_some(all));
             pairs[usize::from(pair)] = (known + ROWS) as u8;
         }
-        Self { pairs, rows, lists, by_first, entries, start, asked }
+        Self { pairs, rows, by_first, entries, start, asked }
     }
 
     /// True if no dialect was requested.
@@ -121,7 +106,7 @@ impl Openings {
         while at < bytes.len() {
             at += self.quiet(&bytes[at..]);
             let end = bytes.len().min(at + EIGHT);
-            if let Some(found) = (at..end).find(|at| !self.listed(&bytes[*at..]).is_empty()) {
+            if let Some(found) = (at..end).find(|at| self.at(&bytes[*at..]).next().is_some()) {
                 return Some(found);
             }
             at = end;
@@ -141,23 +126,18 @@ impl Openings {
     }
 
     /// The entries that may start these bytes.
-    pub fn at<'a>(&'a self, bytes: &[u8]) -> impl Iterator<Item = &'a MarkEntry> {
-        self.listed(bytes).iter().map(|index| &self.entries[usize::from(*index)])
-    }
-
-    fn listed(&self, bytes: &[u8]) -> &[u16] {
-        match *bytes {
+    pub fn at<'a>(&'a self, bytes: &[u8]) -> impl Iterator<Item = &'a MarkEntry> + use<'a> {
+        let listed: &[u16] = match *bytes {
             [] => &[],
             [first] => &self.by_first[usize::from(first)],
-            [first, second, ref rest @ ..] => {
+            [first, second, ..] => {
                 let pair = usize::from(u16::from_le_bytes([first, second]));
-                let Some(row) = usize::from(self.pairs[pair]).checked_sub(ROWS) else { return &[] };
-                match rest.first() {
-                    Some(third) => &self.lists[usize::from(self.rows[row].by_third[usize::from(*third)])],
-                    None => &self.rows[row].all,
-                }
+                usize::from(self.pairs[pair]).checked_sub(ROWS).map_or(&[], |row| &self.rows[row])
             }
-        }
+        };
+        let entries = listed.iter().map(|index| &self.entries[usize::from(*index)]);
+        let third = bytes.get(2).copied();
+        entries.filter(move |entry| entry.has_third(third))
     }
 }
 
