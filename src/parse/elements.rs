@@ -141,5 +141,5 @@ fn leaf(text: &str, schema: Option<SchemaView<'_>>) -> Value {
             _ => {}
         }
     }
-    typed(text, schema)
+    typed(text, None, schema)
 }

@@ -57,10 +57,12 @@ pub(super) fn calls(text: &str, tools: &dyn ToolSchemas) -> PythonCalls {
             None => break,
             Some(_) => {}
         }
-        let rest = reader.rest();
+        let (rest, repairs) = (reader.rest(), reader.repairs);
         match call(&mut reader, tools) {
             Ok(draft) => found.drafts.push(draft),
             Err(why) => {
+                // What it needed says nothing of the calls before it.
+                reader.repairs = repairs;
                 found.broken = Some(broken(rest, why));
                 break;
             }

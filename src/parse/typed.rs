@@ -8,8 +8,17 @@ use serde_json::{Number, Value};
 use super::lenient::{self, MissingClosers, Notation};
 use super::schemas::SchemaView;
 
-/// The value of a text by its schema.
-pub(super) fn typed(text: &str, schema: Option<SchemaView<'_>>) -> Value {
+/// The value of a text by its schema. `is_text`: its own tag declares it to be a string or JSON, of which a schema may know better.
+pub(super) fn typed(text: &str, is_text: Option<bool>, schema: Option<SchemaView<'_>>) -> Value {
+    if let Some(is_text) = is_text {
+        let json = if is_text { None } else { whole(text.trim()) };
+        let value = json.unwrap_or_else(|| text.into());
+        return match schema {
+            // `5` where a string is due: as it was written.
+            Some(schema) if is_scalar(&value) && schema.types() == ["string"] => text.trim().into(),
+            _ => by_schema(value, schema),
+        };
+    }
     let Some(types) = schema.map(SchemaView::types).filter(|types| !types.is_empty()) else {
         return structure(text).unwrap_or_else(|| text.into());
     };
@@ -32,16 +41,6 @@ fn fitting(text: &str, types: &[&str]) -> Option<Value> {
         "array" => container(text).filter(Value::is_array),
         _ => None,
     })
-}
-
-/// The value of a text that its own tag declares to be a string or JSON, and of which a schema may know better.
-pub(super) fn declared(text: &str, is_text: bool, schema: Option<SchemaView<'_>>) -> Value {
-    let value = if is_text { text.into() } else { json(text) };
-    match schema {
-        // `5` where a string is due: as it was written.
-        Some(schema) if is_scalar(&value) && schema.types() == ["string"] => text.trim().into(),
-        _ => by_schema(value, schema),
-    }
 }
 
 /// A value whose quotes contradict the schema: `"5"` where a number is due, `5` where a string is due.
@@ -67,11 +66,6 @@ fn without_zeros(text: &str) -> Option<String> {
 
 fn is_scalar(value: &Value) -> bool {
     matches!(value, Value::Number(_) | Value::Bool(_))
-}
-
-/// A value that the dialect itself says is JSON.
-fn json(text: &str) -> Value {
-    whole(text.trim()).unwrap_or_else(|| text.into())
 }
 
 /// An object or a list where the schema wants one: its quotes may be escaped, or all of it may be in a string.
@@ -130,9 +124,9 @@ mod tests {
             ("2", json!({"$ref": "#"}), json!("2")),
         ];
         for (text, schema, value) in cases {
-            assert_eq!(typed(text, Some(SchemaView::new(&schema))), value, "{text} by {schema}");
+            assert_eq!(typed(text, None, Some(SchemaView::new(&schema))), value, "{text} by {schema}");
         }
-        assert_eq!(typed("5", None), json!("5"));
-        assert_eq!(typed(r#"{"a": 5}"#, None), json!({"a": 5}));
+        assert_eq!(typed("5", None, None), json!("5"));
+        assert_eq!(typed(r#"{"a": 5}"#, None, None), json!({"a": 5}));
     }
 }

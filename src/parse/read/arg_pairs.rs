@@ -5,8 +5,9 @@ use serde_json::{Map, Value};
 use super::common;
 use crate::lenient::{Repairs, SyntaxRepair, given_twice};
 use crate::parsed::Draft;
+use crate::python;
 use crate::reader::{Found, Opening, ReadContext};
-use crate::{python, typed};
+use crate::typed::typed;
 use toolhub_text::message::Message;
 
 /// How a dialect spells the tags of its pairs.
@@ -273,7 +274,7 @@ impl PairReader<'_> {
         let Some((key, value)) = pair.filter(|(key, _)| is_end && is_name(key)) else {
             return Err("a key has the end tag of a value".into());
         };
-        let value = typed::typed(value, self.cx.tools.parameter(self.tool, key));
+        let value = typed(value, None, self.cx.tools.parameter(self.tool, key));
         Ok(Some((key.to_owned(), value)))
     }
 
@@ -298,7 +299,7 @@ impl PairReader<'_> {
         if ends > 1 {
             self.repairs.add(SyntaxRepair::SurplusTag);
         }
-        let kind = self.kind().await;
+        let is_text = self.kind().await.map(|kind| matches!(kind.as_str(), "string" | "any"));
         if !cx.has(self.at, &[&tags.value]).await {
             return if self.is_over(self.at).await { Err(CUT.into()) } else { Ok(None) };
         }
@@ -312,10 +313,7 @@ impl PairReader<'_> {
         let value = cx.with(from, to, |text| {
             // The line end is in place of the end tag.
             let text = if to == after { text.strip_suffix('\n').unwrap_or(text) } else { text };
-            match kind {
-                Some(kind) => typed::declared(text, matches!(kind.as_str(), "string" | "any"), schema),
-                None => typed::typed(text, schema),
-            }
+            typed(text, is_text, schema)
         });
         Ok(Some((key, value)))
     }

@@ -10,11 +10,12 @@ use serde_json::{Map, Value};
 
 use super::arguments::{self, CallStops, NamedCall};
 use super::common;
+use crate::elements;
 use crate::lenient::{Repairs, SyntaxRepair};
 use crate::parsed::Draft;
 use crate::reader::{Found, Opening, ReadContext};
 use crate::schemas::SchemaView;
-use crate::{elements, typed};
+use crate::typed::typed;
 use toolhub_text::repeats_key;
 
 /// How a dialect spells its tags.
@@ -320,10 +321,7 @@ impl ParameterReader<'_> {
             };
             let plain = style.xml.then(|| xml_text(text));
             let text = plain.as_deref().unwrap_or(text);
-            match is_text {
-                Some(is_text) => typed::declared(text, is_text, schema),
-                None => typed::typed(text, schema),
-            }
+            typed(text, is_text, schema)
         });
         self.map.insert(name, value);
         Ok(())
