@@ -8,7 +8,7 @@ use std::sync::Arc;
 use std::time::SystemTime;
 use toolhub_types::error::ErrorKind;
 use toolhub_types::model::Source;
-use toolhub_types::stats::{FailureCounts, LatencySketch, Record, SavedCooldown, StatsDelta, StatsKey};
+use toolhub_types::stats::{FailureCounts, LatencySketch, Record, RunningAverage, SavedCooldown, StatsKey};
 
 /// The number of candidates in the file; those saved longest ago are deleted first.
 const MAX_CANDIDATES: i64 = 100_000;
@@ -32,13 +32,14 @@ pub fn load(connection: &Connection) -> rusqlite::Result<Vec<(StatsKey, Record)>
 
 fn record(row: &Row<'_>) -> rusqlite::Result<Record> {
     let time = |column: usize| row.get::<_, Option<i64>>(column).map(|at| at.map(moment));
-    let rate: f64 = row.get(6)?;
+    let rate = Some(row.get::<_, f64>(6)?).filter(|rate| rate.is_finite()).unwrap_or(1.0);
+    let latency = row.get::<_, Option<f64>>(7)?.filter(|ms| ms.is_finite() && *ms >= 0.0);
     Ok(Record {
         calls: count(row.get(3)?),
         successes: count(row.get(4)?),
         failures: failures(&row.get::<_, String>(5)?),
-        success_rate: if rate.is_finite() { rate.clamp(0.0, 1.0) } else { 1.0 },
-        latency_ms: row.get::<_, Option<f64>>(7)?.filter(|ms| ms.is_finite() && *ms >= 0.0),
+        failure_rate: RunningAverage::kept(1.0 - rate.clamp(0.0, 1.0)),
+        latency_ms: latency.map(RunningAverage::kept).unwrap_or_default(),
         sketch: LatencySketch::from_bytes(&row.get::<_, Vec<u8>>(8)?),
         last_success: time(9)?,
         preferred_since: time(10)?,
@@ -74,7 +75,7 @@ fn failures_text(counts: &FailureCounts) -> String {
 /// Adds new calls to the file; returns the statistics that it has then.
 pub fn save(
     connection: &Connection,
-    learnt: &HashMap<StatsKey, StatsDelta>,
+    learnt: &HashMap<StatsKey, Record>,
 ) -> rusqlite::Result<Vec<(StatsKey, Record)>> {
     let (mut saved, mut new) = (Vec::with_capacity(learnt.len()), false);
     if learnt.is_empty() {
@@ -93,7 +94,7 @@ pub fn save(
         let known = old.query_row(params![&*key.tool, source, server, key.variant], record).optional()?;
         new |= known.is_none();
         let mut record = known.unwrap_or_default();
-        record.apply(delta);
+        record.then(delta);
         put.execute(params![
             &*key.tool,
             source,
@@ -101,8 +102,8 @@ pub fn save(
             record.calls as i64,
             record.successes as i64,
             failures_text(&record.failures),
-            record.success_rate,
-            record.latency_ms,
+            record.success_rate(),
+            record.latency_ms(),
             record.sketch.to_bytes(),
             time(record.last_success),
             time(record.preferred_since),
@@ -145,7 +146,7 @@ mod tests {
         schema::migrate(&mut file, schema::STEPS).unwrap();
         for tool in ["old", "new", "newest"] {
             let key = StatsKey { tool: Arc::from(tool), source: Source::Tools, server: None, variant: 1 };
-            save(&file, &HashMap::from([(key, StatsDelta::default())])).unwrap();
+            save(&file, &HashMap::from([(key, Record::default())])).unwrap();
             file.execute("UPDATE candidates SET saved_at = saved_at - 1000000", []).unwrap();
         }
         tidy(&file, 2).unwrap();

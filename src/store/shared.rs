@@ -12,7 +12,7 @@ use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
-use toolhub_types::stats::{Record, StatsDelta, StatsKey, StatsSink};
+use toolhub_types::stats::{Record, StatsKey, StatsSink};
 
 /// Changes are gathered for this long before they are written: what a killed process can lose.
 pub const GATHER: Duration = Duration::from_secs(1);
@@ -287,7 +287,7 @@ impl OpenStore for SharedStore {
 
 #[derive(Default)]
 pub struct PendingChanges {
-    pub stats: HashMap<StatsKey, StatsDelta>,
+    pub stats: HashMap<StatsKey, Record>,
     pub lists: HashMap<ListKey, StoredList>,
     pub uses: Vec<Use>,
     pub results: Vec<KeptResult>,
@@ -313,7 +313,7 @@ impl PendingChanges {
             && self.pins.is_empty()
     }
 
-    pub fn learn(&mut self, learnt: Vec<(StatsKey, StatsDelta)>) {
+    pub fn learn(&mut self, learnt: Vec<(StatsKey, Record)>) {
         for (key, delta) in learnt {
             self.stats.entry(key).or_default().then(&delta);
         }

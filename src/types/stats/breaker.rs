@@ -22,22 +22,14 @@ impl Default for BreakerPolicy {
     }
 }
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum BreakerState {
-    Closed,
-    /// Not called while another candidate can be.
-    Resting,
-    /// The cooldown is over: the next call is the probe.
-    HalfOpen,
-}
-
-impl BreakerState {
-    pub fn name(self) -> &'static str {
-        match self {
-            BreakerState::Closed => "closed",
-            BreakerState::Resting => "resting",
-            BreakerState::HalfOpen => "half_open",
-        }
+crate::named! {
+    #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+    pub enum BreakerState {
+        Closed = "closed",
+        /// Not called while another candidate can be.
+        Resting = "resting",
+        /// The cooldown is over: the next call is the probe.
+        HalfOpen = "half_open",
     }
 }
 

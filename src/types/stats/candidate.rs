@@ -1,11 +1,11 @@
 //! The statistics of one candidate.
 
 use super::breaker::{Breaker, BreakerPolicy, BreakerState};
-use super::record::{Record, Sample, StatsDelta};
+use super::record::{Record, Sample};
 use crate::error::ErrorKind;
 use parking_lot::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Arc, OnceLock, Weak};
+use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant, SystemTime};
 
 /// Success rates are compared in steps of 10 %, latencies in powers of four: finer differences are noise, and
@@ -15,7 +15,8 @@ const SUCCESS_BANDS: f64 = 10.0;
 #[derive(Default)]
 pub struct CandidateStats {
     inner: Mutex<Option<Box<StatsState>>>,
-    saving: OnceLock<Saving>,
+    /// Called when there is something to save.
+    unsaved: OnceLock<Box<dyn Fn() + Send + Sync>>,
     /// Calls that were given up and still run.
     abandoned: AtomicUsize,
 }
@@ -36,18 +37,7 @@ struct StatsState {
     /// Successes of this process alone.
     successes_here: u64,
     /// What is not saved yet.
-    unsaved: Option<Box<StatsDelta>>,
-}
-
-/// Collects the candidates with unsaved calls.
-pub trait UnsavedQueue: Send + Sync {
-    fn put(&self, stats: Arc<CandidateStats>);
-}
-
-/// Where to report that there is something to save.
-struct Saving {
-    queue: Arc<dyn UnsavedQueue>,
-    me: Weak<CandidateStats>,
+    unsaved: Option<Box<Record>>,
 }
 
 /// What the order of candidates depends on. Smaller is better, field by field.
@@ -109,7 +99,6 @@ impl CandidateStats {
         policy: &BreakerPolicy,
     ) {
         let sample = Sample { ended, latency, at: SystemTime::now() };
-        let saving = self.saving.get();
         let mut guard = self.inner.lock();
         let inner = guard.get_or_insert_default();
         inner.record.add(&sample);
@@ -121,25 +110,29 @@ impl CandidateStats {
             Err(kind) if kind.blames_candidate() => inner.breaker.failure(now, policy),
             Err(_) => inner.breaker.inconclusive(),
         }
-        if let Some(saving) = saving {
-            let first = inner.unsaved.is_none();
+        if let Some(notify) = self.unsaved.get() {
+            let is_first = inner.unsaved.is_none();
             inner.unsaved.get_or_insert_default().add(&sample);
             drop(guard);
-            saving.notify(first);
+            if is_first {
+                notify();
+            }
         }
     }
 
     /// Makes it the preferred candidate of its name.
     pub fn mark_preferred(&self) {
-        let Some(saving) = self.saving.get() else { return };
+        let Some(notify) = self.unsaved.get() else { return };
         let mut guard = self.inner.lock();
         let inner = guard.get_or_insert_default();
-        let first = inner.unsaved.is_none();
+        let is_first = inner.unsaved.is_none();
         let now = Some(SystemTime::now());
         inner.record.preferred_since = now;
         inner.unsaved.get_or_insert_default().preferred_since = now;
         drop(guard);
-        saving.notify(first);
+        if is_first {
+            notify();
+        }
     }
 
     /// When it last became the preferred candidate of its name, if that is stored.
@@ -157,8 +150,8 @@ impl CandidateStats {
             None => Health::default(),
             Some(inner) => Health {
                 resting: inner.breaker.state(now) == BreakerState::Resting,
-                failure_band: ((1.0 - inner.record.success_rate) * SUCCESS_BANDS).round() as u8,
-                latency_band: inner.record.latency_ms.map_or(0, |ms| (ms.max(1.0).log2() / 2.0) as u8),
+                failure_band: ((1.0 - inner.record.success_rate()) * SUCCESS_BANDS).round() as u8,
+                latency_band: inner.record.latency_ms().map_or(0, |ms| (ms.max(1.0).log2() / 2.0) as u8),
             },
         }
     }
@@ -176,8 +169,8 @@ impl CandidateStats {
                 .map(|kind| (*kind, record.failures[*kind as usize]))
                 .filter(|(_, count)| *count > 0)
                 .collect(),
-            success_rate: record.success_rate,
-            latency_ewma_ms: record.latency_ms,
+            success_rate: record.success_rate(),
+            latency_ewma_ms: record.latency_ms(),
             latency_p50_ms: record.sketch.quantile(0.5).map(|d| d.as_secs_f64() * 1e3),
             latency_p95_ms: record.sketch.quantile(0.95).map(|d| d.as_secs_f64() * 1e3),
             last_success: record.last_success,
@@ -187,12 +180,12 @@ impl CandidateStats {
     }
 
     pub(super) fn is_tracked(&self) -> bool {
-        self.saving.get().is_some()
+        self.unsaved.get().is_some()
     }
 
-    /// Starts with the stored statistics, and reports unsaved calls to the queue from now on. The first queue stays.
-    pub(super) fn track(self: &Arc<Self>, queue: Arc<dyn UnsavedQueue>, known: Option<Record>) {
-        if self.saving.set(Saving { queue, me: Arc::downgrade(self) }).is_err() {
+    /// Starts with the stored statistics, and calls `notify` when there is something to save. Only the first function counts.
+    pub(super) fn track(&self, notify: Box<dyn Fn() + Send + Sync>, known: Option<Record>) {
+        if self.unsaved.set(notify).is_err() {
             return;
         }
         if let Some(known) = known {
@@ -208,26 +201,18 @@ impl CandidateStats {
         let mut guard = self.inner.lock();
         let inner = guard.get_or_insert_default();
         if let Some(unsaved) = &inner.unsaved {
-            record.apply(unsaved);
+            record.then(unsaved);
         }
         inner.record = record;
     }
 
     /// Takes the unsaved calls, to be saved now.
-    pub(super) fn take_unsaved(&self) -> Option<StatsDelta> {
+    pub(super) fn take_unsaved(&self) -> Option<Record> {
         let mut guard = self.inner.lock();
         let inner = guard.as_mut()?;
         let mut delta = *inner.unsaved.take()?;
         delta.cooldown = inner.breaker.saved(Instant::now(), SystemTime::now());
         Some(delta)
-    }
-}
-
-impl Saving {
-    fn notify(&self, first: bool) {
-        if let Some(me) = first.then(|| self.me.upgrade()).flatten() {
-            self.queue.put(me);
-        }
     }
 }
 

@@ -12,6 +12,6 @@ mod sketch;
 
 pub use breaker::{Breaker, BreakerPolicy, BreakerState};
 pub use candidate::{AbandonedCall, CandidateStats, Health, StatsView};
-pub use record::{FailureCounts, Record, SavedCooldown, StatsDelta};
+pub use record::{FailureCounts, Record, RunningAverage, SavedCooldown};
 pub use sink::{StatsKey, StatsSink};
 pub use sketch::LatencySketch;

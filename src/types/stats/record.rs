@@ -1,8 +1,8 @@
-//! The counts of one candidate, and deltas that can be collected and added later.
+//! The counts of one candidate: of all its calls, or of new ones that are added to those before.
 //!
-//! Several processes may call the same candidate at the same time. So the store never writes totals, only a
-//! [`StatsDelta`] of new calls: no call is lost, in whatever order processes apply their deltas. This works for running
-//! averages too: several samples are one step `old × keep + add`.
+//! Several processes may call the same candidate at the same time. So the store never writes totals, only what is new: no
+//! call is lost, in whatever order processes add theirs. This works for running averages too: several samples are one step
+//! `old × keep + add`.
 
 use super::sketch::LatencySketch;
 use crate::error::ErrorKind;
@@ -13,32 +13,19 @@ const EWMA_WEIGHT: f64 = 0.2;
 
 pub type FailureCounts = [u64; ErrorKind::ALL.len()];
 
-/// The statistics of one candidate, over this process and earlier ones.
-#[derive(Clone, Debug, PartialEq)]
+/// The calls of one candidate: all of them, over this process and earlier ones, or those since the last save.
+#[derive(Clone, Debug, Default, PartialEq)]
 pub struct Record {
     pub calls: u64,
     pub successes: u64,
     /// By kind of error.
     pub failures: FailureCounts,
-    pub success_rate: f64,
-    pub latency_ms: Option<f64>,
+    /// Of 1 for a failure and 0 for a success; before the first call it is 0.
+    pub failure_rate: RunningAverage,
+    pub latency_ms: RunningAverage,
     pub sketch: LatencySketch,
     pub last_success: Option<SystemTime>,
     /// When it became the preferred candidate of its name.
-    pub preferred_since: Option<SystemTime>,
-    pub cooldown: SavedCooldown,
-}
-
-/// The calls since the last save.
-#[derive(Clone, Debug, Default)]
-pub struct StatsDelta {
-    calls: u64,
-    successes: u64,
-    failures: FailureCounts,
-    success_rate: EwmaStep,
-    latency_ms: EwmaStep,
-    sketch: LatencySketch,
-    last_success: Option<SystemTime>,
     pub preferred_since: Option<SystemTime>,
     /// The state of the breaker; the last writer wins.
     pub cooldown: SavedCooldown,
@@ -61,125 +48,80 @@ pub struct Sample {
 }
 
 /// Several steps of an exponentially weighted moving average, combined into one.
-#[derive(Clone, Copy, Debug)]
-struct EwmaStep {
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct RunningAverage {
     keep: f64,
     add: f64,
     /// The result without an old value: the first value is the average, not a fifth of it.
     alone: Option<f64>,
 }
 
-impl Default for EwmaStep {
+impl Default for RunningAverage {
     fn default() -> Self {
-        EwmaStep { keep: 1.0, add: 0.0, alone: None }
+        RunningAverage { keep: 1.0, add: 0.0, alone: None }
     }
 }
 
-impl EwmaStep {
-    fn add(&mut self, value: f64) {
-        self.then(EwmaStep { keep: 1.0 - EWMA_WEIGHT, add: EWMA_WEIGHT * value, alone: Some(value) });
+impl RunningAverage {
+    /// The average that was kept of earlier values.
+    pub fn kept(value: f64) -> Self {
+        RunningAverage { keep: 0.0, add: value, alone: Some(value) }
     }
 
-    fn then(&mut self, later: EwmaStep) {
-        *self = EwmaStep {
+    fn add(&mut self, value: f64) {
+        self.then(RunningAverage { keep: 1.0 - EWMA_WEIGHT, add: EWMA_WEIGHT * value, alone: Some(value) });
+    }
+
+    fn then(&mut self, later: RunningAverage) {
+        *self = RunningAverage {
             keep: self.keep * later.keep,
             add: self.add * later.keep + later.add,
-            alone: later.apply(self.alone),
+            alone: self.alone.map(|old| old * later.keep + later.add).or(later.alone),
         };
-    }
-
-    fn apply(self, old: Option<f64>) -> Option<f64> {
-        old.map(|old| old * self.keep + self.add).or(self.alone)
-    }
-}
-
-impl Default for Record {
-    fn default() -> Self {
-        Record {
-            calls: 0,
-            successes: 0,
-            failures: [0; ErrorKind::ALL.len()],
-            success_rate: 1.0,
-            latency_ms: None,
-            sketch: LatencySketch::default(),
-            last_success: None,
-            preferred_since: None,
-            cooldown: SavedCooldown::default(),
-        }
     }
 }
 
 impl Record {
-    pub fn add(&mut self, sample: &Sample) {
-        self.calls += 1;
-        match sample.ended {
-            Ok(()) => {
-                let ms = sample.latency.as_secs_f64() * 1e3;
-                self.successes += 1;
-                self.last_success = Some(sample.at);
-                self.success_rate += EWMA_WEIGHT * (1.0 - self.success_rate);
-                self.latency_ms = Some(self.latency_ms.map_or(ms, |old| old + EWMA_WEIGHT * (ms - old)));
-                self.sketch.add(sample.latency);
-            }
-            Err(kind) => {
-                self.failures[kind as usize] += 1;
-                if kind.blames_candidate() {
-                    self.success_rate -= EWMA_WEIGHT * self.success_rate;
-                }
-            }
-        }
+    pub fn success_rate(&self) -> f64 {
+        (1.0 - self.failure_rate.add).clamp(0.0, 1.0)
     }
 
-    pub fn apply(&mut self, delta: &StatsDelta) {
-        self.calls = self.calls.saturating_add(delta.calls);
-        self.successes = self.successes.saturating_add(delta.successes);
-        add_counts(&mut self.failures, &delta.failures);
-        self.success_rate = delta.success_rate.apply(Some(self.success_rate)).unwrap_or(1.0).clamp(0.0, 1.0);
-        self.latency_ms = delta.latency_ms.apply(self.latency_ms);
-        self.sketch.absorb(&delta.sketch);
-        self.last_success = self.last_success.max(delta.last_success);
-        self.preferred_since = self.preferred_since.max(delta.preferred_since);
-        self.cooldown = delta.cooldown;
+    pub fn latency_ms(&self) -> Option<f64> {
+        self.latency_ms.alone
     }
-}
 
-impl StatsDelta {
     pub fn add(&mut self, sample: &Sample) {
         self.calls += 1;
         match sample.ended {
             Ok(()) => {
                 self.successes += 1;
                 self.last_success = Some(sample.at);
-                self.success_rate.add(1.0);
+                self.failure_rate.add(0.0);
                 self.latency_ms.add(sample.latency.as_secs_f64() * 1e3);
                 self.sketch.add(sample.latency);
             }
             Err(kind) => {
                 self.failures[kind as usize] += 1;
                 if kind.blames_candidate() {
-                    self.success_rate.add(0.0);
+                    self.failure_rate.add(1.0);
                 }
             }
         }
     }
 
-    /// Adds a later delta.
-    pub fn then(&mut self, later: &StatsDelta) {
-        self.calls += later.calls;
-        self.successes += later.successes;
-        add_counts(&mut self.failures, &later.failures);
-        self.success_rate.then(later.success_rate);
+    /// Adds later calls.
+    pub fn then(&mut self, later: &Record) {
+        self.calls = self.calls.saturating_add(later.calls);
+        self.successes = self.successes.saturating_add(later.successes);
+        for (count, more) in self.failures.iter_mut().zip(&later.failures) {
+            *count = count.saturating_add(*more);
+        }
+        self.failure_rate.then(later.failure_rate);
         self.latency_ms.then(later.latency_ms);
         self.sketch.absorb(&later.sketch);
         self.last_success = self.last_success.max(later.last_success);
         self.preferred_since = self.preferred_since.max(later.preferred_since);
         self.cooldown = later.cooldown;
-    }
-}
-
-fn add_counts(counts: &mut FailureCounts, more: &FailureCounts) {
-    for (count, more) in counts.iter_mut().zip(more) {
-        *count = count.saturating_add(*more);
     }
 }
 
@@ -214,7 +156,7 @@ mod tests {
             joins in prop::collection::vec(any::<bool>(), 60),
         ) {
             let mut whole = Record::default();
-            let (mut pieces, mut piece) = (Vec::new(), StatsDelta::default());
+            let (mut pieces, mut piece) = (Vec::new(), Record::default());
             for (sample, cut) in samples.iter().zip(cuts) {
                 whole.add(sample);
                 piece.add(sample);
@@ -223,18 +165,18 @@ mod tests {
                 }
             }
             pieces.push(piece);
-            let (mut kept, mut waiting) = (Record::default(), StatsDelta::default());
+            let (mut kept, mut waiting) = (Record::default(), Record::default());
             for (piece, join) in pieces.iter().zip(joins) {
                 waiting.then(piece);
                 if !join {
-                    kept.apply(&std::mem::take(&mut waiting));
+                    kept.then(&std::mem::take(&mut waiting));
                 }
             }
-            kept.apply(&waiting);
+            kept.then(&waiting);
             prop_assert_eq!((kept.calls, kept.successes, kept.failures), (whole.calls, whole.successes, whole.failures));
-            prop_assert!(close(kept.success_rate, whole.success_rate));
-            prop_assert_eq!(kept.latency_ms.is_some(), whole.latency_ms.is_some());
-            prop_assert!(close(kept.latency_ms.unwrap_or(0.0), whole.latency_ms.unwrap_or(0.0)));
+            prop_assert!(close(kept.success_rate(), whole.success_rate()));
+            prop_assert_eq!(kept.latency_ms().is_some(), whole.latency_ms().is_some());
+            prop_assert!(close(kept.latency_ms().unwrap_or(0.0), whole.latency_ms().unwrap_or(0.0)));
             prop_assert_eq!(kept.sketch, whole.sketch);
         }
 
@@ -246,15 +188,15 @@ mod tests {
         ) {
             let mut kept = Record::default();
             for samples in [&ours, &theirs] {
-                let mut delta = StatsDelta::default();
+                let mut delta = Record::default();
                 samples.iter().for_each(|sample| delta.add(sample));
-                kept.apply(&delta);
+                kept.then(&delta);
             }
             let failures: u64 = kept.failures.iter().sum();
             prop_assert_eq!(kept.calls as usize, ours.len() + theirs.len());
             prop_assert_eq!(kept.successes + failures, kept.calls);
-            prop_assert!((0.0..=1.0).contains(&kept.success_rate));
-            prop_assert!(kept.latency_ms.is_none_or(|ms| (0.0..=10_000.0).contains(&ms)));
+            prop_assert!((0.0..=1.0).contains(&kept.success_rate()));
+            prop_assert!(kept.latency_ms().is_none_or(|ms| (0.0..=10_000.0).contains(&ms)));
         }
     }
 }

@@ -3,8 +3,8 @@
 //! The hot path writes here at most once per candidate between two saves: a call adds to counts that the candidate holds
 //! itself, and only the first call since the last save puts the candidate on the list.
 
-use super::candidate::{CandidateStats, UnsavedQueue};
-use super::record::{Record, StatsDelta};
+use super::candidate::CandidateStats;
+use super::record::Record;
 use crate::model::Source;
 use parking_lot::Mutex;
 use std::collections::HashMap;
@@ -43,18 +43,6 @@ pub struct StatsSink {
     wake: Box<dyn Fn() + Send + Sync>,
 }
 
-/// The way of one candidate to the sink.
-struct TrackedCandidate {
-    key: StatsKey,
-    sink: Arc<StatsSink>,
-}
-
-impl UnsavedQueue for TrackedCandidate {
-    fn put(&self, stats: Arc<CandidateStats>) {
-        self.sink.put(self.key.clone(), stats);
-    }
-}
-
 impl StatsSink {
     pub fn new(known: Vec<(StatsKey, Record)>, wake: Box<dyn Fn() + Send + Sync>) -> Arc<Self> {
         let entry =
@@ -84,7 +72,9 @@ impl StatsSink {
             entry.live = Arc::downgrade(stats);
             entry.record.as_deref().cloned()
         };
-        stats.track(Arc::new(TrackedCandidate { key, sink: self.clone() }), record);
+        let (sink, live) = (self.clone(), Arc::downgrade(stats));
+        let notify = move || live.upgrade().into_iter().for_each(|stats| sink.put(key.clone(), stats));
+        stats.track(Box::new(notify), record);
     }
 
     fn put(&self, key: StatsKey, stats: Arc<CandidateStats>) {
@@ -101,7 +91,7 @@ impl StatsSink {
     }
 
     /// The calls since the last time.
-    pub fn take(&self) -> Vec<(StatsKey, StatsDelta)> {
+    pub fn take(&self) -> Vec<(StatsKey, Record)> {
         let unsaved = self.unsaved.lock().as_mut().map(std::mem::take).unwrap_or_default();
         unsaved.into_iter().filter_map(|(key, stats)| Some((key, stats.take_unsaved()?))).collect()
     }
