@@ -12,7 +12,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::UNIX_EPOCH;
 use toolhub::telemetry::{
-    AttributeValue, SpanAttribute, SpanAttributes, SpanRecord, TRACE_PARENT, TRACE_STATE, TelemetryRecord,
+    SpanAttribute, SpanAttributes, SpanRecord, TRACE_PARENT, TRACE_STATE, TelemetryRecord,
 };
 
 /// Beyond this the oldest records are dropped, and counted.
@@ -182,11 +182,7 @@ fn as_dict<'py>(
 ) -> PyResult<Bound<'py, PyDict>> {
     let dict = PyDict::new(py);
     for (attribute, value) in attributes.iter().filter(|(attribute, _)| is_wanted(*attribute)) {
-        let name = PyString::intern(py, attribute.name());
-        match value {
-            AttributeValue::Text(text) => dict.set_item(name, text)?,
-            AttributeValue::Number(number) => dict.set_item(name, number)?,
-        }
+        dict.set_item(PyString::intern(py, attribute.name()), json::to_python(py, value)?)?;
     }
     Ok(dict)
 }

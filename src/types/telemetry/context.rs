@@ -24,23 +24,13 @@ const RANDOM: u8 = 2;
 impl TraceContext {
     /// Reads a `traceparent`; `None` if it has another form.
     pub fn read(text: &str) -> Option<Self> {
-        let (version, rest) = (text.get(..2)?, text.get(2..55)?);
-        let is_known = match version {
-            "00" => text.len() == 55,
-            // A later version may add parts.
-            _ => text.len() == 55 || text.as_bytes()[55] == b'-',
-        };
-        let [b'-', parts @ ..] = rest.as_bytes() else { return None };
-        let is_separated = parts[32] == b'-' && parts[49] == b'-';
-        if !is_known || !is_separated || version == "ff" || hex(version).is_none() {
-            return None;
-        }
-        let context = TraceContext {
-            trace: hex(&rest[1..33])?,
-            span: u64::try_from(hex(&rest[34..50])?).ok()?,
-            flags: u8::try_from(hex(&rest[51..53])?).ok()?,
-        };
-        (context.trace != 0 && context.span != 0).then_some(context)
+        // A later version may add parts.
+        let mut parts = text.splitn(5, '-');
+        let mut part = |digits: usize| parts.next().filter(|part| part.len() == digits).and_then(hex);
+        let (version, trace, span, flags) = (part(2)?, part(32)?, part(16)?, part(2)?);
+        let is_known = version != 0xff && (version != 0 || parts.next().is_none());
+        let context = TraceContext { trace, span: span as u64, flags: flags as u8 };
+        (is_known && trace != 0 && span != 0).then_some(context)
     }
 
     /// As a `traceparent`.

@@ -16,7 +16,7 @@ mod context;
 mod record;
 mod span;
 
-pub use attribute::{AttributeValue, SpanAttribute, SpanAttributes};
+pub use attribute::{SpanAttribute, SpanAttributes};
 pub use context::{TRACE_PARENT, TRACE_STATE, TraceContext, TraceParent};
 pub use record::{SessionRecord, SpanRecord, SpanSide, TelemetryRecord, TelemetrySink};
 pub use span::{OpenSpan, is_tool_error};

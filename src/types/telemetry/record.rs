@@ -18,19 +18,12 @@ pub struct SpanRecord {
     pub is_error: bool,
 }
 
-/// The side of an exchange that reports it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum SpanSide {
-    Client,
-    Server,
-}
-
-impl SpanSide {
-    pub fn name(self) -> &'static str {
-        match self {
-            SpanSide::Client => "client",
-            SpanSide::Server => "server",
-        }
+crate::named! {
+    /// The side of an exchange that reports it.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+    pub enum SpanSide {
+        Client = "client",
+        Server = "server",
     }
 }
 

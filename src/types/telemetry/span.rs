@@ -1,6 +1,6 @@
 //! A request that is running.
 
-use super::attribute::{AttributeValue, SpanAttribute};
+use super::attribute::SpanAttribute;
 use super::context::{TraceContext, TraceParent};
 use super::record::{SpanRecord, SpanSide, TelemetryRecord, TelemetrySink};
 use serde::Deserialize;
@@ -42,7 +42,7 @@ impl OpenSpan {
         self.record.as_ref().map(|record| record.context)
     }
 
-    pub fn set(&mut self, attribute: SpanAttribute, value: impl Into<AttributeValue>) {
+    pub fn set(&mut self, attribute: SpanAttribute, value: impl Into<Value>) {
         if let Some(record) = &mut self.record {
             record.attributes.push((attribute, value.into()));
         }
