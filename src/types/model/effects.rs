@@ -4,11 +4,12 @@ use toolhub_text::{Message, message};
 
 crate::named! {
     /// How careful a caller has to be with a tool.
-    #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+    #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
     pub enum Safety {
         /// There is evidence that a call changes nothing.
         Harmless = "harmless",
         /// There is no evidence either way.
+        #[default]
         Unknown = "unknown",
         /// It was declared to change something, or its name says so.
         MayAct = "may_act",
@@ -30,7 +31,7 @@ crate::named! {
 }
 
 /// What a [`Safety`] rests on.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Evidence {
     /// The user declared it when registering the tool.
     Registration,
@@ -60,6 +61,7 @@ pub enum Evidence {
     Untrusted,
     /// The tool returns instructions and does nothing else.
     Instructions,
+    #[default]
     None,
 }
 
@@ -87,8 +89,8 @@ impl Evidence {
     }
 }
 
-/// Whether calling a tool changes something, with the evidence.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+/// Whether calling a tool changes something, with the evidence; without any it is unknown.
+#[derive(Clone, Default, Copy, Debug, PartialEq, Eq)]
 pub struct Effects {
     pub safety: Safety,
     pub evidence: Evidence,
@@ -123,9 +125,7 @@ impl Effects {
                 | Evidence::Instructions
         )
     }
-}
 
-impl Effects {
     pub fn message(self) -> Message {
         let evidence = self.evidence.message();
         match self.safety {

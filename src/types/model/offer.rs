@@ -2,31 +2,19 @@
 
 use std::sync::Arc;
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum OfferKind {
-    Resources,
-    ResourceTemplates,
-    Prompts,
+crate::named! {
+    /// By the member of the answer that has the list.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+    pub enum OfferKind {
+        Resources = "resources",
+        ResourceTemplates = "resourceTemplates",
+        Prompts = "prompts",
+    }
 }
 
 impl OfferKind {
-    pub const ALL: [OfferKind; 3] = [OfferKind::Resources, OfferKind::ResourceTemplates, OfferKind::Prompts];
-
     /// Where a URI is looked up that is read.
     pub const READ: &'static [OfferKind] = &[OfferKind::Resources, OfferKind::ResourceTemplates];
-
-    /// The member of the answer that has the list.
-    pub fn name(self) -> &'static str {
-        match self {
-            OfferKind::Resources => "resources",
-            OfferKind::ResourceTemplates => "resourceTemplates",
-            OfferKind::Prompts => "prompts",
-        }
-    }
-
-    pub fn parse(name: &str) -> Option<OfferKind> {
-        Self::ALL.into_iter().find(|kind| kind.name() == name)
-    }
 
     /// The member that tells one offer from another.
     pub fn key(self) -> &'static str {

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 /// The description of one tool of one source. Shared, never changed after registration.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub struct ToolSpec {
     pub name: Arc<str>,
     pub description: Arc<str>,
@@ -41,28 +41,8 @@ pub struct ToolSpec {
 impl ToolSpec {
     /// A spec with nothing but a name; the caller fills in the other fields.
     pub fn named(name: impl Into<Arc<str>>) -> Self {
-        let name = name.into();
-        ToolSpec {
-            name,
-            description: Arc::from(""),
-            parameters: Arc::new(serde_json::json!({"type": "object"})),
-            capabilities: Vec::new(),
-            kinds: Vec::new(),
-            effects: Effects::UNKNOWN,
-            trust: Trust::Full,
-            idempotent: false,
-            annotations: Map::new(),
-            examples: Vec::new(),
-            category: None,
-            version: None,
-            timeout: None,
-            strategy: None,
-            is_candidate: false,
-            max_concurrency: None,
-            bare_argument: None,
-            location: None,
-            is_hidden: false,
-        }
+        let parameters = Arc::new(serde_json::json!({"type": "object"}));
+        ToolSpec { name: name.into(), parameters, trust: Trust::Full, ..ToolSpec::default() }
     }
 
     pub fn has_capability(&self, tag: &str) -> bool {
@@ -82,9 +62,7 @@ impl ToolSpec {
             _ => None,
         }
     }
-}
 
-impl ToolSpec {
     /// Whether a second run does no harm.
     pub fn is_repeatable(&self) -> bool {
         self.idempotent || self.effects.are_harmless()
