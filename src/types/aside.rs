@@ -1,5 +1,6 @@
 //! L0, long computations on a tokio runtime, kept from delaying its other tasks.
 
+use crate::model::left_after;
 use serde_json::Value;
 use std::panic::resume_unwind;
 use std::time::Instant;
@@ -27,25 +28,7 @@ pub fn heavy<T>(bytes: usize, work: impl FnOnce() -> T) -> T {
 /// Whether work on all of a JSON value is heavy: it has long texts, or many values.
 pub fn is_heavy(value: &Value) -> bool {
     const VALUE: usize = 64;
-    let (mut todo, mut left) = (vec![value], LARGE);
-    while let Some(value) = todo.pop() {
-        let size = VALUE + if let Value::String(text) = value { text.len() } else { 0 };
-        let members = match value {
-            Value::Array(items) => items.len(),
-            Value::Object(map) => map.len(),
-            _ => 0,
-        };
-        match left.checked_sub(size.saturating_add(members.saturating_mul(VALUE))) {
-            None => return true,
-            Some(rest) => left = rest,
-        }
-        match value {
-            Value::Array(items) => todo.extend(items),
-            Value::Object(map) => todo.extend(map.values()),
-            _ => {}
-        }
-    }
-    false
+    left_after(value, VALUE, LARGE).is_none()
 }
 
 /// Runs a computation on a thread that no task waits for. `None` if the runtime ends before it begins.

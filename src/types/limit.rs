@@ -212,23 +212,18 @@ pub fn pass(
         done: Some(Box::new(done)),
     }));
     match walk(&path) {
-        WalkStep::Through(permits) => Passage::Through(permits),
-        WalkStep::Full => Passage::Full,
-        WalkStep::Waits => Passage::Waiting(PassageWait(path)),
+        None => Passage::Waiting(PassageWait(path)),
+        Some(None) => Passage::Full,
+        Some(Some(permits)) => Passage::Through(permits),
     }
 }
 
-enum WalkStep {
-    Through(Permits),
-    Waits,
-    Full,
-}
-
-fn walk(path: &Arc<Mutex<WaitPath>>) -> WalkStep {
+/// Goes on to the next gate that it has to wait at; `None` if there is one. Otherwise the permits, or `None` if a gate is full.
+fn walk(path: &Arc<Mutex<WaitPath>>) -> Option<Option<Permits>> {
     loop {
         let mut state = path.lock();
         let Some(Entrance { gate, lender }) = state.entrances.front().cloned() else {
-            return WalkStep::Through(std::mem::take(&mut state.held));
+            return Some(Some(std::mem::take(&mut state.held)));
         };
         let on = path.clone();
         let notify = move |permit| go_on(on, permit);
@@ -244,9 +239,9 @@ fn walk(path: &Arc<Mutex<WaitPath>>) -> WalkStep {
             GateEntry::In(permit) => state.admitted(permit),
             GateEntry::Queued(ticket) => {
                 state.ticket = Some(ticket);
-                return WalkStep::Waits;
+                return None;
             }
-            GateEntry::Full => return WalkStep::Full,
+            GateEntry::Full => return Some(None),
         }
     }
 }
@@ -261,11 +256,7 @@ fn go_on(path: Arc<Mutex<WaitPath>>, permit: Permit) {
         state.ticket = None;
         state.admitted(permit);
     }
-    let answer = match walk(&path) {
-        WalkStep::Waits => return,
-        WalkStep::Through(permits) => Some(permits),
-        WalkStep::Full => None,
-    };
+    let Some(answer) = walk(&path) else { return };
     let done = path.lock().done.take();
     if let Some(done) = done {
         done(answer);

@@ -213,11 +213,7 @@ impl<J: QueuedCall> WorkerPool<J> {
             if state.running < self.limits.running
                 && let Some((_, call)) = state.queue.pop_first()
             {
-                let refusal = match self.claim(&mut state, &call) {
-                    Claim::Taken => return Some(call),
-                    Claim::Withdrawn => None,
-                    Claim::Refused(refusal) => Some(refusal),
-                };
+                let Err(refusal) = self.claim(&mut state, &call) else { return Some(call) };
                 // Dropped and reported outside the lock, because that may run code of the user.
                 drop(state);
                 match refusal {
@@ -240,20 +236,21 @@ impl<J: QueuedCall> WorkerPool<J> {
         }
     }
 
-    fn claim(&self, state: &mut PoolState<J>, call: &J) -> Claim {
+    /// Takes a call for a thread. The error is the refusal to report; `None` if nobody wants the call any more.
+    fn claim(&self, state: &mut PoolState<J>, call: &J) -> Result<(), Option<PoolRefusal>> {
         let mut stage = call.stage().lock();
         if !matches!(*stage, Stage::Queued(_)) || is_late(call) {
             *stage = Stage::Withdrawn;
-            return Claim::Withdrawn;
+            return Err(None);
         }
         // Other calls may have been abandoned since it was queued, and those that run now may be.
         if call.has_abandoned() && state.abandoned + state.running >= self.limits.abandoned {
             *stage = Stage::Withdrawn;
-            return Claim::Refused(PoolRefusal::Abandoned(state.abandoned));
+            return Err(Some(PoolRefusal::Abandoned(state.abandoned)));
         }
         *stage = Stage::Taken;
         state.running += 1;
-        Claim::Taken
+        Ok(())
     }
 
     /// The thread is ready to run the call that it took. False if the call must not run any more; take another then.
@@ -379,12 +376,6 @@ impl<J: QueuedCall> WorkerPool<J> {
         // A thread that was woken and has not taken its call yet is not idle any more.
         (state.workers(), state.idle.saturating_sub(state.queue.len()), state.abandoned)
     }
-}
-
-enum Claim {
-    Taken,
-    Withdrawn,
-    Refused(PoolRefusal),
 }
 
 fn is_late(call: &impl QueuedCall) -> bool {

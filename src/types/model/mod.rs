@@ -15,8 +15,8 @@ pub use identity::{BoundValue, ToolIdentity};
 pub use offer::{ChangedOffer, OfferChange, OfferKind};
 pub use options::{CallOptions, KeyDigests, Prefer, Shadow, Strategy};
 pub use output::{
-    Arguments, Meaning, NothingMeans, Part, ReportedFailure, ReturnedValue, ToolOutput, meaning, own_result,
-    size_within,
+    Arguments, Meaning, NothingMeans, Part, ReportedFailure, ReturnedValue, ToolOutput, left_after, meaning,
+    own_result, size_within,
 };
 pub use source::Source;
 pub use spec::{ToolSpec, tags};

@@ -15,19 +15,20 @@ const LIGHT: usize = 4096;
 
 /// How long a value is as text, more or less, if that is at most `most`. What is larger is not looked at to its end.
 pub fn size_within(value: &Value, most: usize) -> Option<usize> {
-    fn left_after(value: &Value, left: usize) -> Option<usize> {
-        match value {
-            Value::String(text) => left.checked_sub(text.len() + 1),
-            Value::Array(items) => {
-                items.iter().try_fold(left.checked_sub(1)?, |left, item| left_after(item, left))
-            }
-            Value::Object(map) => map.iter().try_fold(left.checked_sub(1)?, |left, (key, value)| {
-                left_after(value, left.checked_sub(key.len())?)
-            }),
-            _ => left.checked_sub(1),
-        }
+    left_after(value, 1, most).map(|left| most - left)
+}
+
+/// What is left of a size after the texts in a value, and `each` for every value in it; `None` if it is larger.
+pub fn left_after(value: &Value, each: usize, left: usize) -> Option<usize> {
+    let left = left.checked_sub(each)?;
+    match value {
+        Value::String(text) => left.checked_sub(text.len()),
+        Value::Array(items) => items.iter().try_fold(left, |left, item| left_after(item, each, left)),
+        Value::Object(map) => map
+            .iter()
+            .try_fold(left, |left, (key, value)| left_after(value, each, left.checked_sub(key.len())?)),
+        _ => Some(left),
     }
-    left_after(value, most).map(|left| most - left)
 }
 
 impl Arguments {
