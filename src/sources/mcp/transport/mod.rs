@@ -6,11 +6,11 @@
 
 pub mod http;
 pub mod in_process;
-mod legacy_sse;
 pub mod stdio;
 
 use super::protocol::Era;
 use serde_json::value::RawValue;
+use std::os::fd::AsRawFd;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU8, Ordering};
 use toolhub_text::message;
@@ -140,6 +140,13 @@ pub trait Transport: Send + Sync {
 
     /// Ends everything, in bounded time. Requests in flight fail.
     fn close(&self) -> BoxFuture<'_, ()>;
+}
+
+/// Whether one of these events, an error or the end of the other side is there now, as the system itself says.
+fn has_events(file: &impl AsRawFd, events: libc::c_short) -> bool {
+    let mut asked = libc::pollfd { fd: file.as_raw_fd(), events, revents: 0 };
+    // SAFETY: one entry, which is valid for reads and writes; it does not wait.
+    unsafe { libc::poll(&raw mut asked, 1, 0) != 0 }
 }
 
 /// The error for a message over the limit.

@@ -27,26 +27,12 @@ const MOST_SKIPPED_OF_KNOWN: usize = 256;
 /// As many times the limit may come without an event: comments keep a stream alive, and are a few bytes each.
 const MOST_BETWEEN_EVENTS: usize = 16;
 
-/// What a body claims to be.
-pub(crate) enum BodyKind {
-    Events,
-    /// What a captive portal or a login sends.
-    Page,
-    /// JSON, or something that may turn out to be JSON.
-    Message,
-}
+pub(crate) const EVENTS: &str = "text/event-stream";
 
-pub(crate) fn kind(response: &HttpResponse) -> BodyKind {
-    let text = response.headers.get(CONTENT_TYPE).map_or(&b""[..], |value| value.as_bytes());
-    let begins =
-        |name: &str| text.get(..name.len()).is_some_and(|start| start.eq_ignore_ascii_case(name.as_bytes()));
-    if begins("text/event-stream") {
-        BodyKind::Events
-    } else if begins("text/html") {
-        BodyKind::Page
-    } else {
-        BodyKind::Message
-    }
+/// Whether the body claims to be of this type.
+pub(crate) fn is_of_type(response: &HttpResponse, name: &str) -> bool {
+    let begin = response.headers.get(CONTENT_TYPE).and_then(|value| value.as_bytes().get(..name.len()));
+    begin.is_some_and(|begin| begin.eq_ignore_ascii_case(name.as_bytes()))
 }
 
 /// The whole body. One that came in one piece is not copied.

@@ -42,14 +42,8 @@ pub(crate) struct HttpEndpoint {
     pub(crate) limit: usize,
     secrets: Arc<ServerSecrets>,
     credentials: Option<Arc<dyn Credentials>>,
-    /// The redirect of the last POST, until one of them fails: a call that goes there at once is sent once.
-    moved: ArcSwapOption<Moved>,
-}
-
-/// A redirect that was followed, and that led to an answer.
-struct Moved {
-    from: Url,
-    to: Url,
+    /// From where to where the last POST that was answered was redirected, until one of them fails: a call that goes there at once is sent once.
+    moved: ArcSwapOption<(Url, Url)>,
 }
 
 impl HttpEndpoint {
@@ -95,8 +89,8 @@ impl HttpEndpoint {
         headers: impl Fn() -> Result<HeaderMap, HubError>,
         body: OutgoingBody,
     ) -> Result<HttpResponse, HubError> {
-        let known = self.moved.load_full().filter(|known| known.from == *url && method == Method::POST);
-        let mut moved = known.map(|known| known.to.clone());
+        let known = self.moved.load_full().filter(|known| known.0 == *url && method == Method::POST);
+        let mut moved = known.map(|known| known.1.clone());
         let mut asked = Vec::new();
         let mut renewals = 0;
         loop {
@@ -134,7 +128,7 @@ impl HttpEndpoint {
                     if let Some(to) =
                         moved.clone().filter(|_| method == Method::POST && response.status.is_success())
                     {
-                        self.moved.store(Some(Arc::new(Moved { from: url.clone(), to })));
+                        self.moved.store(Some(Arc::new((url.clone(), to))));
                     }
                     response.moved = moved;
                     return Ok(response);

@@ -1,6 +1,6 @@
 //! One request to the server and back: post it, read the answer or follow the stream that brings it.
 
-use super::body::{self, BodyKind, Events, StreamPosition, is_message};
+use super::body::{self, EVENTS, Events, StreamPosition, is_message, is_of_type};
 use super::client::{HttpResponse, OutgoingBody};
 use super::endpoint::HttpEndpoint;
 use super::protocol_headers::{HANDSHAKE, ProtocolHeaders};
@@ -68,23 +68,31 @@ impl HttpShared {
         let headers = || protocol_headers.of_request(request);
         let mut response = remote.ask(Method::POST, &remote.url, headers, body).await?;
         if !matches!(response.status.as_u16(), 200 | 201 | 203) {
-            return Err(self.refused(remote, &protocol_headers, request, response).await);
+            let refusal = read_refusal(remote, response, Some(request.id)).await;
+            // It may be that our session is gone.
+            return Err(match protocol_headers.session() {
+                Some(_) if !protocol_headers.is_modern(request.method) => {
+                    refusal.of_call(self, remote, request.id).await
+                }
+                _ => refusal.error,
+            });
         }
         if request.method == HANDSHAKE {
             self.protocol_headers
                 .rcu(|headers| ProtocolHeaders::clone(headers).in_session(&response.headers));
         }
-        match body::kind(&response) {
-            BodyKind::Events => self.follow(remote, request, response).await,
-            BodyKind::Page => Err(unreadable("the server answered with an HTML page; check the address.")),
-            BodyKind::Message => {
-                let body = body::whole(remote, &mut response).await?;
-                match self.inbox.receive(&body, Some(request.id), &|| self.answerer()).is_settled {
-                    true => Ok(()),
-                    false if body.trim_ascii().is_empty() => Err(unreadable("unexpected end of input")),
-                    false => Err(unreadable("the body does not answer the request")),
-                }
-            }
+        if is_of_type(&response, EVENTS) {
+            return self.follow(remote, request, response).await;
+        }
+        // What a captive portal or a login sends. All else may turn out to be JSON.
+        if is_of_type(&response, "text/html") {
+            return Err(unreadable("the server answered with an HTML page; check the address."));
+        }
+        let body = body::whole(remote, &mut response).await?;
+        match self.inbox.receive(&body, Some(request.id), &|| self.answerer()).is_settled {
+            true => Ok(()),
+            false if body.trim_ascii().is_empty() => Err(unreadable("unexpected end of input")),
+            false => Err(unreadable("the body does not answer the request")),
         }
     }
 
@@ -96,7 +104,7 @@ impl HttpShared {
         response: HttpResponse,
     ) -> Result<(), HubError> {
         let mut events = Events::new(response, remote.limit, StreamPosition::default());
-        let mut delay = ReconnectDelay::new(Duration::from_millis(200), Duration::from_secs(5));
+        let mut resumed = 0;
         loop {
             match events.next(remote).await {
                 Ok(event) if !is_message(&event) => {}
@@ -106,9 +114,9 @@ impl HttpShared {
                         events.end(&self.closed).await;
                         return Ok(());
                     }
-                    delay.reset();
+                    resumed = 0;
                 }
-                Err(lost) => self.resume(remote, request, &mut events, &mut delay, lost).await?,
+                Err(lost) => self.resume(remote, request, &mut events, &mut resumed, lost).await?,
             }
         }
     }
@@ -119,7 +127,7 @@ impl HttpShared {
         remote: &HttpEndpoint,
         request: &OutgoingRequest,
         events: &mut Events,
-        delay: &mut ReconnectDelay,
+        resumed: &mut u32,
         lost: HubError,
     ) -> Result<(), HubError> {
         let position = events.position();
@@ -129,7 +137,7 @@ impl HttpShared {
             return Err(lost);
         }
         for _ in 0..RESUME_ATTEMPTS {
-            tokio::time::sleep(delay.wait(position.retry)).await;
+            tokio::time::sleep(next_wait(RESUMING, resumed, position.retry)).await;
             match self.stream(remote, &position).await {
                 Ok(Some(response)) => {
                     *events = Events::new(response, remote.limit, position);
@@ -151,23 +159,8 @@ impl HttpShared {
         let protocol_headers = self.protocol_headers.load_full();
         let headers = || Ok(protocol_headers.listening(position.last_id.as_deref()));
         let response = remote.ask(Method::GET, &remote.url, headers, OutgoingBody::default()).await?;
-        let is_stream = response.status == 200 && matches!(body::kind(&response), BodyKind::Events);
+        let is_stream = response.status == 200 && is_of_type(&response, EVENTS);
         Ok(Some(response).filter(|_| is_stream))
-    }
-
-    /// The error for a response that is not an answer, which may be that our session is gone.
-    async fn refused(
-        &self,
-        remote: &HttpEndpoint,
-        protocol_headers: &ProtocolHeaders,
-        request: &OutgoingRequest,
-        response: HttpResponse,
-    ) -> HubError {
-        let refusal = read_refusal(remote, response, Some(request.id)).await;
-        if protocol_headers.session().is_none() || protocol_headers.is_modern(request.method) {
-            return refusal.error;
-        }
-        refusal.of_call(self, remote, request.id).await
     }
 }
 
@@ -181,7 +174,7 @@ pub(crate) async fn listen(shared: Arc<HttpShared>) {
 
 async fn keep_listening(shared: &Arc<HttpShared>) {
     let Ok(remote) = shared.remote() else { return };
-    let mut delay = ReconnectDelay::new(Duration::from_secs(1), Duration::from_secs(30));
+    let mut opened = 0;
     let (mut position, mut is_first) = (StreamPosition::default(), true);
     loop {
         match shared.stream(&remote, &position).await {
@@ -192,7 +185,7 @@ async fn keep_listening(shared: &Arc<HttpShared>) {
                 let mut events = Events::shared(response, remote.limit, position);
                 while let Ok(event) = events.next_shared(&remote).await {
                     if shared.take(event, remote.limit) {
-                        delay.reset();
+                        opened = 0;
                     }
                 }
                 position = events.position();
@@ -202,7 +195,7 @@ async fn keep_listening(shared: &Arc<HttpShared>) {
             Ok(None) | Err(_) => return,
         }
         is_first = false;
-        tokio::time::sleep(delay.wait(position.retry)).await;
+        tokio::time::sleep(next_wait(LISTENING, &mut opened, position.retry)).await;
     }
 }
 
@@ -211,27 +204,13 @@ async fn keep_listening(shared: &Arc<HttpShared>) {
 /// A server may ask for a longer wait than ours, up to this.
 const LONGEST_ASKED: Duration = Duration::from_secs(30);
 
-pub(crate) struct ReconnectDelay {
-    backoff: Backoff,
-    retry: u32,
-}
+const RESUMING: Backoff = Backoff::new(Duration::from_millis(200), Duration::from_secs(5));
+const LISTENING: Backoff = Backoff::new(Duration::from_secs(1), Duration::from_secs(30));
 
-impl ReconnectDelay {
-    fn new(first: Duration, ceiling: Duration) -> Self {
-        ReconnectDelay { backoff: Backoff::new(first, ceiling), retry: 0 }
-    }
-
-    /// The wait before the next attempt.
-    pub(crate) fn wait(&mut self, asked: Option<Duration>) -> Duration {
-        let wait = self.backoff.wait(self.retry, asked.map(|asked| asked.min(LONGEST_ASKED)));
-        self.retry = self.retry.saturating_add(1);
-        wait
-    }
-
-    /// The stream was worth opening.
-    pub(crate) fn reset(&mut self) {
-        self.retry = 0;
-    }
+/// The wait before the next attempt. `attempts` counts those since a stream was worth opening.
+fn next_wait(backoff: Backoff, attempts: &mut u32, asked: Option<Duration>) -> Duration {
+    *attempts += 1;
+    backoff.wait(*attempts - 1, asked.map(|asked| asked.min(LONGEST_ASKED)))
 }
 
 // A response that is not an answer, as an error that says whether the call may have run.
@@ -243,16 +222,27 @@ const PING_TIME: Duration = Duration::from_secs(3);
 pub(crate) struct Refusal {
     pub(crate) error: HubError,
     /// The error has the id of the request: the method was reached, and may have run.
-    is_of_method: bool,
+    pub(super) is_of_method: bool,
 }
 
 /// What a response says that is not an answer to the request `id`.
 pub(crate) async fn read_refusal(remote: &HttpEndpoint, response: HttpResponse, id: Option<u64>) -> Refusal {
     let status = response.status.as_u16();
     let retry_after = retry_after(&response.headers).map(|wait| wait.as_secs_f64());
-    let is_stream = matches!(body::kind(&response), BodyKind::Events);
+    let is_stream = is_of_type(&response, EVENTS);
     let body = body::beginning(response).await;
-    let RefusalBody { error, is_of_method, has_result } = RefusalBody::read(&body, id);
+    let (mut error, mut is_of_method, mut has_result) = (None, false, false);
+    for message in wire::decode(&body) {
+        match message {
+            Ok(Incoming::Response { id: of, outcome: Err(said) })
+                if error.is_none() && (of.is_none() || of == id) =>
+            {
+                (error, is_of_method) = (Some(said), of.is_some());
+            }
+            Ok(Incoming::Response { outcome: Ok(_), .. }) => has_result = true,
+            _ => {}
+        }
+    }
     let error = match (status, error) {
         (401 | 403, _) => HubError::new(ErrorKind::Auth, sentence(remote, status, &body)),
         // Proxies send these for a server that is missing or busy; they are not answers of the tool.
@@ -264,11 +254,6 @@ pub(crate) async fn read_refusal(remote: &HttpEndpoint, response: HttpResponse, 
 }
 
 impl Refusal {
-    /// Of a message that did not get there.
-    pub(crate) fn unsent(error: HubError) -> Self {
-        Refusal { error, is_of_method: false }
-    }
-
     /// The error of the call `id` in a session.
     ///
     /// The specification wants a 404 for a session that has ended, the reference servers send a 400, and tools send both for
@@ -320,45 +305,18 @@ fn sentence(remote: &HttpEndpoint, status: u16, body: &[u8]) -> Message {
     }
 }
 
-/// What the body of a refusal says about the request.
-#[derive(Default)]
-struct RefusalBody {
-    error: Option<HubError>,
-    /// The error has the id of the request.
-    is_of_method: bool,
-    has_result: bool,
-}
-
-impl RefusalBody {
-    fn read(body: &[u8], wanted: Option<u64>) -> Self {
-        let mut found = RefusalBody::default();
-        for message in wire::decode(body) {
-            match message {
-                Ok(Incoming::Response { id, outcome: Err(error) })
-                    if found.error.is_none() && (id.is_none() || id == wanted) =>
-                {
-                    found = RefusalBody { error: Some(error), is_of_method: id.is_some(), ..found };
-                }
-                Ok(Incoming::Response { outcome: Ok(_), .. }) => found.has_result = true,
-                _ => {}
-            }
-        }
-        found
-    }
-}
-
 #[cfg(test)]
-mod reconnect_delay_tests {
+mod tests {
     use super::*;
 
     #[test]
     fn waits_double_up_to_the_ceiling_and_heed_only_longer_ones() {
-        let mut delay = ReconnectDelay::new(Duration::from_millis(200), Duration::from_secs(5));
-        let mut wait = |asked: Option<u64>| delay.wait(asked.map(Duration::from_millis)).as_millis();
+        let mut attempts = 0;
+        let mut wait = |asked: Option<u64>| {
+            next_wait(RESUMING, &mut attempts, asked.map(Duration::from_millis)).as_millis()
+        };
         assert_eq!([wait(Some(0)), wait(None), wait(Some(2000)), wait(None)], [200, 400, 2000, 1600]);
         assert_eq!([wait(None), wait(None), wait(None)], [3200, 5000, 5000]);
         assert_eq!(wait(Some(u64::MAX)), 30_000);
-        delay.reset();
-        assert_eq!(delay.wait(None).as_millis(), 200);
     }
 }

@@ -20,9 +20,11 @@ pub use endpoint::HttpOptions;
 
 use super::{OutgoingRequest, Transport, too_large};
 use crate::mcp::inbox::{Answerer, Inbox};
+use crate::mcp::proof;
 use crate::mcp::protocol::Era;
+use crate::web::shown_url;
 use arc_swap::{ArcSwap, ArcSwapOption};
-use body::{SharedEvent, is_message};
+use body::{EVENTS, Events, SharedEvent, StreamPosition, is_message, is_of_type};
 use client::{HttpResponse, OutgoingBody};
 use endpoint::HttpEndpoint;
 use exchange::{Refusal, read_refusal};
@@ -33,7 +35,7 @@ use serde_json::value::RawValue;
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 use tokio_util::sync::CancellationToken;
-use toolhub_text::message;
+use toolhub_text::{Message, message};
 use toolhub_types::error::{ErrorKind, HubError, Outcome};
 use toolhub_types::telemetry::{SpanAttribute, SpanAttributes, session_name};
 use toolhub_types::tool::BoxFuture;
@@ -43,7 +45,7 @@ const GOODBYE_TIME: Duration = Duration::from_millis(1500);
 
 /// Streamable HTTP, or HTTP+SSE: see [`HttpTransport::open_sse`].
 pub struct HttpTransport {
-    pub(super) shared: Arc<HttpShared>,
+    shared: Arc<HttpShared>,
 }
 
 impl HttpTransport {
@@ -147,12 +149,7 @@ pub(crate) struct HttpShared {
 }
 
 impl HttpShared {
-    pub(crate) fn new(
-        remote: Arc<HttpEndpoint>,
-        endpoint: Url,
-        inbox: Arc<Inbox>,
-        is_sse: bool,
-    ) -> Arc<Self> {
+    fn new(remote: Arc<HttpEndpoint>, endpoint: Url, inbox: Arc<Inbox>, is_sse: bool) -> Arc<Self> {
         Arc::new(HttpShared {
             protocol_headers: ArcSwap::from_pointee(ProtocolHeaders::new(&remote)),
             remote: ArcSwapOption::new(Some(remote)),
@@ -192,7 +189,8 @@ impl HttpShared {
         message: OutgoingBody,
         id: Option<u64>,
     ) -> Result<(), Refusal> {
-        let response = self.post(remote, message).await.map_err(Refusal::unsent)?;
+        let response =
+            self.post(remote, message).await.map_err(|error| Refusal { error, is_of_method: false })?;
         if response.status.is_success() {
             body::beginning(response).await;
             return Ok(());
@@ -206,7 +204,10 @@ impl HttpShared {
         tokio::select! {
             () = self.closed.cancelled() => Err(closed(&remote)),
             sent = tokio::time::timeout(SEND_TIME, delivered) => {
-                sent.map_or_else(|_| Err(unaccepted(&remote)), |sent| sent.map_err(|refusal| refusal.error))
+                let seconds = SEND_TIME.as_secs();
+                let text = || message!("the server did not accept a message within {} s ({})", seconds, remote.shown);
+                let sent = sent.map_err(|_| HubError::new(ErrorKind::Timeout, text()))?;
+                sent.map_err(|refusal| refusal.error)
             }
         }
     }
@@ -241,13 +242,87 @@ impl HttpShared {
     }
 }
 
-fn unaccepted(remote: &HttpEndpoint) -> HubError {
-    let text =
-        message!("the server did not accept a message within {} s ({})", SEND_TIME.as_secs(), remote.shown);
-    HubError::new(ErrorKind::Timeout, text)
-}
-
 /// The error of what is in flight when a transport is closed.
 fn closed(remote: &HttpEndpoint) -> HubError {
     HubError::new(ErrorKind::Closed, message!("the connection was closed ({})", remote.shown))
+}
+
+// HTTP+SSE, the oldest of the HTTP transports: one stream brings everything, and each message is a POST to the address
+// that the stream names first.
+
+impl HttpTransport {
+    /// Opens the stream and waits until it has named the address for messages.
+    pub async fn open_sse(options: HttpOptions, inbox: Arc<Inbox>) -> Result<Arc<Self>, HubError> {
+        let remote = Arc::new(HttpEndpoint::new(options)?);
+        let protocol_headers = ProtocolHeaders::new(&remote);
+        let headers = || Ok(protocol_headers.listening(None));
+        let response = remote.ask(Method::GET, &remote.url, headers, OutgoingBody::default()).await?;
+        if response.status != 200 {
+            return Err(read_refusal(&remote, response, None).await.error);
+        }
+        if !is_of_type(&response, EVENTS) {
+            let text = message!("the server offers no event stream at {}; check the address", remote.shown);
+            return Err(HubError::new(ErrorKind::Protocol, text).with_outcome(Outcome::NotSent));
+        }
+        let base = response.moved.as_ref().unwrap_or(&remote.url).clone();
+        let mut events = Events::shared(response, remote.limit, StreamPosition::default());
+        let endpoint = loop {
+            let event = events.next(&remote).await?;
+            if event.name == "endpoint" {
+                break endpoint(&remote, &base, &event.data)?;
+            }
+        };
+        let shared = HttpShared::new(remote.clone(), endpoint, inbox, true);
+        tokio::spawn(read(shared.clone(), remote, events));
+        Ok(Arc::new(HttpTransport { shared }))
+    }
+}
+
+/// The address that the stream named, relative to its own. Only our origin gets our messages and headers.
+fn endpoint(remote: &HttpEndpoint, base: &Url, text: &str) -> Result<Url, HubError> {
+    let refuse = |text: Message| HubError::new(ErrorKind::Protocol, text).with_outcome(Outcome::NotSent);
+    let url = base.join(text.trim()).map_err(|error| {
+        refuse(message!("the server named no valid address for messages ({}) ({})", error, remote.shown))
+    })?;
+    if !remote.is_same_origin(&url) {
+        return Err(refuse(message!(
+            "the server asks for its messages at another origin, {}, where nothing is sent; configure the server's own address",
+            remote.quote(&shown_url(&url))
+        )));
+    }
+    Ok(url)
+}
+
+/// Reads the stream to its end, which is the end of the connection.
+async fn read(shared: Arc<HttpShared>, remote: Arc<HttpEndpoint>, mut events: Events) {
+    let error = loop {
+        let event = tokio::select! {
+            biased;
+            () = shared.closed.cancelled() => return,
+            event = events.next_shared(&remote) => event,
+        };
+        match event {
+            Ok(event) => {
+                shared.take(event, remote.limit);
+            }
+            Err(error) => break error,
+        }
+    };
+    let _ = shared.over.set(error.clone().with_outcome(Outcome::NotSent));
+    shared.inbox.end(&error);
+}
+
+impl HttpShared {
+    /// Posts a request. The address is that of the session: a server that does not know it has not run the request.
+    pub(super) async fn post_for_stream(
+        &self,
+        remote: &HttpEndpoint,
+        request: &OutgoingRequest,
+    ) -> Result<(), HubError> {
+        let body = OutgoingBody::of_request(&request.body, &request.stage);
+        let Err(mut refusal) = self.deliver(remote, body, Some(request.id)).await else { return Ok(()) };
+        // The stream may bring a result all the same.
+        refusal.error = proof::of_two_streams(refusal.error, false);
+        Err(refusal.of_call(self, remote, request.id).await)
+    }
 }

@@ -1,6 +1,7 @@
 //! Whether the way to a server has been open all the time. A server without sessions may be stopped and another program started
 //! at its address; then its connections are closed, all of them. As long as one is open, the same program answers.
 
+use crate::mcp::transport::has_events;
 use futures_util::future::BoxFuture;
 use http::Uri;
 use hyper::rt::{Read, ReadBufCursor, Write};
@@ -8,7 +9,6 @@ use hyper_util::client::legacy::connect::{Connected, Connection, HttpConnector};
 use hyper_util::rt::TokioIo;
 use parking_lot::{Mutex, MutexGuard};
 use std::io::{self, IoSlice};
-use std::os::fd::AsRawFd;
 use std::pin::Pin;
 use std::sync::{Arc, Weak};
 use std::task::{Context, Poll};
@@ -91,9 +91,7 @@ const CLOSED: libc::c_short = 0;
 
 /// Asks the socket itself: it knows of the end when no task has run since.
 fn is_open(stream: &TokioIo<TcpStream>) -> bool {
-    let mut asked = libc::pollfd { fd: stream.inner().as_raw_fd(), events: CLOSED, revents: 0 };
-    // SAFETY: one entry, which is valid for reads and writes; it does not wait.
-    unsafe { libc::poll(&raw mut asked, 1, 0) == 0 }
+    !has_events(stream.inner(), CLOSED)
 }
 
 impl UnseenRequest {
