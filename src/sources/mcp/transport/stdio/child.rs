@@ -1,18 +1,21 @@
 //! The process of a server: started with little, ended with all that it has started itself.
 
-use super::group::{self, ExitWatch, ProcessMark, SeenProcess};
+use super::group::{self, ProcessMark, SeenProcess};
 use super::output::ProcessOutput;
 use super::pipes::StdinWriter;
 use super::sentinel::WatchedGroup;
 use crate::mcp::config::Command;
 use crate::mcp::inbox::Inbox;
+use crate::mcp::transport::has_events;
 use crate::mcp::wire::clean;
 use std::io;
+use std::os::fd::OwnedFd;
 use std::os::unix::process::ExitStatusExt;
 use std::path::Path;
 use std::process::{ExitStatus, Stdio};
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
+use tokio::io::{Interest, unix::AsyncFd};
 use tokio::process::{self, Child};
 use tokio::task::JoinHandle;
 use tokio::time::timeout;
@@ -32,7 +35,8 @@ const INHERITED: &[&str] =
 pub struct Process {
     pub child: Child,
     pub id: Option<u32>,
-    watch: Option<ExitWatch>,
+    /// Shows the end of the process before it is reaped, where the system can.
+    exit: Option<AsyncFd<OwnedFd>>,
     mark: ProcessMark,
     /// Given up before the process is reaped: afterwards the id of its group may belong to another.
     watched: Option<Arc<WatchedGroup>>,
@@ -60,26 +64,30 @@ impl Process {
         // SAFETY: it makes one system call and stores a number.
         unsafe { group::detach(&mut command, watched.is_some(), enter) };
         mark.put(&mut command);
-        match command.spawn() {
-            Ok(child) => Ok(Process {
-                id: child.id(),
-                watch: child.id().and_then(ExitWatch::new),
-                mark,
-                watched,
-                child,
-                over: false,
-            }),
-            Err(error) => Err(not_started(program, &error)),
-        }
+        let child = command.spawn().map_err(|error| not_started(program, &error))?;
+        let id = child.id();
+        let exit = id.and_then(group::pidfd).and_then(|pidfd| {
+            // SAFETY: the descriptor is open, and belongs to the `AsyncFd` until that is dropped.
+            unsafe { AsyncFd::register_with_interest(pidfd, Interest::READABLE) }.ok()
+        });
+        Ok(Process { child, id, exit, mark, watched, over: false })
     }
 
-    /// Waits for the end of the process. Where the system allows it, the process is not reaped yet, so that its group can
-    /// still be signalled safely.
+    /// Waits for the end of the process, and reaps it. Where the system allows it, its group is ended before: until then its id
+    /// cannot belong to another.
     pub async fn exited(&mut self) -> io::Result<ExitStatus> {
-        match &self.watch {
-            Some(watch) => watch.exited().await,
-            None => self.child.wait().await,
+        if let Some(exit) = &self.exit {
+            loop {
+                let mut ready = exit.readable().await?;
+                if has_events(exit, libc::POLLIN) {
+                    break;
+                }
+                ready.clear_ready();
+            }
+            self.signal(libc::SIGKILL);
+            self.watched = None;
         }
+        self.child.wait().await
     }
 
     /// The processes that it has started, and those started by them, as far as that can be seen: children of a process that has
@@ -186,72 +194,56 @@ pub struct StdioShared {
     pub closing: CancellationToken,
     /// Set by the writer when the input is broken.
     pub input_broken: CancellationToken,
+    /// Set once the process has exited: what it has written is all that is read.
+    pub exited: CancellationToken,
     /// Why there is no process any more.
     pub retired: OnceLock<HubError>,
 }
 
-pub struct ProcessSupervisor {
-    pub process: Process,
-    pub shared: Arc<StdioShared>,
-    /// The tasks that read what the process writes.
-    pub reader: JoinHandle<()>,
-    pub listener: JoinHandle<()>,
-    /// Set here once the process has exited: what it has written is all that is read.
-    pub exited: CancellationToken,
-}
-
-impl ProcessSupervisor {
-    /// Waits for the end, and fails all requests with its reason.
-    pub async fn watch(&mut self) {
-        let shared = self.shared.clone();
-        let mut is_read = false;
-        let input_closed = || message!("Server '{}' closed its input", shared.server);
-        let story = tokio::select! {
+/// Waits for the end of a process, and fails all requests with its reason. `reader` and `listener` read what it writes.
+pub async fn watch(
+    process: &mut Process,
+    shared: &StdioShared,
+    reader: &mut JoinHandle<()>,
+    listener: &mut JoinHandle<()>,
+) {
+    let StdioShared { server, output, exited, closing, .. } = shared;
+    let exit = |status| {
+        exited.cancel();
+        how_it_ended(server, status)
+    };
+    let stream_closed = async {
+        tokio::select! {
             biased;
-            () = shared.closing.cancelled() => message!("Server '{}' was closed", shared.server),
-            status = self.process.exited() => self.exit_of(status),
-            _ = &mut self.reader => {
-                is_read = true;
-                self.exit_or(message!("Server '{}' closed its output", shared.server)).await
-            }
-            () = shared.input_broken.cancelled() => self.exit_or(input_closed()).await,
-            () = shared.input.closed() => self.exit_or(input_closed()).await,
-        };
-        if self.exited.is_cancelled() {
-            if !is_read {
-                let _ = timeout(LAST_OUTPUT, &mut self.reader).await;
-            }
-            // The reason is often the last thing that the process wrote.
-            let _ = timeout(LAST_OUTPUT, &mut self.listener).await;
+            _ = &mut *reader => message!("Server '{}' closed its output", server),
+            () = shared.input_broken.cancelled() => message!("Server '{}' closed its input", server),
+            () = shared.input.closed() => message!("Server '{}' closed its input", server),
         }
-        self.reader.abort();
-        let error = self.error(story);
-        let _ = shared.retired.set(error.clone().with_outcome(Outcome::NotSent));
-        shared.inbox.end(&error);
+    };
+    let story = tokio::select! {
+        biased;
+        () = closing.cancelled() => message!("Server '{}' was closed", server),
+        status = process.exited() => exit(status),
+        alive = stream_closed => timeout(BEFORE_EXIT, process.exited()).await.map_or(alive, exit),
+    };
+    if exited.is_cancelled() {
+        if !reader.is_finished() {
+            let _ = timeout(LAST_OUTPUT, &mut *reader).await;
+        }
+        // The reason is often the last thing that the process wrote.
+        let _ = timeout(LAST_OUTPUT, listener).await;
     }
-
-    fn exit_of(&self, status: io::Result<ExitStatus>) -> Message {
-        self.exited.cancel();
-        how_it_ended(&self.shared.server, status)
-    }
-
-    /// The exit that follows, or what the process did instead.
-    async fn exit_or(&mut self, alive: Message) -> Message {
-        let exit = timeout(BEFORE_EXIT, self.process.exited()).await;
-        exit.map_or(alive, |status| self.exit_of(status))
-    }
-
-    fn error(&self, story: Message) -> HubError {
-        let StdioShared { server, output, closing, .. } = &*self.shared;
-        // The end of the reader may have ended the process.
-        let (story, words) = match output.is_flood() {
-            true => (message!("Server '{}' was stopped because of its output", server), output.doubt()),
-            false => (story, output.reason().map(Message::from).or_else(|| output.doubt())),
-        };
-        let words = words.filter(|_| !closing.is_cancelled());
-        let text = words.map_or(story.clone(), |words| message!("{}: {}", story, words));
-        HubError::new(ErrorKind::Closed, text)
-    }
+    reader.abort();
+    // The end of the reader may have ended the process.
+    let (story, words) = match output.is_flood() {
+        true => (message!("Server '{}' was stopped because of its output", server), output.doubt()),
+        false => (story, output.reason().map(Message::from).or_else(|| output.doubt())),
+    };
+    let words = words.filter(|_| !closing.is_cancelled());
+    let text = words.map_or(story.clone(), |words| message!("{}: {}", story, words));
+    let error = HubError::new(ErrorKind::Closed, text);
+    let _ = shared.retired.set(error.clone().with_outcome(Outcome::NotSent));
+    shared.inbox.end(&error);
 }
 
 #[cfg(test)]
@@ -272,13 +264,18 @@ mod tests {
 
     #[tokio::test]
     async fn a_process_is_reaped_only_after_its_group_was_ended() {
-        let mut process = shell("exit 7");
+        let mut process = shell("sleep 60 & echo $!; exit 7");
         let id = process.id.unwrap();
+        let mut printed = [0; 16];
+        let stdout = process.child.stdout.as_mut().unwrap();
+        let read = tokio::io::AsyncReadExt::read(stdout, &mut printed).await.unwrap();
+        let left: u32 = std::str::from_utf8(&printed[..read]).unwrap().trim().parse().unwrap();
         assert_eq!(process.exited().await.unwrap().code(), Some(7));
-        assert_eq!(state(id), Some('Z'), "its id is still its own, and so is the id of its group");
-        let descendants = process.descendants().await;
-        process.end(descendants).await;
         assert_eq!(state(id), None);
+        while state(left).is_some_and(|state| state != 'Z') {
+            tokio::time::sleep(Duration::from_millis(1)).await;
+        }
+        assert_eq!(process.exited().await.unwrap().code(), Some(7), "it may be asked again");
     }
 
     #[tokio::test]

@@ -1,12 +1,8 @@
 //! The process group of a server: made at the start, and ended as a whole.
 
-use std::io;
 use std::os::fd::OwnedFd;
-use std::os::unix::process::ExitStatusExt;
-use std::process::ExitStatus;
 use std::sync::OnceLock;
 use std::time::Duration;
-use tokio::io::{Interest, unix::AsyncFd};
 use tokio::process::Command;
 
 /// Gives the process a session of its own: a Ctrl-C at our terminal does not reach it, and it can be ended as a whole.
@@ -149,54 +145,6 @@ pub fn pidfd(pid: u32) -> Option<OwnedFd> {
 }
 
 #[cfg(not(target_os = "linux"))]
-fn pidfd(_pid: u32) -> Option<OwnedFd> {
+pub fn pidfd(_pid: u32) -> Option<OwnedFd> {
     None
-}
-
-/// Sees the end of a process without reaping it. As long as it is not reaped, its id and the id of its group cannot
-/// belong to any other process.
-pub struct ExitWatch {
-    pidfd: AsyncFd<OwnedFd>,
-    pid: libc::id_t,
-}
-
-impl ExitWatch {
-    /// For a child of ours that is not reaped, so that the id is its own.
-    pub fn new(pid: u32) -> Option<Self> {
-        // SAFETY: the descriptor is open, and belongs to the `AsyncFd` until that is dropped.
-        let pidfd = unsafe { AsyncFd::register_with_interest(pidfd(pid)?, Interest::READABLE) }.ok()?;
-        Some(ExitWatch { pidfd, pid })
-    }
-
-    pub async fn exited(&self) -> io::Result<ExitStatus> {
-        loop {
-            let mut ready = self.pidfd.readable().await?;
-            match self.status()? {
-                Some(status) => return Ok(status),
-                None => ready.clear_ready(),
-            }
-        }
-    }
-
-    fn status(&self) -> io::Result<Option<ExitStatus>> {
-        // SAFETY: the structure is plain data, for which zeros are valid.
-        let mut info: libc::siginfo_t = unsafe { std::mem::zeroed() };
-        let how = libc::WEXITED | libc::WNOWAIT | libc::WNOHANG;
-        // SAFETY: a plain system call that writes into `info`, which outlives it.
-        if unsafe { libc::waitid(libc::P_PID, self.pid, &raw mut info, how) } != 0 {
-            return Err(io::Error::last_os_error());
-        }
-        // SAFETY: `waitid` has filled in the fields of a SIGCHLD, or left zeros.
-        let (pid, status) = unsafe { (info.si_pid(), info.si_status()) };
-        if pid == 0 {
-            return Ok(None);
-        }
-        // The encoding of wait(2).
-        let raw = match info.si_code {
-            libc::CLD_EXITED => (status & 0xff) << 8,
-            libc::CLD_DUMPED => status | 0x80,
-            _ => status,
-        };
-        Ok(Some(ExitStatus::from_raw(raw)))
-    }
 }

@@ -25,7 +25,7 @@ mod sentinel {
 }
 mod pipes;
 
-use child::{Process, ProcessSupervisor, StdioShared};
+use child::{Process, StdioShared};
 pub use output::ProcessOutput;
 #[cfg(target_os = "linux")]
 pub use sentinel::forget as forget_sentinel;
@@ -36,12 +36,12 @@ use crate::mcp::inbox::{Answerer, Inbox};
 use crate::mcp::wire::IdScan;
 use lines::{Line, Lines};
 
-use pipes::{OutputPipe, Queued, StdinWriter};
+use pipes::{OutputPipe, StdinWriter};
 use serde_json::value::RawValue;
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
-use tokio::sync::{mpsc, watch};
+use tokio::sync::mpsc;
 use tokio::time::timeout;
 use tokio_util::sync::CancellationToken;
 use toolhub_text::message;
@@ -67,18 +67,19 @@ pub struct Stdio {
     shared: Arc<StdioShared>,
     queue: mpsc::Sender<Outgoing>,
     pid: Option<u32>,
-    over: watch::Receiver<bool>,
+    over: CancellationToken,
 }
 
 struct Outgoing {
     text: String,
     stage: Arc<SendStage>,
-    _queued: Queued,
+    /// As long as it is there, messages are not written directly.
+    _queued: Arc<()>,
 }
 
 impl Outgoing {
     fn new(text: String, stage: Arc<SendStage>, input: &StdinWriter) -> Self {
-        Outgoing { text, stage, _queued: input.queue() }
+        Outgoing { text, stage, _queued: input.queued.clone() }
     }
 }
 
@@ -93,7 +94,8 @@ impl Stdio {
         output: Arc<ProcessOutput>,
     ) -> Result<Arc<Self>, HubError> {
         let mut process = Process::start(program, inherit_env)?;
-        let pipes = (process.child.stdin.take(), process.child.stdout.take(), process.child.stderr.take());
+        let child = &mut process.child;
+        let pipes = (child.stdin.take(), child.stdout.take(), child.stderr.take());
         let (Some(stdin), Some(stdout), Some(stderr)) = pipes else {
             return Err(no_pipes("the server's process was started without its pipes"));
         };
@@ -107,43 +109,42 @@ impl Stdio {
             input: StdinWriter::new(stdin).map_err(no_pipes)?,
             closing: CancellationToken::new(),
             input_broken: CancellationToken::new(),
+            exited,
             retired: OnceLock::new(),
         });
         let (queue, queued) = mpsc::channel(QUEUE);
-        let (ended, over) = watch::channel(false);
         let pid = process.id;
         let writer = tokio::spawn(write(shared.clone(), queued));
-        let reader = tokio::spawn(read(stdout, *max_message_bytes, shared.clone(), queue.downgrade()));
-        let listener = tokio::spawn(listen(stderr, shared.clone(), on_stderr_line));
-        let mut supervisor = ProcessSupervisor { process, shared: shared.clone(), reader, listener, exited };
+        let mut reader = tokio::spawn(read(stdout, *max_message_bytes, shared.clone(), queue.downgrade()));
+        let mut listener = tokio::spawn(listen(stderr, shared.clone(), on_stderr_line));
+        let transport = Stdio { shared: shared.clone(), queue, pid, over: CancellationToken::new() };
+        // Also when the runtime goes, and the process with it.
+        let ended = transport.over.clone().drop_guard();
         tokio::spawn(async move {
-            supervisor.watch().await;
-            let descendants = supervisor.process.descendants().await;
+            let _ended = ended;
+            child::watch(&mut process, &shared, &mut reader, &mut listener).await;
+            let descendants = process.descendants().await;
             // Closing the input is the sign for the server to end, so the writer goes first.
             writer.abort();
             let _ = writer.await;
-            supervisor.shared.input.close().await;
-            supervisor.process.end(descendants).await;
+            shared.input.close().await;
+            process.end(descendants).await;
             // A grandchild may hold the error stream open.
-            supervisor.listener.abort();
-            let _ = ended.send(true);
+            listener.abort();
         });
-        Ok(Arc::new(Stdio { shared, queue, pid, over }))
+        Ok(Arc::new(transport))
     }
 
     async fn exchange(&self, request: &OutgoingRequest) -> Result<Box<RawValue>, HubError> {
         let expected = self.shared.inbox.await_answer(request.id)?;
-        if !self.write_at_once(request) {
-            let outgoing = Outgoing::new(request.body.clone(), request.stage.clone(), &self.shared.input);
+        // In a crowd messages are queued, so that many leave together.
+        let StdioShared { inbox, input, .. } = &*self.shared;
+        if inbox.waiting() >= CROWD || !input.write_at_once(&request.body, &request.stage) {
+            let outgoing = Outgoing::new(request.body.clone(), request.stage.clone(), input);
             // When the writer is gone, the supervisor is about to say why.
             let _ = self.queue.send(outgoing).await;
         }
         expected.answer().await
-    }
-
-    /// In a crowd messages are queued, so that many leave together.
-    fn write_at_once(&self, request: &OutgoingRequest) -> bool {
-        self.shared.inbox.waiting() < CROWD && self.shared.input.write_at_once(&request.body, &request.stage)
     }
 }
 
@@ -187,9 +188,7 @@ impl Transport for Stdio {
     fn close(&self) -> BoxFuture<'_, ()> {
         Box::pin(async move {
             self.shared.closing.cancel();
-            let mut over = self.over.clone();
-            // The sender is only dropped when the runtime goes, and the process with it.
-            let _ = over.wait_for(|over| *over).await;
+            self.over.cancelled().await;
         })
     }
 }

@@ -9,7 +9,6 @@ use std::io::{self, Read};
 use std::mem::ManuallyDrop;
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering};
 use tokio::net::unix::pipe::{Receiver, Sender};
 use tokio::process::ChildStdin;
 use tokio::sync::Mutex;
@@ -20,16 +19,8 @@ const WHOLE: usize = libc::PIPE_BUF;
 
 pub struct StdinWriter {
     pipe: Mutex<Option<Sender>>,
-    queued: Arc<AtomicUsize>,
-}
-
-/// A queued message; it blocks direct writes.
-pub struct Queued(Arc<AtomicUsize>);
-
-impl Drop for Queued {
-    fn drop(&mut self) {
-        self.0.fetch_sub(1, Ordering::AcqRel);
-    }
+    /// Held by each queued message; it blocks direct writes.
+    pub queued: Arc<()>,
 }
 
 impl StdinWriter {
@@ -38,15 +29,10 @@ impl StdinWriter {
         Ok(StdinWriter { pipe: Mutex::new(Some(pipe)), queued: Arc::default() })
     }
 
-    pub fn queue(&self) -> Queued {
-        self.queued.fetch_add(1, Ordering::AcqRel);
-        Queued(self.queued.clone())
-    }
-
     /// Writes one message now, or nothing of it: it is too long, others are ahead of it, or the pipe is full. True also if it
     /// was withdrawn.
     pub fn write_at_once(&self, text: &str, stage: &SendStage) -> bool {
-        if text.len() >= WHOLE || self.queued.load(Ordering::Acquire) > 0 {
+        if text.len() >= WHOLE || Arc::strong_count(&self.queued) > 1 {
             return false;
         }
         let Ok(pipe) = self.pipe.try_lock() else { return false };

@@ -8,11 +8,11 @@
 //! The groups are in memory that the sentinel shares with the host: a server that is being started writes its own group
 //! there before it runs, so there is no moment in which it is unknown.
 
-mod files;
 mod process;
 
 use super::group::{host_mark, pidfd};
 use parking_lot::Mutex;
+use std::fs;
 use std::io::PipeWriter;
 use std::os::fd::AsRawFd;
 use std::ptr::null_mut;
@@ -25,6 +25,12 @@ const RESERVED: i32 = -1;
 
 /// The process groups of the servers, in memory that the host shares with the sentinel. It stays mapped.
 type GroupSlots = &'static [AtomicI32];
+
+/// The beginning and the end of a piece of memory.
+type Mapping = (u64, u64);
+
+/// Smaller pieces of memory are kept in the sentinel: the variables of libraries are among them.
+const LARGE: u64 = 1024 * 1024;
 
 static CURRENT: Mutex<Option<SentinelWatch>> = Mutex::new(None);
 
@@ -132,6 +138,8 @@ impl Sentinel {
             lifeline: watched_end.as_raw_fd(),
             groups,
             mark: host_mark().into_bytes().try_into().ok()?,
+            arguments: arguments(),
+            memory: large_memory(),
         };
         Some(Sentinel { pid: fork(task)?, _lifeline: lifeline })
     }
@@ -153,6 +161,40 @@ impl Drop for Sentinel {
             libc::waitpid(self.pid, null_mut(), libc::__WALL);
         }
     }
+}
+
+/// Where the command line of this process is.
+fn arguments() -> Option<Mapping> {
+    let stat = fs::read("/proc/self/stat").ok()?;
+    let stat = String::from_utf8_lossy(&stat);
+    let mut fields = stat.rsplit_once(')')?.1.split_ascii_whitespace().skip(45);
+    let place = (fields.next()?.parse().ok()?, fields.next()?.parse().ok()?);
+    Some(place).filter(|(begin, end)| *begin != 0 && begin < end)
+}
+
+/// The large memory of this process that its copy does not use: it has a copy of this thread's stack and variables.
+fn large_memory() -> [Mapping; process::MAPPINGS] {
+    let local = 0_u8;
+    // SAFETY: the place of the error number is always valid.
+    let kept = [(&raw const local).addr() as u64, unsafe { libc::__errno_location() }.addr() as u64];
+    let maps = fs::read("/proc/self/maps").unwrap_or_default();
+    let maps = String::from_utf8_lossy(&maps);
+    let mut large = maps.lines().filter_map(|line| large_mapping(line, kept));
+    std::array::from_fn(|_| large.next().unwrap_or_default())
+}
+
+/// The bounds of a mapping that is large, private, writable, of no file, and has none of these addresses.
+fn large_mapping(line: &str, kept: [u64; 2]) -> Option<Mapping> {
+    let mut fields = line.split_ascii_whitespace();
+    let (bounds, access) = (fields.next()?.split_once('-')?, fields.next()?);
+    let (inode, name) = (fields.nth(2)?, fields.next().unwrap_or_default());
+    let address = |text| u64::from_str_radix(text, 16).ok();
+    let (begin, end) = (address(bounds.0)?, address(bounds.1)?);
+    let is_plain = inode == "0" && (name.is_empty() || name == "[heap]" || name.starts_with("[anon"));
+    let is_large = end.checked_sub(begin)? >= LARGE;
+    let is_kept = kept.iter().any(|address| (begin..end).contains(address));
+    (matches!(access.as_bytes(), [_, b'w', _, b'p']) && is_plain && is_large && !is_kept)
+        .then_some((begin, end))
 }
 
 /// A copy of this process that does the task. It is not announced by SIGCHLD, and a `wait` of the program for any child does not
@@ -189,5 +231,35 @@ mod tests {
         assert!(std::ptr::eq(reserve(groups).unwrap(), second));
         let rest = std::iter::from_fn(|| reserve(groups)).count();
         assert_eq!(rest, SLOTS - 2, "and then there is none");
+    }
+
+    #[test]
+    fn only_large_private_memory_without_the_stack_is_given_back() {
+        let given = |line: &str| large_mapping(line, [0x7f00_0010_0000, 0]);
+        let heap = "55d0c0000000-55d0c0200000 rw-p 00000000 00:00 0                          [heap]";
+        assert_eq!(given(heap), Some((0x55d0_c000_0000, 0x55d0_c020_0000)));
+        assert_eq!(
+            given("55d0c0000000-55d0c0200000 rw-p 00000000 00:00 0"),
+            Some((0x55d0_c000_0000, 0x55d0_c020_0000))
+        );
+        for kept in [
+            "7f0000000000-7f0000200000 rw-p 00000000 00:00 0",
+            "55d0c0000000-55d0c0001000 rw-p 00000000 00:00 0",
+            "55d0c0000000-55d0c0200000 rw-s 00000000 00:00 0",
+            "55d0c0000000-55d0c0200000 r--p 00000000 00:00 0",
+            "55d0c0000000-55d0c0200000 rw-p 00000000 08:01 1234                       /usr/lib/libc.so.6",
+            "7ffd00000000-7ffd00200000 rw-p 00000000 00:00 0                          [stack]",
+            "nonsense",
+            "",
+        ] {
+            assert_eq!(given(kept), None, "{kept}");
+        }
+    }
+
+    #[test]
+    fn the_command_line_is_found_in_the_memory() {
+        let (begin, end) = arguments().unwrap();
+        let own = fs::read("/proc/self/cmdline").unwrap();
+        assert_eq!((end - begin) as usize, own.len());
     }
 }

@@ -4,9 +4,12 @@
 //! standard library it uses only system calls and what works on its arguments alone. All data is on the stack, because the large
 //! memory of the host is given back first.
 
-use super::GroupSlots;
-use super::files::{NumberedEntries, each_line, environment, numbers};
+use super::{GroupSlots, Mapping};
 use crate::mcp::transport::stdio::group::HOST_MARK;
+use std::ffi::CStr;
+use std::fs::File;
+use std::io::{Read, Write};
+use std::os::fd::{AsRawFd, FromRawFd};
 use std::sync::atomic::Ordering;
 
 /// What `ps` shows; at most 15 characters.
@@ -14,8 +17,8 @@ const NAME: &[u8] = b"toolhub-guard";
 /// How often the processes are looked through: one that is being ended may have started another.
 const ROUNDS: usize = 100;
 static BETWEEN_ROUNDS: libc::timespec = libc::timespec { tv_sec: 0, tv_nsec: 5_000_000 };
-/// Smaller pieces of memory are kept: the variables of libraries are among them.
-const LARGE: u64 = 1024 * 1024;
+/// The pieces of large memory that are given back.
+pub const MAPPINGS: usize = 1_000;
 /// The descriptors that are closed one by one on kernels before 5.9.
 const DESCRIPTORS: i32 = 65_536;
 
@@ -25,6 +28,10 @@ pub struct SentinelTask {
     pub lifeline: i32,
     pub groups: GroupSlots,
     pub mark: [u8; HOST_MARK],
+    /// Where the command line is.
+    pub arguments: Option<Mapping>,
+    /// What is given back.
+    pub memory: [Mapping; MAPPINGS],
 }
 
 /// Waits for the host to die, ends what its servers left, and exits.
@@ -32,14 +39,18 @@ pub struct SentinelTask {
 /// # Safety
 /// Only for a process that was just made by `clone`, with all signals blocked.
 pub unsafe fn run(task: &SentinelTask) -> ! {
-    // SAFETY: system calls on values of this process, whose other threads do not exist.
+    // SAFETY: system calls on values of this process, whose other threads do not exist. The memory that is given back holds
+    // neither its stack nor its thread's variables.
     unsafe {
         // Signals for the group or the terminal of the host are not for this process.
         libc::setsid();
         libc::chdir(c"/".as_ptr());
         let fds = keep_only(task.host, task.lifeline);
-        rename();
-        give_back_memory();
+        rename(task.arguments);
+        // Otherwise every page that the host changes would exist twice.
+        for (begin, end) in task.memory {
+            libc::madvise(begin as *mut libc::c_void, end.wrapping_sub(begin) as usize, libc::MADV_DONTNEED);
+        }
         wait(fds);
         end_groups(task.groups);
         for _ in 0..ROUNDS {
@@ -81,11 +92,11 @@ unsafe fn wait(mut fds: [libc::pollfd; 2]) {
 }
 
 /// Another name and command line than the host's, so that a search for the host's does not find two processes.
-unsafe fn rename() {
+unsafe fn rename(arguments: Option<Mapping>) {
     // SAFETY: the name ends with a zero. The kernel checks addresses that are written through its file.
     unsafe {
         libc::prctl(libc::PR_SET_NAME, c"toolhub-guard".as_ptr());
-        let Some((begin, end)) = arguments() else { return };
+        let Some((begin, end)) = arguments else { return };
         let memory = libc::open(c"/proc/self/mem".as_ptr(), libc::O_WRONLY | libc::O_CLOEXEC);
         for at in begin..end {
             let byte = NAME.get(at.wrapping_sub(begin) as usize).copied().unwrap_or(0);
@@ -96,50 +107,6 @@ unsafe fn rename() {
         }
         libc::close(memory);
     }
-}
-
-/// Where the command line of this process is.
-fn arguments() -> Option<(u64, u64)> {
-    let mut place = None;
-    each_line(c"/proc/self/stat", |line| {
-        let name_end = line.iter().rposition(|byte| *byte == b')')?;
-        let mut fields = numbers(line.get(name_end..)?).skip(45);
-        place = fields.next().zip(fields.next());
-        None
-    });
-    place.filter(|(begin, end)| *begin != 0 && begin < end)
-}
-
-/// Gives back the large private memory that came with the copy. Otherwise every page that the host changes would exist twice.
-unsafe fn give_back_memory() {
-    let local = 0_u8;
-    // SAFETY: the place of the error number is always valid.
-    let kept = [(&raw const local).addr() as u64, unsafe { libc::__errno_location() }.addr() as u64];
-    each_line(c"/proc/self/maps", |line| {
-        let (begin, end) = large_memory(line, kept)?;
-        // SAFETY: this memory holds nothing that this process still uses: neither its stack nor its thread's variables.
-        unsafe { libc::madvise(begin as *mut libc::c_void, (end - begin) as usize, libc::MADV_DONTNEED) };
-        Some(())
-    });
-}
-
-/// The bounds of a mapping that is large, private, writable, of no file, and has none of these addresses.
-fn large_memory(line: &[u8], kept: [u64; 2]) -> Option<(u64, u64)> {
-    let mut fields = line.split(|byte| *byte == b' ').filter(|field| !field.is_empty());
-    let (bounds, access) = (fields.next()?, fields.next()?);
-    let inode = fields.nth(2)?;
-    let name = fields.next().unwrap_or_default();
-    let mut bounds = bounds.split(|byte| *byte == b'-').map(hexadecimal);
-    let (begin, end) = (bounds.next()??, bounds.next()??);
-    let is_private = access.get(1) == Some(&b'w') && access.get(3) == Some(&b'p');
-    let is_plain = inode == b"0" && (name.is_empty() || name == b"[heap]" || name.starts_with(b"[anon"));
-    let is_large = end.checked_sub(begin)? >= LARGE;
-    let is_kept = kept.iter().any(|address| (begin..end).contains(address));
-    (is_private && is_plain && is_large && !is_kept).then_some((begin, end))
-}
-
-fn hexadecimal(text: &[u8]) -> Option<u64> {
-    u64::from_str_radix(std::str::from_utf8(text).ok()?, 16).ok()
 }
 
 unsafe fn end_groups(groups: GroupSlots) {
@@ -170,39 +137,108 @@ unsafe fn end_marked(mark: &[u8]) -> bool {
     found
 }
 
-#[cfg(test)]
-mod tests {
-    use super::*;
+// Files and folders of `/proc`, read without allocating.
 
-    #[test]
-    fn only_large_private_memory_without_the_stack_is_given_back() {
-        let given = |line: &str| large_memory(line.as_bytes(), [0x7f00_0010_0000, 0]);
-        let heap = "55d0c0000000-55d0c0200000 rw-p 00000000 00:00 0                          [heap]";
-        assert_eq!(given(heap), Some((0x55d0_c000_0000, 0x55d0_c020_0000)));
-        assert_eq!(
-            given("55d0c0000000-55d0c0200000 rw-p 00000000 00:00 0"),
-            Some((0x55d0_c000_0000, 0x55d0_c020_0000))
-        );
-        for kept in [
-            "7f0000000000-7f0000200000 rw-p 00000000 00:00 0",
-            "55d0c0000000-55d0c0001000 rw-p 00000000 00:00 0",
-            "55d0c0000000-55d0c0200000 rw-s 00000000 00:00 0",
-            "55d0c0000000-55d0c0200000 r--p 00000000 00:00 0",
-            "55d0c0000000-55d0c0200000 rw-p 00000000 08:01 1234                       /usr/lib/libc.so.6",
-            "7ffd00000000-7ffd00200000 rw-p 00000000 00:00 0                          [stack]",
-            "nonsense",
-            "",
-        ] {
-            assert_eq!(given(kept), None, "{kept}");
+const CHUNK: usize = 4096;
+/// Marks are shorter than this.
+const OVERLAP: usize = 128;
+
+/// Opens a file or a folder.
+fn open(path: &CStr, kind: i32) -> Option<File> {
+    // SAFETY: the path ends with a zero.
+    let fd = unsafe { libc::open(path.as_ptr(), libc::O_RDONLY | libc::O_CLOEXEC | kind) };
+    // SAFETY: the descriptor is new, and nothing else owns it.
+    (fd >= 0).then(|| unsafe { File::from_raw_fd(fd) })
+}
+
+/// A file, read piece by piece. The end of each piece is repeated before the next one.
+struct Chunks {
+    file: File,
+    buffer: [u8; OVERLAP + CHUNK],
+    kept: usize,
+}
+
+impl Chunks {
+    fn open(path: &CStr) -> Option<Self> {
+        Some(Chunks { file: open(path, 0)?, buffer: [0; OVERLAP + CHUNK], kept: 0 })
+    }
+
+    /// Whether the file has this text.
+    fn find(mut self, text: &[u8]) -> Option<bool> {
+        loop {
+            let room = self.buffer.get_mut(self.kept..self.kept.saturating_add(CHUNK))?;
+            let end = match self.file.read(room) {
+                Ok(read @ 1..) => self.kept.saturating_add(read),
+                _ => return Some(false),
+            };
+            if self.buffer.get(..end)?.windows(text.len()).any(|window| window == text) {
+                return Some(true);
+            }
+            self.kept = end.min(OVERLAP);
+            self.buffer.copy_within(end.saturating_sub(self.kept)..end, 0);
+        }
+    }
+}
+
+/// The environment of a process.
+fn environment(pid: i32) -> Option<Chunks> {
+    let mut path = [0_u8; 64];
+    write!(path.as_mut_slice(), "/proc/{pid}/environ\0").ok()?;
+    Chunks::open(CStr::from_bytes_until_nul(&path).ok()?)
+}
+
+/// A folder, for the entries whose names are numbers.
+struct NumberedEntries {
+    folder: File,
+    buffer: EntryBuffer,
+    at: usize,
+    end: usize,
+}
+
+/// The kernel writes aligned structures.
+#[repr(C, align(8))]
+struct EntryBuffer([u8; CHUNK]);
+
+impl NumberedEntries {
+    /// Where the length and the name are in an entry: after two numbers of 64 bits, and a type.
+    const LENGTH: usize = 16;
+    const NAME: usize = 19;
+
+    fn open(path: &CStr) -> Option<Self> {
+        let folder = open(path, libc::O_DIRECTORY)?;
+        Some(NumberedEntries { folder, buffer: EntryBuffer([0; CHUNK]), at: 0, end: 0 })
+    }
+
+    fn next_number(&mut self) -> Option<i32> {
+        loop {
+            if self.at >= self.end {
+                self.fill()?;
+            }
+            let entry = self.buffer.0.get(self.at..self.end)?;
+            let length = [*entry.get(Self::LENGTH)?, *entry.get(Self::LENGTH + 1)?];
+            let length = usize::from(u16::from_ne_bytes(length)).max(Self::NAME);
+            let name = entry.get(Self::NAME..length)?.split(|byte| *byte == 0).next()?;
+            let number = std::str::from_utf8(name).ok().and_then(|name| name.parse().ok());
+            self.at = self.at.saturating_add(length);
+            if number.is_some() {
+                return number;
+            }
         }
     }
 
-    #[test]
-    fn the_command_line_is_found_in_the_memory() {
-        let (begin, end) = arguments().unwrap();
-        let own = std::fs::read("/proc/self/cmdline").unwrap();
-        assert_eq!((end - begin) as usize, own.len());
+    fn fill(&mut self) -> Option<()> {
+        let (folder, buffer) = (self.folder.as_raw_fd(), &mut self.buffer.0);
+        // SAFETY: the buffer is this long.
+        let read = unsafe { libc::syscall(libc::SYS_getdents64, folder, buffer.as_mut_ptr(), buffer.len()) };
+        self.at = 0;
+        self.end = usize::try_from(read).ok().filter(|read| *read > 0)?;
+        Some(())
     }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
 
     #[test]
     fn a_mark_is_found_in_the_environment_wherever_it_is() {
@@ -212,5 +248,12 @@ mod tests {
             assert_eq!(finds(&own[start..start + 24]), Some(true), "at {start}");
         }
         assert_eq!(finds(b"a mark that is in no environment"), Some(false));
+    }
+
+    #[test]
+    fn every_process_is_in_the_folder() {
+        let mut all = NumberedEntries::open(c"/proc").unwrap();
+        let found: Vec<i32> = std::iter::from_fn(|| all.next_number()).collect();
+        assert!(found.contains(&1) && found.contains(&std::process::id().cast_signed()), "{found:?}");
     }
 }
