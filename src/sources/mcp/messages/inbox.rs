@@ -4,6 +4,7 @@
 //! task of its own, up to a limit; above it the answer is a refusal. Pings and refusals wait in a queue, so that each
 //! is answered, however fast they come and however slowly the server reads.
 
+use crate::mcp::convert::unreadable;
 use crate::mcp::wire::{self, Incoming, Malformed};
 use foldhash::fast::RandomState;
 use parking_lot::Mutex;
@@ -273,9 +274,8 @@ impl Inbox {
                 Ok(Incoming::Request { id, method, .. }) if HANDSHAKE.contains(&method.as_str()) => {
                     id.get().parse().ok().zip(Some(Err(echoed())))
                 }
-                Err(malformed) => malformed.id.or(wanted).zip(Some(Err(malformed.error()))),
+                Err(malformed) => malformed.id.or(wanted).zip(Some(Err(unreadable(malformed.reason)))),
                 Ok(Incoming::Notification { method, params }) => {
-                    self.heard(&method, params.as_deref(), wanted);
                     self.notified(&method, params.as_deref(), wanted);
                     None
                 }
@@ -297,15 +297,13 @@ impl Inbox {
     }
 
     /// Notes which calls a message may be about. What comes on the stream of a call is about this call; elsewhere it may be about
-    /// any, unless it says otherwise.
-    fn heard(&self, method: &str, params: Option<&RawValue>, wanted: Option<u64>) {
+    /// any, unless it has the `token` of one.
+    fn heard(&self, method: &str, token: Option<u64>, wanted: Option<u64>) {
         if wanted.is_none() && is_about_no_call(method) {
             return;
         }
         let mut pending = self.pending.lock();
-        let token = || serde_json::from_str::<Progress>(params?.get()).ok().map(|params| params.token);
-        let about = wanted.or_else(|| if method == PROGRESS { token() } else { None });
-        match about.and_then(|id| pending.calls.get_mut(&id)) {
+        match wanted.or(token).and_then(|id| pending.calls.get_mut(&id)) {
             Some(call) => call.is_heard = true,
             None => pending.heard += 1,
         }
@@ -349,20 +347,23 @@ impl Inbox {
     }
 
     fn notified(&self, method: &str, params: Option<&RawValue>, wanted: Option<u64>) {
+        if method == PROGRESS {
+            let params = wire::parsed(params);
+            let token = params.get("progressToken").and_then(Value::as_u64);
+            self.heard(method, token, wanted);
+            let on_progress = token.and_then(|id| self.pending.lock().progress.get(&id).cloned());
+            if let Some(on_progress) = on_progress {
+                on_progress(&params);
+            }
+            return;
+        }
+        self.heard(method, None, wanted);
         if method == "notifications/message"
             && let Some(CallOwner { log: Some(log), .. }) = self.owner(wanted)
         {
             self.listener.logged(params, &log);
         }
-        if method != PROGRESS {
-            return self.listener.notified(method, params);
-        }
-        let params = wire::parsed(params);
-        let Some(id) = params.get("progressToken").and_then(Value::as_u64) else { return };
-        let on_progress = self.pending.lock().progress.get(&id).cloned();
-        if let Some(on_progress) = on_progress {
-            on_progress(&params);
-        }
+        self.listener.notified(method, params);
     }
 
     fn asked(
@@ -399,12 +400,6 @@ impl Inbox {
 }
 
 const PROGRESS: &str = "notifications/progress";
-
-#[derive(serde::Deserialize)]
-struct Progress {
-    #[serde(rename = "progressToken")]
-    token: u64,
-}
 
 /// Whether such a message is about the server, or about what it offers.
 fn is_about_no_call(method: &str) -> bool {

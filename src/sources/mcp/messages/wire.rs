@@ -3,7 +3,6 @@
 //! A message is taken apart only as far as it has to be: results stay raw text until their type is known, so one
 //! odd field never loses the rest, and nothing is parsed twice.
 
-use crate::mcp::convert::unreadable;
 use crate::mcp::proof;
 use serde_json::Value;
 use serde_json::value::RawValue;
@@ -133,10 +132,6 @@ impl Malformed {
             false => error.to_string().into(),
         };
         Malformed { id: IdScan::of(text.as_bytes()).id(), reason }
-    }
-
-    pub fn error(&self) -> HubError {
-        unreadable(self.reason.clone())
     }
 }
 

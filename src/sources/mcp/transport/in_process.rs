@@ -29,7 +29,7 @@ type SessionEnd = Arc<OnceLock<Option<String>>>;
 
 impl InProcess {
     pub fn open(server: Arc<str>, link: &ServerLink, inbox: Arc<Inbox>) -> Result<Arc<Self>, HubError> {
-        let ClientSide { to_server, from_server, end } = link.open()?;
+        let (to_server, from_server, end) = link.open()?;
         let transport = Arc::new(InProcess { server, to_server: Mutex::new(Some(to_server)), inbox, end });
         tokio::spawn(read(Arc::downgrade(&transport), from_server));
         Ok(transport)
@@ -131,13 +131,6 @@ pub struct ServerLink {
     sessions: mpsc::UnboundedSender<HostedSession>,
 }
 
-/// The client's side of a session.
-pub struct ClientSide {
-    pub to_server: mpsc::Sender<String>,
-    pub from_server: mpsc::Receiver<String>,
-    end: SessionEnd,
-}
-
 /// The sessions that wait for the host.
 pub struct SessionQueue {
     waiting: AsyncMutex<mpsc::UnboundedReceiver<HostedSession>>,
@@ -158,7 +151,8 @@ pub fn hosted() -> (ServerLink, SessionQueue) {
 }
 
 impl ServerLink {
-    pub fn open(&self) -> Result<ClientSide, HubError> {
+    /// Begins a session: the way to the server, the way back, and why the host has ended it.
+    fn open(&self) -> Result<(mpsc::Sender<String>, mpsc::Receiver<String>, SessionEnd), HubError> {
         let (to_server, from_client) = mpsc::channel(WAITING_MESSAGES);
         let (to_client, from_server) = mpsc::channel(WAITING_MESSAGES);
         let end = SessionEnd::default();
@@ -171,7 +165,7 @@ impl ServerLink {
             let text = "the server in this process is not running any more";
             HubError::new(ErrorKind::Connect, text).with_outcome(Outcome::NotSent)
         })?;
-        Ok(ClientSide { to_server, from_server, end })
+        Ok((to_server, from_server, end))
     }
 }
 
