@@ -17,14 +17,14 @@ use self::publish::ServerLists;
 
 use self::callers::PrincipalPool;
 pub use self::info::ServerInfo;
-use self::lifecycle::{Availability, ConnectFailure, ConnectReason, Lifecycle, Unavailable};
+use self::lifecycle::{ConnectFailure, ConnectReason, LifeStage, Lifecycle, Unavailable};
 use super::auth::{CallerNeeds, Credentials};
 use super::callbacks::{Host, ServerCallbacks};
 use super::config::{Endpoint, ServerConfig};
 use super::connection::{Connection, ServerIdentity};
-use super::connector::{ConnectOptions, Connector};
-use super::protocol::Era;
-use super::session::{self, ListOutcome, Session};
+use super::connector::Connector;
+use super::protocol::{Era, ProtocolHint};
+use super::session::{self, Session};
 use super::skills::Skills;
 use super::tool_list::{Listed, Listing};
 use super::wire::clean;
@@ -201,7 +201,7 @@ impl Server {
 
     /// The connection, made now if there is none. During back-off this fails at once, with the reason.
     pub async fn connection(self: &Arc<Self>) -> Result<Arc<Connection>, HubError> {
-        self.connected(ConnectReason::Call, None).await
+        self.connected(ConnectReason::Call).await
     }
 
     /// Does over the connection what does no harm, and once more when it is lost meanwhile.
@@ -222,7 +222,7 @@ impl Server {
             return recorded.map(drop);
         }
         let begun = Instant::now();
-        self.connected(ConnectReason::User, None).await?;
+        self.connected(ConnectReason::User).await?;
         // Leave some of the time: a list that takes longer arrives when it arrives.
         let limit = self.config().options.startup_timeout.mul_f64(0.9).saturating_sub(begun.elapsed());
         let is_of_it = |server: &Server, _, generation| server.lists.is_of(generation);
@@ -230,12 +230,10 @@ impl Server {
         Ok(())
     }
 
-    /// The connection, or what comes of the attempt to get one that is in progress or is started now. `patience`: how long the
-    /// caller waits.
+    /// The connection, or what comes of the attempt to get one that is in progress or is started now.
     pub(super) async fn connected(
         self: &Arc<Self>,
         reason: ConnectReason,
-        patience: Option<Duration>,
     ) -> Result<Arc<Connection>, HubError> {
         // A replay opens no connection, whatever asks for one.
         if tape::is_replaying() {
@@ -250,11 +248,12 @@ impl Server {
             life.last_used = now;
             let wanted = life.want(reason, now, |generation, hint| {
                 started = true;
-                self.attempt(generation, ConnectOptions { hint, patience })
+                self.attempt(generation, hint)
             });
             match wanted {
-                Ok(Availability::Ready(session)) => return Ok(session.connection.clone()),
-                Ok(Availability::InProgress(attempt)) => Ok(attempt.outcome.clone()),
+                Ok(LifeStage::Ready { session, .. }) => return Ok(session.connection.clone()),
+                Ok(LifeStage::Connecting(attempt)) => Ok(attempt.outcome.clone()),
+                Ok(LifeStage::Idle | LifeStage::Closed) => Err(Unavailable::Closed),
                 Err(unavailable) => Err(unavailable),
             }
         };
@@ -273,13 +272,13 @@ impl Server {
     }
 
     /// Starts an attempt to connect. It holds the connector, and not the server.
-    fn attempt(self: &Arc<Self>, generation: u64, options: ConnectOptions) -> ConnectAttempt {
+    fn attempt(self: &Arc<Self>, generation: u64, hint: Option<ProtocolHint>) -> ConnectAttempt {
         let (sender, outcome) = oneshot::channel();
         let (server, connector) = (Arc::downgrade(self), self.connector.clone());
         let mut task = JoinSet::new();
         task.spawn(async move {
             let begun = Instant::now();
-            let connected = connector.connect_in_time(options).await;
+            let connected = connector.connect_in_time(hint).await;
             let Some(server) = server.upgrade() else { return };
             connector.report(&connected, begun.elapsed());
             let (result, attempt) = server.end_attempt(generation, connected);
@@ -333,15 +332,9 @@ impl Server {
             let (server, over) = (server.clone(), over.clone());
             async move {
                 let is_enough = move |server: &Server| server.lists.is_of(generation) && !server.is_behind();
-                let listed = Self::list(server.clone(), over.clone(), Instant::now(), false, is_enough).await;
-                match listed {
-                    _ if server.strong_count() == 0 => ListOutcome::Gone,
-                    // A server that is lost lists its tools in its next session.
-                    Err(error) if is_unanswered(&error) && over.retired().is_none() => {
-                        ListOutcome::Unanswered
-                    }
-                    _ => ListOutcome::Answered,
-                }
+                let listed = Self::list(server, over.clone(), Instant::now(), false, is_enough).await;
+                // A server that is lost lists its tools in its next session.
+                !listed.is_err_and(|error| is_unanswered(&error)) || over.retired().is_some()
             }
         };
         let changed = self.callbacks().tools_changed.clone();
@@ -350,21 +343,22 @@ impl Server {
         }
         let (server, ending) = (Arc::downgrade(self), connection.clone());
         session.tasks.spawn(async move {
-            ending.over().await;
+            // A server over HTTP that goes away does not close it.
+            ending.inbox.over().await;
             if let Some(server) = server.upgrade() {
                 server.end_lost();
             }
         });
         let uris = self.callbacks().subscriptions.uris();
         session.tasks.spawn(session::renew_subscriptions(connection.clone(), uris));
-        let announces = connection.server().announces_changes()
+        let announces = connection.server.announces_changes()
             || self.callbacks().declares("resources.subscribe") == Some(true);
-        if connection.server().era == Era::Modern && announces {
+        if connection.server.era == Era::Modern && announces {
             let (server, callbacks) = (Arc::downgrade(self), self.callbacks().clone());
             let lists = !self.is_of_one;
             self.lists.is_silent.store(false, Ordering::Relaxed);
             session.tasks.spawn(async move {
-                let of_tools = connection.server().announces_changes_of("tools");
+                let of_tools = connection.server.announces_changes_of("tools");
                 let is_refused = session::subscribe(connection, callbacks, lists).await && of_tools;
                 if let Some(server) = server.upgrade().filter(|_| is_refused) {
                     server.lists.is_silent.store(true, Ordering::Relaxed);

@@ -37,7 +37,7 @@ const MAX_NOTICES: usize = 100;
 
 /// Whether a server says that it has skills.
 pub fn offered(connection: &Connection) -> bool {
-    let extensions = connection.server().capabilities.get("extensions");
+    let extensions = connection.server.capabilities.get("extensions");
     extensions.and_then(|all| all.get(EXTENSION)).is_some_and(Value::is_object)
 }
 

@@ -36,7 +36,7 @@ const QUESTIONS: usize = 100;
 
 /// Whether the older protocol wants this call to be made as a task.
 pub fn wanted(connection: &Connection, needs_task: bool) -> bool {
-    let ServerIdentity { era, capabilities, .. } = connection.server();
+    let ServerIdentity { era, capabilities, .. } = &connection.server;
     let declared = || capabilities.pointer("/tasks/requests/tools/call");
     needs_task && *era == Era::Legacy && declared().is_some_and(|declared| !declared.is_null())
 }
@@ -199,7 +199,7 @@ impl Followed<'_> {
         let raw = self.connection.request(method, params, extras).await?;
         let task =
             serde_json::from_str(raw.get()).map_err(|error| wrong_answer(method, error.to_string()))?;
-        Ok((task, self.connection.server().era))
+        Ok((task, self.connection.server.era))
     }
 }
 
@@ -246,7 +246,7 @@ fn failed(tool: &str, end: &str, task: &Value) -> HubError {
 /// Cancels an abandoned task.
 impl Drop for Followed<'_> {
     fn drop(&mut self) {
-        if self.over || self.connection.transport().retired().is_some() {
+        if self.over || self.connection.transport.retired().is_some() {
             return;
         }
         let (connection, id) = (self.connection.clone(), self.id.to_owned());

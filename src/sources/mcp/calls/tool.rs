@@ -3,7 +3,6 @@
 use crate::mcp::config::Endpoint;
 use crate::mcp::connection::{Connection, RequestExtras};
 use crate::mcp::convert::{self, CallAnswer};
-use crate::mcp::lifecycle::ConnectReason;
 use crate::mcp::message::Params;
 use crate::mcp::questions::{self, InputRequests};
 use crate::mcp::server::Server;
@@ -145,13 +144,11 @@ impl ServerCall<'_> {
         ctx: &CallContext,
         is_connected: &mut bool,
     ) -> Result<ToolOutput, HubError> {
-        let patience = ctx.deadline.saturating_duration_since(Instant::now());
-        let connect = self.server.connected(ConnectReason::Call, Some(patience));
-        let connection = self.tool.server.unless_dismissed(connect).await??;
+        let connection = self.tool.server.unless_dismissed(self.server.connection()).await??;
         *is_connected = true;
         let confirmed = self.confirm(&connection, ctx.freshness).await;
         let mut confirmed = confirmed.map_err(|error| self.unreachable(error))?;
-        let (keep_raw, era) = (ctx.extras.keep_raw, connection.server().era);
+        let (keep_raw, era) = (ctx.extras.keep_raw, connection.server.era);
         let mut input: Option<InputRequests> = None;
         if let Some(begun_elsewhere) = &ctx.extras.resumes {
             // What is not listed here may be hidden from the caller.

@@ -78,8 +78,8 @@ pub struct Connection {
     pub generation: u64,
     /// Where the next handshake starts.
     pub hint: ProtocolHint,
-    transport: Arc<dyn Transport>,
-    inbox: Arc<Inbox>,
+    pub transport: Arc<dyn Transport>,
+    pub inbox: Arc<Inbox>,
     identity: Arc<ClientIdentity>,
     /// The identity of the latest call whose caller can be asked: most callers have the same capabilities.
     asking: ArcSwapOption<ClientIdentity>,
@@ -89,7 +89,8 @@ pub struct Connection {
     callers_answer: bool,
     /// And whether it may ask for roots of the client.
     has_roots: bool,
-    server: ServerIdentity,
+    /// The server as it described itself.
+    pub server: ServerIdentity,
     /// Held by each request that is not answered yet.
     in_flight: Arc<()>,
 }
@@ -127,28 +128,14 @@ impl Connection {
         }
     }
 
-    /// The server as it described itself.
-    pub fn server(&self) -> &ServerIdentity {
-        &self.server
-    }
-
     pub fn protocol(&self) -> NegotiatedProtocol {
         NegotiatedProtocol { era: self.server.era, version: Some(self.server.version) }
-    }
-
-    pub fn transport(&self) -> &Arc<dyn Transport> {
-        &self.transport
     }
 
     /// Questions that come on no call's stream may be for this caller until the guard is dropped.
     pub fn watch_caller(&self, owner: CallOwner) -> Watched {
         let id = self.ids.fetch_add(1, Ordering::Relaxed);
         self.inbox.watch(id, None, Some(owner))
-    }
-
-    /// Whether the server works for no other client than this one.
-    pub fn works_only_for(&self, client: &str) -> bool {
-        self.inbox.works_only_for(client)
     }
 
     /// Sends the level that clients want to see to a legacy server that takes one.
@@ -331,15 +318,6 @@ impl Connection {
     pub fn retired(&self) -> Option<HubError> {
         self.transport.retired().map(|error| self.callbacks.secrets.hide_error(error))
     }
-
-    /// Returns when the connection is closed, by whomever. A server over HTTP that goes away does not close it.
-    pub async fn over(&self) {
-        self.inbox.over().await;
-    }
-
-    pub async fn close(&self) {
-        self.transport.close().await;
-    }
 }
 
 /// The extensions of clients that a server hears of when it is not known which client it works for: lists and older sessions
@@ -419,7 +397,7 @@ pub fn begin_span(
     span.set(SpanAttribute::RequestId, id.to_string());
     span.set(SpanAttribute::Server, &*callbacks.server);
     // Before the answer, the version that is asked for.
-    let version = if method == "initialize" { LEGACY[0] } else { connection.server().version };
+    let version = if method == "initialize" { LEGACY[0] } else { connection.server.version };
     for (attribute, value) in place(connection, version) {
         span.set(attribute, value);
     }
@@ -444,7 +422,7 @@ pub fn end_span(mut span: Box<OpenSpan>, method: &str, reply: &Result<Box<RawVal
 /// Reports a session that is over. `is_closed`: the hub has ended it.
 pub fn session_ended(connection: &Connection, lived: Duration, is_closed: bool) {
     connection.callbacks.host.telemetry.session_ended(SpanSide::Client, lived, || {
-        let mut attributes = place(connection, connection.server().version);
+        let mut attributes = place(connection, connection.server.version);
         if let Some(error) = connection.retired().filter(|_| !is_closed) {
             attributes.push((SpanAttribute::ErrorType, error.kind.name().into()));
         }
@@ -453,7 +431,7 @@ pub fn session_ended(connection: &Connection, lived: Duration, is_closed: bool) 
 }
 
 fn place(connection: &Connection, version: &str) -> SpanAttributes {
-    let mut attributes = connection.transport().place();
+    let mut attributes = connection.transport.place();
     attributes.push((SpanAttribute::ProtocolVersion, version.into()));
     attributes
 }

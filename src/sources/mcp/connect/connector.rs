@@ -21,12 +21,8 @@ use toolhub_types::error::{ErrorKind, HubError, shown_seconds};
 
 /// A server that has read the first question of the modern era and is silent for this long is an older one.
 const PROBE: Duration = Duration::from_secs(2);
-/// However short a call is: a modern server must not be taken for an older one because it needs a moment.
-const SHORTEST_PROBE: Duration = Duration::from_secs(1);
 /// How often a process is asked whether it has read the question.
 const GLANCE: Duration = Duration::from_millis(50);
-/// A process may take this much of a caller's time before it gets the older greeting.
-const SHARE_OF_CALL: f64 = 0.4;
 
 pub struct Connector {
     pub config: ServerConfig,
@@ -36,14 +32,6 @@ pub struct Connector {
     headers: Vec<(String, String)>,
     /// Of the process that was started last.
     pub output: ArcSwapOption<ProcessOutput>,
-}
-
-/// From which knowledge, and for how long, to connect.
-#[derive(Clone, Copy, Debug)]
-pub struct ConnectOptions {
-    pub hint: Option<ProtocolHint>,
-    /// How long the caller that caused the attempt will wait.
-    pub patience: Option<Duration>,
 }
 
 /// A server that refused the first question of the modern era in one of these ways may be an older one.
@@ -66,14 +54,14 @@ impl Connector {
         Connector { config, callbacks, credentials, headers, output: ArcSwapOption::empty() }
     }
 
-    /// Connects within the time that the configuration gives.
-    pub async fn connect_in_time(&self, options: ConnectOptions) -> Result<Connection, HubError> {
+    /// Connects within the time that the configuration gives. `hint`: what an earlier connection showed.
+    pub async fn connect_in_time(&self, hint: Option<ProtocolHint>) -> Result<Connection, HubError> {
         let limit = self.config.options.startup_timeout;
         let connect = async {
-            match self.connect(options).await {
+            match self.connect(hint).await {
                 // The server may have been an older version of itself when the hint was learnt.
-                Err(error) if options.hint == Some(ProtocolHint::Legacy) && error.kind == ErrorKind::Rpc => {
-                    self.connect(ConnectOptions { hint: None, ..options }).await
+                Err(error) if hint == Some(ProtocolHint::Legacy) && error.kind == ErrorKind::Rpc => {
+                    self.connect(None).await
                 }
                 connected => connected,
             }
@@ -100,7 +88,7 @@ impl Connector {
         let duration_ms = took.as_secs_f64() * 1e3;
         match connected {
             Ok(connection) => {
-                let (era, version) = (connection.server().era.name(), connection.server().version);
+                let (era, version) = (connection.server.era.name(), connection.server.version);
                 let details = json!({"duration_ms": duration_ms, "era": era, "version": version});
                 self.callbacks.tell("connected", details);
             }
@@ -112,14 +100,14 @@ impl Connector {
         }
     }
 
-    async fn connect(&self, options: ConnectOptions) -> Result<Connection, HubError> {
+    async fn connect(&self, hint: Option<ProtocolHint>) -> Result<Connection, HubError> {
         match &self.config.endpoint {
-            Endpoint::Stdio(command) => self.negotiate(|| self.start(command), false, options).await,
-            Endpoint::Http(remote) => self.http(remote, options).await,
+            Endpoint::Stdio(command) => self.negotiate(|| self.start(command), false, hint).await,
+            Endpoint::Http(remote) => self.http(remote, hint).await,
             Endpoint::InProcess(link) => {
                 let id = &self.config.id;
                 let open = || self.open(|inbox| InProcess::open(id.clone(), link, inbox));
-                self.negotiate(open, false, options).await
+                self.negotiate(open, false, hint).await
             }
         }
     }
@@ -130,15 +118,15 @@ impl Connector {
         &self,
         open: impl Fn() -> Result<Connection, HubError>,
         is_remote: bool,
-        options: ConnectOptions,
+        hint: Option<ProtocolHint>,
     ) -> Result<Connection, HubError> {
         let mut connection = open()?;
         let (mut is_silent, mut has_ended) = (false, false);
-        if options.hint != Some(ProtocolHint::Legacy) {
+        if hint != Some(ProtocolHint::Legacy) {
             let answer = match self.credentials.is_some() {
                 // A login may take time, and belongs to the first request.
                 true => timeout(self.config.options.startup_timeout / 2, connection.probe()).await.ok(),
-                false => self.probe(&connection, options).await,
+                false => self.probe(&connection).await,
             };
             match answer {
                 Some(Ok(Some(server))) => {
@@ -159,7 +147,7 @@ impl Connector {
         }
         if let Err(error) = self.initialize(&mut connection, is_silent).await {
             if is_remote {
-                connection.close().await;
+                connection.transport.close().await;
             }
             return Err(error);
         }
@@ -168,15 +156,9 @@ impl Connector {
 
     /// Asks for the era; `None` when the server stays silent. A program that has not read the question yet is still starting,
     /// and is given as long as half of the whole attempt.
-    async fn probe(
-        &self,
-        connection: &Connection,
-        options: ConnectOptions,
-    ) -> Option<Result<Option<ServerIdentity>, HubError>> {
+    async fn probe(&self, connection: &Connection) -> Option<Result<Option<ServerIdentity>, HubError>> {
         let begun = Instant::now();
         let longest = self.config.options.startup_timeout / 2;
-        let share = options.patience.map_or(PROBE, |patience| patience.mul_f64(SHARE_OF_CALL));
-        let longest_silence = share.clamp(SHORTEST_PROBE, PROBE);
         let mut probe = pin!(connection.probe());
         let mut silent_since = None;
         loop {
@@ -185,11 +167,11 @@ impl Connector {
                 answer = &mut probe => return Some(answer),
                 () = sleep(GLANCE) => {}
             }
-            if connection.transport().has_unread() {
+            if connection.transport.has_unread() {
                 silent_since = None;
             }
             let silence = silent_since.get_or_insert_with(Instant::now).elapsed();
-            if silence >= longest_silence || begun.elapsed() >= longest {
+            if silence >= PROBE || begun.elapsed() >= longest {
                 return None;
             }
         }
@@ -212,12 +194,12 @@ impl Connector {
         self.open(|inbox| Stdio::open(id, program, options, inbox, on_stderr_line, output))
     }
 
-    async fn http(&self, remote: &Remote, options: ConnectOptions) -> Result<Connection, HubError> {
-        if remote.dialect == Dialect::Sse || options.hint == Some(ProtocolHint::HttpSse) {
+    async fn http(&self, remote: &Remote, hint: Option<ProtocolHint>) -> Result<Connection, HubError> {
+        if remote.dialect == Dialect::Sse || hint == Some(ProtocolHint::HttpSse) {
             return self.http_sse(remote).await;
         }
         let open = || self.open(|inbox| HttpTransport::open(self.http_options(remote), inbox));
-        match self.negotiate(open, true, options).await {
+        match self.negotiate(open, true, hint).await {
             // Only these say that there is no such endpoint for POST. That says more than that there is no stream either.
             Err(error)
                 if remote.dialect == Dialect::Auto && matches!(error.status, Some(400 | 404 | 405)) =>
@@ -263,7 +245,7 @@ impl Connector {
 
     fn greeted(&self, mut connection: Connection, hint: ProtocolHint) -> Connection {
         // What the server says about itself is kept.
-        let server = connection.server();
+        let server = &connection.server;
         self.callbacks.session_began(server);
         connection.hint = if server.era == Era::Modern { ProtocolHint::Modern } else { hint };
         connection

@@ -14,7 +14,7 @@ use tokio::sync::Notify;
 use tokio::task::JoinSet;
 use tokio::time::{Instant, sleep, timeout};
 use toolhub_protocol::net::Backoff;
-use toolhub_types::error::{ErrorKind, HubError};
+use toolhub_types::error::ErrorKind;
 
 /// Dropping a session aborts its tasks and releases the connection; calls in flight may still hold the connection.
 pub struct Session {
@@ -30,16 +30,12 @@ impl Session {
         Session { connection, tasks: JoinSet::new(), begun: Instant::now(), is_closed: false }
     }
 
-    pub fn why_lost(&self) -> Option<HubError> {
-        self.connection.retired()
-    }
-
     /// Ends the tasks and the connection, in bounded time.
     pub async fn close(mut self) {
         self.is_closed = true;
         // Dropping the tasks aborts them.
         self.tasks = JoinSet::new();
-        self.connection.close().await;
+        self.connection.transport.close().await;
     }
 }
 
@@ -60,24 +56,14 @@ const SUBSCRIPTION: Duration = Duration::from_secs(3600);
 const FIRST_RETRY: Duration = Duration::from_secs(1);
 const LONGEST_RETRY: Duration = Duration::from_secs(60);
 
-/// What came of a list.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum ListOutcome {
-    /// The server gave a list, or refuses to.
-    Answered,
-    /// It may give one another time.
-    Unanswered,
-    /// There is no such server any more.
-    Gone,
-}
-
-/// Lists the tools now, again whenever the server announces a change, and again after a while when it did not answer.
+/// Lists the tools now, again whenever the server announces a change, and again after a while when `list` says that it did not
+/// answer.
 ///
 /// A list that is not answered does not hide the changes that are announced meanwhile: then another one is requested. A server
 /// that announces a change whenever it is asked for its list, and at no other time, is asked less and less often.
 pub async fn keep_tools_listed<R>(changed: Arc<Notify>, list: impl Fn() -> R)
 where
-    R: Future<Output = ListOutcome>,
+    R: Future<Output = bool>,
 {
     let grown = |pause: Duration, times| Backoff::new(pause, LONGEST_RETRY).wait(times, None);
     let mut pause = FIRST_RETRY;
@@ -90,9 +76,9 @@ where
             is_behind.store(true, Ordering::Relaxed);
             sleep(grown(PATIENCE, outdated)).await;
         };
-        let outcome = tokio::select! {
+        let is_answered = tokio::select! {
             biased;
-            outcome = list() => outcome,
+            is_answered = list() => is_answered,
             () = announced => {
                 outdated += 1;
                 continue;
@@ -101,19 +87,18 @@ where
         // More than one change may have been announced during the list.
         let is_behind = is_behind.into_inner() | changed.notified().now_or_never().is_some();
         sleep(BETWEEN_LISTS).await;
-        match outcome {
-            ListOutcome::Gone => return,
+        match is_answered {
             // A change that was announced during the list may not be in it. One that comes in the pause is not an echo of it.
             _ if is_behind => {
                 let pause = grown(BETWEEN_LISTS, outdated) - BETWEEN_LISTS;
                 let is_echo = timeout(pause, changed.notified()).await.is_err();
                 outdated = if is_echo { outdated + 1 } else { 0 };
             }
-            ListOutcome::Answered => {
+            true => {
                 (pause, outdated) = (FIRST_RETRY, 0);
                 changed.notified().await;
             }
-            ListOutcome::Unanswered => {
+            false => {
                 outdated = 0;
                 let _ = timeout(pause, changed.notified()).await;
                 pause = (pause * 2).min(LONGEST_RETRY);
@@ -129,9 +114,9 @@ where
 pub async fn subscribe(connection: Arc<Connection>, callbacks: Arc<ServerCallbacks>, lists: bool) -> bool {
     let mut pause = FIRST_RETRY;
     let resources = &callbacks.subscriptions;
-    while connection.transport().retired().is_none() {
+    while connection.transport.retired().is_none() {
         let begun = Instant::now();
-        let wanted = wanted_changes(Some(connection.server()).filter(|_| lists), resources.uris());
+        let wanted = wanted_changes(Some(&connection.server).filter(|_| lists), resources.uris());
         if wanted.is_empty() {
             resources.changed.notified().await;
             continue;
@@ -158,7 +143,7 @@ pub async fn subscribe(connection: Arc<Connection>, callbacks: Arc<ServerCallbac
 
 /// Tells a legacy server in a new session what was subscribed to when it began.
 pub async fn renew_subscriptions(connection: Arc<Connection>, uris: Vec<String>) {
-    let is_legacy = connection.server().era == Era::Legacy;
+    let is_legacy = connection.server.era == Era::Legacy;
     for uri in uris.into_iter().filter(|_| is_legacy) {
         let params = Params::new().with("uri", &uri);
         // A resource that is gone is not subscribed to any more.
@@ -190,7 +175,7 @@ mod tests {
         let counter = lists.clone();
         let listing = tokio::spawn(keep_tools_listed(changed.clone(), move || {
             counter.fetch_add(1, Ordering::Relaxed);
-            std::future::ready(ListOutcome::Answered)
+            std::future::ready(true)
         }));
         for _ in 0..990 {
             changed.notify_one();
@@ -201,23 +186,17 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn listing_ends_with_its_server() {
-        let changed = Arc::new(Notify::new());
-        keep_tools_listed(changed, || std::future::ready(ListOutcome::Gone)).await;
-    }
-
-    #[tokio::test(start_paused = true)]
     async fn a_change_that_is_announced_during_a_list_is_listed_afterwards() {
         let (changed, lists) = (Arc::new(Notify::new()), AtomicUsize::new(0));
         changed.notify_one();
-        keep_tools_listed(changed, || {
-            let is_first = lists.fetch_add(1, Ordering::Relaxed) == 0;
+        let listing = keep_tools_listed(changed, || {
+            lists.fetch_add(1, Ordering::Relaxed);
             async move {
                 sleep(PATIENCE / 2).await;
-                if is_first { ListOutcome::Answered } else { ListOutcome::Gone }
+                true
             }
-        })
-        .await;
+        });
+        let _ = timeout(SUBSCRIPTION, listing).await;
         assert_eq!(lists.load(Ordering::Relaxed), 2);
     }
 
@@ -231,7 +210,7 @@ mod tests {
                 announced.notify_one();
                 async move {
                     sleep(list_takes).await;
-                    ListOutcome::Answered
+                    true
                 }
             }));
             sleep(Duration::from_secs(600)).await;
@@ -252,7 +231,7 @@ mod tests {
                 async move {
                     sleep(Duration::from_millis(list_takes)).await;
                     seen.send_replace(state);
-                    ListOutcome::Answered
+                    true
                 }
             }));
             for number in 1..=400 {
@@ -271,11 +250,11 @@ mod tests {
     #[tokio::test(start_paused = true)]
     async fn a_list_without_an_answer_is_requested_again() {
         let (changed, lists) = (Arc::new(Notify::new()), AtomicUsize::new(0));
-        keep_tools_listed(changed, || {
+        let listing = keep_tools_listed(changed, || {
             let is_last = lists.fetch_add(1, Ordering::Relaxed) == 2;
-            std::future::ready(if is_last { ListOutcome::Gone } else { ListOutcome::Unanswered })
-        })
-        .await;
+            std::future::ready(is_last)
+        });
+        let _ = timeout(SUBSCRIPTION, listing).await;
         assert_eq!(lists.load(Ordering::Relaxed), 3);
     }
 
@@ -283,16 +262,16 @@ mod tests {
     async fn a_change_that_is_announced_during_an_endless_list_is_seen() {
         let (changed, lists) = (Arc::new(Notify::new()), AtomicUsize::new(0));
         changed.notify_one();
-        keep_tools_listed(changed, || {
+        let listing = keep_tools_listed(changed, || {
             let is_first = lists.fetch_add(1, Ordering::Relaxed) == 0;
             async move {
                 if is_first {
                     std::future::pending::<()>().await;
                 }
-                ListOutcome::Gone
+                true
             }
-        })
-        .await;
+        });
+        let _ = timeout(SUBSCRIPTION, listing).await;
         assert_eq!(lists.load(Ordering::Relaxed), 2);
     }
 }

@@ -48,11 +48,6 @@ impl KnownResources {
         lists.changes += 1;
         lists.by_kind.retain(|known, _| known.capability() != kind.capability());
     }
-
-    /// What was listed last, unless it may have changed since.
-    fn get(&self, kind: OfferKind) -> Option<Arc<Vec<Value>>> {
-        self.0.lock().by_kind.get(&kind).cloned()
-    }
 }
 
 /// One request about a resource or prompt.
@@ -65,7 +60,7 @@ pub struct ResourceRequest {
 
 /// What a server listed last, unless it has announced a change since or was connected again.
 pub fn known(server: &Server, kind: OfferKind) -> Option<Arc<Vec<Value>>> {
-    server.callbacks().resources.get(kind)
+    server.callbacks().resources.0.lock().by_kind.get(&kind).cloned()
 }
 
 /// All of one kind; none when the server does not declare the capability.
@@ -76,7 +71,7 @@ pub async fn list(server: &Arc<Server>, kind: OfferKind) -> Result<Arc<Vec<Value
         let known = &server.callbacks().resources.0;
         // Before the request: a change that is announced meanwhile needs another list.
         let changes = known.lock().changes;
-        let declared = connection.server().capabilities.get(kind.capability());
+        let declared = connection.server.capabilities.get(kind.capability());
         let (method, member, most) = (kind.method(), kind.name(), MAX_OFFERS);
         let list = PagedList { method, member, meta: Map::new(), most, words: ["the list", "a second"] };
         let read = |entry: &RawValue| checked(kind, entry).ok_or_else(String::new);
@@ -144,8 +139,7 @@ async fn ask_once(
     request: &ResourceRequest,
     extras: &CallContextExtras,
 ) -> Result<Map<String, Value>, HubError> {
-    let begun =
-        extras.resumes.as_ref().map(|begun| questions::resumed(server, connection.server().era, begun));
+    let begun = extras.resumes.as_ref().map(|begun| questions::resumed(server, connection.server.era, begun));
     let mut asked = begun.transpose()?;
     for _ in 0..ROUNDS {
         let params = request.params.iter();
@@ -230,7 +224,7 @@ pub async fn subscribe(server: &Arc<Server>, uri: &str) -> Result<ResourceSubscr
         return Err(HubError::new(ErrorKind::Limit, text).with_outcome(Outcome::NotSent));
     };
     let subscription = ResourceSubscription { server: Arc::downgrade(server), uri: uri.to_owned() };
-    match connection.server().era {
+    match connection.server.era {
         _ if !is_first => {}
         Era::Modern => subscriptions.changed.notify_one(),
         // Dropping the subscription takes it back if the server refuses.
@@ -255,7 +249,7 @@ impl Drop for ResourceSubscription {
             return;
         }
         subscriptions.changed.notify_one();
-        let is_legacy = |connection: Arc<Connection>| connection.server().era == Era::Legacy;
+        let is_legacy = |connection: Arc<Connection>| connection.server.era == Era::Legacy;
         // A server that is not connected has forgotten it already.
         if server.live_connection().is_some_and(is_legacy) {
             let request = request("resources/unsubscribe", &self.uri);

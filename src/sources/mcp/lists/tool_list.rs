@@ -164,7 +164,7 @@ struct ToolEntry {
 
 /// Fetches all pages, within `limit` in all. `of_now`: a hub in between has its servers list theirs.
 pub async fn fetch(connection: &Connection, limit: Duration, of_now: bool) -> Result<Listing, HubError> {
-    let era = connection.server().era;
+    let era = connection.server.era;
     let meta = of_now.then(|| (NOW_KEY.to_owned(), Value::Bool(true)));
     let list = PagedList {
         method: "tools/list",

@@ -35,7 +35,7 @@ pub fn is_transient(error: &HubError) -> bool {
 #[derive(Debug, Default)]
 pub struct ReconnectBackoff {
     /// Failures since the last answer to a call: attempts that failed, and connections that did not live long.
-    failures: u32,
+    pub failures: u32,
     until: Option<Instant>,
     /// Until when attempts wait that no caller waits for.
     list_until: Option<Instant>,
@@ -67,10 +67,6 @@ impl ReconnectBackoff {
     /// How long attempts have to wait that no caller waits for: after the first failure too.
     pub fn wait_for_list(&self, now: Instant) -> Option<Duration> {
         left(self.until.max(self.list_until), now)
-    }
-
-    pub fn failures(&self) -> u32 {
-        self.failures
     }
 }
 
@@ -192,9 +188,9 @@ mod tests {
         let mut backoff = ReconnectBackoff::default();
         (0..5).for_each(|_| backoff.failed(now));
         backoff.lost(GOOD_LIFE, now);
-        assert_eq!((backoff.failures(), backoff.wait(now)), (0, None));
+        assert_eq!((backoff.failures, backoff.wait(now)), (0, None));
         backoff.lost(Duration::from_secs(1), now);
-        assert_eq!(backoff.failures(), 1);
+        assert_eq!(backoff.failures, 1);
     }
 
     #[test]

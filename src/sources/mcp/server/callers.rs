@@ -110,7 +110,7 @@ impl Server {
 
     /// Whether no other client has a call on this connection, or has left one that is not answered.
     fn is_free_for(&self, client: &str) -> bool {
-        self.live_connection().is_none_or(|connection| connection.works_only_for(client))
+        self.live_connection().is_none_or(|connection| connection.inbox.works_only_for(client))
     }
 
     pub(super) fn unused_for(&self) -> Duration {
@@ -145,7 +145,7 @@ impl Server {
 
     pub(in crate::mcp) fn live_connection(&self) -> Option<Arc<Connection>> {
         let life = self.life.lock();
-        let session = life.session().filter(|session| session.why_lost().is_none());
+        let session = life.session().filter(|session| session.connection.retired().is_none());
         session.map(|session| session.connection.clone())
     }
 

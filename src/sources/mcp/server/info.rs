@@ -51,7 +51,7 @@ impl Server {
             tools: listing.as_ref().map(|listing| listing.tools.len()),
             age: self.lists.age(),
             error: machine.error.clone(),
-            pid: connection.and_then(|connection| connection.transport().pid()),
+            pid: connection.and_then(|connection| connection.transport.pid()),
             notices: tool_notices.chain(skill_notices).cloned().collect(),
             stray_output: stray_line.map(|line| self.callbacks().secrets.hide(line.to_owned())),
             instructions: self.callbacks().instructions(),

@@ -53,13 +53,6 @@ pub enum ConnectReason {
     User,
 }
 
-/// How a request for a connection can be met.
-#[derive(Debug, PartialEq)]
-pub enum Availability<'a, A, S> {
-    Ready(&'a S),
-    InProgress(&'a A),
-}
-
 /// Why there is no connection and no attempt to get one.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Unavailable {
@@ -100,13 +93,14 @@ impl<A, S> Lifecycle<A, S> {
         }
     }
 
-    /// Asks for a connection. `start` is called when an attempt has to begin, with its generation and what is known of the server.
+    /// Asks for a connection: the stage has a session or an attempt, unless it is closed. `start` is called when an attempt has to
+    /// begin, with its generation and what is known of the server.
     pub fn want(
         &mut self,
         reason: ConnectReason,
         now: Instant,
         start: impl FnOnce(u64, Option<ProtocolHint>) -> A,
-    ) -> Result<Availability<'_, A, S>, Unavailable> {
+    ) -> Result<&LifeStage<A, S>, Unavailable> {
         if matches!(self.stage, LifeStage::Idle) {
             if self.disabled {
                 return Err(Unavailable::Disabled);
@@ -121,11 +115,7 @@ impl<A, S> Lifecycle<A, S> {
             let attempt = start(self.generation, self.hint);
             self.stage = LifeStage::Connecting(attempt);
         }
-        match &self.stage {
-            LifeStage::Ready { session, .. } => Ok(Availability::Ready(session)),
-            LifeStage::Connecting(attempt) => Ok(Availability::InProgress(attempt)),
-            LifeStage::Idle | LifeStage::Closed => Err(Unavailable::Closed),
-        }
+        Ok(&self.stage)
     }
 
     fn must_wait(&self, reason: ConnectReason, now: Instant) -> Option<Unavailable> {
@@ -138,9 +128,9 @@ impl<A, S> Lifecycle<A, S> {
         };
         let wait = backoff.max(limit)?;
         Some(match &self.last_failure {
-            Some(last) if self.backoff.failures() > 0 => Unavailable::BackingOff {
+            Some(last) if self.backoff.failures > 0 => Unavailable::BackingOff {
                 wait,
-                failures: self.backoff.failures(),
+                failures: self.backoff.failures,
                 last: Box::new(last.clone()),
             },
             _ => Unavailable::ListedOften { wait },

@@ -75,7 +75,7 @@ impl Server {
             return recorded;
         }
         let begun = Instant::now();
-        let connection = self.connected(reason, None).await?;
+        let connection = self.connected(reason).await?;
         let generation = connection.generation;
         let is_enough = |server: &Server| is_enough(server, begun, generation);
         Self::list(Arc::downgrade(self), connection, begun, of_now, is_enough).await
@@ -108,7 +108,7 @@ impl Server {
             }
             // Read before the request is sent: a change that is announced meanwhile needs another list.
             let changes = server.callbacks().changes();
-            let round = server.lists.begin(connection.generation, connection.transport().breaks(), of_now);
+            let round = server.lists.begin(connection.generation, connection.transport.breaks(), of_now);
             (round, changes, server.config().options.startup_timeout)
         };
         // Side by side: a slow one does not delay the other.
@@ -117,7 +117,7 @@ impl Server {
             let server = server.upgrade().ok_or_else(closed_meanwhile)?;
             let connection = connection.clone();
             blocking(move || {
-                let (protocol, heard) = (Some(connection.protocol()), Some(connection.server()));
+                let (protocol, heard) = (Some(connection.protocol()), Some(&connection.server));
                 server.publish(round, listing, Some(Instant::now()), protocol, heard)
             })
             .await?
@@ -161,7 +161,8 @@ impl Server {
             listing.share_with(&earlier);
         }
         let listing = Arc::new(listing);
-        self.lists.put_tools(round, listing.clone(), protocol, at);
+        let latest = TakenList { listing: listing.clone(), round, at, protocol };
+        self.lists.latest.store(Some(Arc::new(latest)));
         self.sink.publish_tools(self, &listing);
         Ok(listing)
     }
@@ -253,7 +254,7 @@ impl Server {
 
     /// How often the way to the server was interrupted until now, if the list is current.
     fn current_over(&self, connection: &Connection) -> Option<u64> {
-        let breaks = connection.transport().breaks();
+        let breaks = connection.transport.breaks();
         let is_of_it = self.lists.is_of(connection.generation) && !self.is_behind();
         (is_of_it && !self.lists.is_outdated(breaks)).then_some(breaks)
     }
@@ -294,10 +295,9 @@ const SHORTEST_TTL: Duration = Duration::from_secs(1);
 
 #[derive(Default)]
 pub struct ServerLists {
-    tools: ArcSwapOption<Listing>,
+    latest: ArcSwapOption<TakenList>,
     /// `None` until the server says that it has skills.
     pub skills: ArcSwapOption<Skills>,
-    latest: Mutex<LatestList>,
     /// Waited for before a request for the lists is made.
     pub turn: ListTurn,
     /// When the last request was made.
@@ -319,8 +319,9 @@ pub struct ListFailure {
     pub error: HubError,
 }
 
-#[derive(Clone, Copy, Default)]
-struct LatestList {
+/// The list of tools that was taken last.
+struct TakenList {
+    listing: Arc<Listing>,
     round: ListRound,
     at: Option<Instant>,
     /// What was spoken when the tools were listed, perhaps by an earlier process.
@@ -341,38 +342,39 @@ pub struct ListRound {
 
 impl ServerLists {
     pub fn tools(&self) -> Option<Arc<Listing>> {
-        self.tools.load_full()
+        self.latest.load().as_ref().map(|latest| latest.listing.clone())
     }
 
     pub fn protocol(&self) -> Option<NegotiatedProtocol> {
-        self.latest.lock().protocol
+        self.latest.load().as_ref()?.protocol
     }
 
     pub fn age(&self) -> Option<Duration> {
-        self.latest.lock().at.map(|at| at.elapsed())
+        self.latest.load().as_ref()?.at.map(|at| at.elapsed())
     }
 
     /// Whether a session of this generation has listed its tools.
     pub fn is_of(&self, generation: u64) -> bool {
-        self.latest.lock().round.generation == generation
+        self.latest.load().as_ref().is_some_and(|latest| latest.round.generation == generation)
     }
 
     /// Whether the list is as old as its server allows, or older, or was made before the way to the server was interrupted.
     pub fn is_outdated(&self, breaks: u64) -> bool {
-        let latest = *self.latest.lock();
-        let is_old = |at: Instant| self.ttl().is_some_and(|ttl| at.elapsed() > ttl);
-        latest.round.breaks != breaks || latest.at.is_some_and(is_old)
+        let is_old = || self.age().zip(self.ttl()).is_some_and(|(age, ttl)| age > ttl);
+        self.latest.load().as_ref().is_none_or(|latest| latest.round.breaks != breaks) || is_old()
     }
 
     /// Whether the list was requested at this moment or later. `of_now`: also where a hub is in between.
     pub fn is_since(&self, moment: Instant, of_now: bool) -> bool {
-        let round = self.latest.lock().round;
-        round.requested.is_some_and(|requested| requested >= moment) && (round.of_now || !of_now)
+        self.latest
+            .load()
+            .as_ref()
+            .is_some_and(|latest| latest.round.requested >= Some(moment) && (latest.round.of_now || !of_now))
     }
 
     /// Whether the list arrived at this moment or later.
     pub fn came_since(&self, moment: Instant) -> bool {
-        self.latest.lock().at.is_some_and(|at| at >= moment)
+        self.latest.load().as_ref().and_then(|latest| latest.at).is_some_and(|at| at >= moment)
     }
 
     /// Whether the server may have tools that are not in the list: there is none, or it is no longer fresh.
@@ -383,7 +385,7 @@ impl ServerLists {
     }
 
     fn ttl(&self) -> Option<Duration> {
-        let ttl = self.tools.load().as_ref()?.ttl_ms?;
+        let ttl = self.latest.load().as_ref()?.listing.ttl_ms?;
         Some(Duration::from_millis(ttl).max(SHORTEST_TTL))
     }
 
@@ -411,29 +413,17 @@ impl ServerLists {
 
     /// Whether a list of this round is not older than the one that is there.
     pub fn is_newer(&self, round: ListRound) -> bool {
-        round >= self.latest.lock().round
-    }
-
-    /// Takes a list of tools that is [newer](Self::is_newer).
-    pub fn put_tools(
-        &self,
-        round: ListRound,
-        listing: Arc<Listing>,
-        protocol: Option<NegotiatedProtocol>,
-        at: Option<Instant>,
-    ) {
-        // In this order: who sees the round finds its tools, or later ones.
-        self.tools.store(Some(listing));
-        *self.latest.lock() = LatestList { round, at, protocol };
+        self.latest.load().as_ref().is_none_or(|latest| round >= latest.round)
     }
 }
 
 #[cfg(test)]
 mod cached_lists_tests {
     use super::*;
-    use crate::mcp::protocol::Era;
 
-    const SPOKEN: Option<NegotiatedProtocol> = Some(NegotiatedProtocol { era: Era::Modern, version: None });
+    fn put(lists: &ServerLists, round: ListRound, listing: Arc<Listing>, at: Option<Instant>) {
+        lists.latest.store(Some(Arc::new(TakenList { listing, round, at, protocol: None })));
+    }
 
     fn listing(ttl_ms: u64) -> Arc<Listing> {
         Arc::new(Listing { ttl_ms: Some(ttl_ms), ..Listing::default() })
@@ -445,9 +435,9 @@ mod cached_lists_tests {
         let (first, second, third) =
             (lists.begin(1, 0, false), lists.begin(1, 0, false), lists.begin(2, 0, false));
         assert!(lists.is_newer(second));
-        lists.put_tools(second, listing(2), SPOKEN, None);
+        put(&lists, second, listing(2), None);
         assert!(!lists.is_newer(first) && lists.is_newer(third));
-        lists.put_tools(third, listing(3), SPOKEN, None);
+        put(&lists, third, listing(3), None);
         assert!(!lists.is_newer(second));
         assert_eq!(lists.tools(), Some(listing(3)));
         assert!(lists.is_of(2) && !lists.is_of(1));
@@ -469,7 +459,7 @@ mod cached_lists_tests {
         let lists = ServerLists::default();
         let begun = Instant::now();
         for of_now in [false, true] {
-            lists.put_tools(lists.begin(1, 0, of_now), listing(1), SPOKEN, Some(Instant::now()));
+            put(&lists, lists.begin(1, 0, of_now), listing(1), Some(Instant::now()));
             assert!(lists.is_since(begun, false) && lists.came_since(begun));
             assert_eq!(lists.is_since(begun, true), of_now);
         }
@@ -483,11 +473,11 @@ mod cached_lists_tests {
         let ago = |seconds| Instant::now().checked_sub(Duration::from_secs(seconds));
         for (ttl, age, stale) in [(60_000, 30, false), (60_000, 90, true), (0, 0, false), (0, 2, true)] {
             let round = lists.begin(1, 0, false);
-            lists.put_tools(round, listing(ttl), SPOKEN, ago(age));
+            put(&lists, round, listing(ttl), ago(age));
             assert_eq!(lists.may_have_more(), stale, "{ttl} ms, {age} s");
         }
         let round = lists.begin(1, 0, false);
-        lists.put_tools(round, Arc::default(), SPOKEN, ago(299));
+        put(&lists, round, Arc::default(), ago(299));
         assert!(!lists.may_have_more(), "a server that does not say is believed for five minutes");
     }
 }

@@ -3,7 +3,6 @@
 use super::{ConnectAttempt, Server};
 use crate::mcp::callbacks::QUESTIONS;
 use crate::mcp::lifecycle::LifeStage;
-use crate::mcp::session::Session;
 use serde_json::json;
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
@@ -35,9 +34,9 @@ impl Server {
 
     /// Ends a session that is lost, and reports why.
     pub(super) fn end_lost(&self) {
-        let lost = self.life.lock().take_lost(Instant::now(), Session::why_lost);
+        let lost = self.life.lock().take_lost(Instant::now(), |session| session.connection.retired());
         let Some((session, lived)) = lost else { return };
-        let why = session.why_lost();
+        let why = session.connection.retired();
         drop(session);
         self.tell_lost(Some(lived), why.as_ref());
     }

@@ -39,9 +39,9 @@ fn requests_that_come_together_share_one_attempt() {
     let mut machine = Machine::new(false);
     assert_eq!(start(&mut machine, Call, now), Some(1));
     assert_eq!(start(&mut machine, User, now), None);
-    assert_eq!(machine.want(Call, now, |_, _| 9), Ok(Availability::InProgress(&1)));
+    assert_eq!(machine.want(Call, now, |_, _| 9), Ok(&LifeStage::Connecting(1)));
     assert_eq!(machine.connected(1, 10, ProtocolHint::Modern, now), Ok(1));
-    assert_eq!(machine.want(Call, now, |_, _| 9), Ok(Availability::Ready(&10)));
+    assert_eq!(machine.want(Call, now, |_, _| 9), Ok(&LifeStage::Ready { session: 10, since: now }));
 }
 
 #[test]
@@ -116,8 +116,7 @@ fn failures_are_counted_from_the_last_answer() {
     assert!(machine.take_lost(now, |_| Some(gone())).is_some());
     machine.answered();
     assert_eq!(
-        machine.backoff.failures(),
-        2,
+        machine.backoff.failures, 2,
         "a late answer of a lost session says nothing about the next one"
     );
 }
@@ -146,7 +145,7 @@ fn an_attempt_that_ends_after_close_has_no_effect() {
     assert_eq!(machine.failed(1, refused(), now), None);
     machine.listed(1, Some(refused()));
     assert!(machine.is_closed() && !machine.is_current(1) && machine.error.as_ref().is_none());
-    assert_eq!(machine.want(User, now, |_, _| 9), Err(Unavailable::Closed));
+    assert_eq!(machine.want(User, now, |_, _| 9), Ok(&LifeStage::Closed));
     assert_eq!(machine.close(), LifeStage::Closed);
 }
 
@@ -255,7 +254,7 @@ proptest! {
             match input {
                 Input::Want(reason) => {
                     let before = held;
-                    if let Ok(Availability::Ready(kept) | Availability::InProgress(kept)) = machine.want(reason, now, |_, _| {
+                    if let Ok(LifeStage::Ready { session: kept, .. } | LifeStage::Connecting(kept)) = machine.want(reason, now, |_, _| {
                         next += 1;
                         next
                     }) {
