@@ -95,8 +95,8 @@ impl ArgumentValues {
                 }
             }
             Value::Object(map) => {
-                let label = LABELS.into_iter().find_map(|label| map.get(label)?.as_str());
-                let labelled = label.is_some_and(|label| self.hides(label));
+                let mut labels = LABELS.into_iter().filter_map(|label| map.get(label)?.as_str());
+                let labelled = labels.any(|label| self.hides(label));
                 for (name, item) in map {
                     let is_value = labelled && !LABELS.contains(&name.as_str());
                     self.add_json(item, is_hidden || is_value || self.hides(name), depth + 1);
@@ -173,6 +173,12 @@ mod tests {
     fn only_secrets_are_hidden_when_the_others_may_be_shown() {
         let arguments = json!({"user": "ada", "login": {"password": "hunter2"}, "session": ["abc-1"]});
         assert_eq!(hidden(&arguments, false, "ada hunter2 abc-1"), "ada *** ***");
+    }
+
+    #[test]
+    fn every_label_of_an_entry_counts() {
+        let arguments = json!([{"name": "header", "key": "Authorization", "value": "abc-12345"}]);
+        assert_eq!(hidden(&arguments, false, "no abc-12345"), "no ***");
     }
 
     #[test]

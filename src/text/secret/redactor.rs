@@ -39,27 +39,18 @@ pub struct Redactor {
 
 #[derive(Clone, Default)]
 struct Spellings {
-    words: Vec<Vec<u8>>,
-    /// How many of them are spelled in a code, at the end of `words`.
-    codes: usize,
+    /// Each with whether it is spelled in a code.
+    words: Vec<(Vec<u8>, bool)>,
     all: Option<Arc<AhoCorasick>>,
 }
 
 impl Spellings {
-    fn new(mut words: Vec<Vec<u8>>, mut codes: Vec<Vec<u8>>) -> Self {
-        for list in [&mut words, &mut codes] {
-            list.sort_unstable();
-            list.dedup();
-        }
-        let count = codes.len();
-        words.append(&mut codes);
-        let heads = words.iter().map(|word| &word[..word.len().min(HEAD)]);
+    fn new(mut words: Vec<(Vec<u8>, bool)>) -> Self {
+        words.sort_unstable();
+        words.dedup();
+        let heads = words.iter().map(|(word, _)| &word[..word.len().min(HEAD)]);
         let all = (!words.is_empty()).then(|| AhoCorasick::new(heads).ok()).flatten().map(Arc::new);
-        Spellings { words, codes: count, all }
-    }
-
-    fn is_code(&self, word: usize) -> bool {
-        word >= self.words.len() - self.codes
+        Spellings { words, all }
     }
 
     /// Adds the places of the text where one of them stands, under any encoding.
@@ -70,16 +61,16 @@ impl Spellings {
             let Some(layer) = view else { return };
             let mut whole = 0;
             for hit in all.find_overlapping_iter(&layer.bytes) {
+                let (word, is_code) = &self.words[hit.pattern()];
                 // Inside of a secret that was read to its end, others are not: each byte is compared a few times at most.
                 let rest = match hit.start() >= whole {
-                    true => same(&self.words[hit.pattern()][hit.len()..], &layer.bytes[hit.end()..]),
+                    true => same(&word[hit.len()..], &layer.bytes[hit.end()..]),
                     false => 0,
                 };
                 let end = hit.end() + rest;
                 whole = if rest > 0 { end } else { whole };
                 let place = layer.source(hit.start(), end);
-                let is_code = self.is_code(hit.pattern().as_usize());
-                found.push(if is_code { whole_code(text, place) } else { place });
+                found.push(if *is_code { whole_code(text, place) } else { place });
             }
             view = layer.decoded();
         }
@@ -95,20 +86,21 @@ impl std::fmt::Debug for Redactor {
 impl Redactor {
     pub fn new(secrets: impl IntoIterator<Item = Secret>) -> Self {
         let (mut loose, mut exact) = (Vec::new(), Vec::new());
-        let (mut loose_codes, mut exact_codes) = (Vec::new(), Vec::new());
         for Secret(secret) in secrets {
             for spelling in plain_spellings(&secret, Blanks::Dropped) {
                 match spelling.len() >= SHORTEST_LOOSE {
-                    true => loose.push(spelling),
-                    false => exact.extend(plain_spellings(&secret, Blanks::Kept)),
+                    true => loose.push((spelling, false)),
+                    false => {
+                        let kept = plain_spellings(&secret, Blanks::Kept);
+                        exact.extend(kept.into_iter().map(|spelling| (spelling, false)));
+                    }
                 }
             }
             for code in codes(secret.as_bytes()) {
-                if code.len() >= SHORTEST_LOOSE { loose_codes.push(code) } else { exact_codes.push(code) }
+                if code.len() >= SHORTEST_LOOSE { &mut loose } else { &mut exact }.push((code, true));
             }
         }
-        exact.retain(|word| !word.is_empty());
-        Redactor { loose: Spellings::new(loose, loose_codes), exact: Spellings::new(exact, exact_codes) }
+        Redactor { loose: Spellings::new(loose), exact: Spellings::new(exact) }
     }
 
     pub fn is_empty(&self) -> bool {
@@ -127,7 +119,8 @@ impl Redactor {
         if self.is_empty() || text.is_empty() {
             return text;
         }
-        let longest = self.loose.words.iter().chain(&self.exact.words).map(Vec::len).max().unwrap_or(0);
+        let longest =
+            self.loose.words.iter().chain(&self.exact.words).map(|(word, _)| word.len()).max().unwrap_or(0);
         let overlap = OVERLAP.max(longest.saturating_mul(WIDEST));
         let piece = PIECE.max(overlap.saturating_mul(2));
         let mut found = Vec::new();
@@ -181,7 +174,7 @@ impl Redactor {
         for end in marks.chain([text.len()]) {
             let start = text.floor_char_boundary(end.saturating_sub(OVERLAP));
             let view = FoldedText::new(&text[start..end], Blanks::Dropped);
-            let lengths = self.loose.words.iter().map(|word| {
+            let lengths = self.loose.words.iter().map(|(word, _)| {
                 let head = &word[..word.len().saturating_sub(1).min(HEAD)];
                 shared(&view.bytes[view.bytes.len().saturating_sub(head.len())..], head)
             });
@@ -192,7 +185,7 @@ impl Redactor {
         }
         let view =
             FoldedText::new(&text[..text.floor_char_boundary(OVERLAP.min(text.len()))], Blanks::Dropped);
-        let lengths = self.loose.words.iter().map(|word| {
+        let lengths = self.loose.words.iter().map(|(word, _)| {
             let rest = word.get(1..).unwrap_or_default();
             shared(&rest[rest.len().saturating_sub(view.bytes.len())..], &view.bytes)
         });

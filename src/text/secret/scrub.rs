@@ -23,26 +23,37 @@ const MOST_REPEATED: usize = 200;
 
 /// The value with placeholders for secrets. A second run changes nothing.
 pub fn scrubbed(mut value: Value) -> Value {
-    scrub(&mut value);
+    scrub(&mut value, None);
     value
 }
 
-fn scrub(value: &mut Value) {
+/// `around`: it stands under the name of a secret.
+fn scrub(value: &mut Value, around: Option<NameStrength>) {
     match value {
-        Value::String(text) => scrub_text(text),
-        Value::Array(items) => scrub_items(items, None),
-        Value::Object(map) => scrub_members(map, None),
+        Value::String(text) if around.is_some_and(|strength| is_inner_secret(strength, text)) => {
+            *text = placeholder("named");
+        }
+        Value::String(text) => {
+            if let Cow::Owned(clean) = scrubbed_text(text) {
+                *text = clean;
+            }
+        }
+        Value::Number(number)
+            if around.is_some_and(|strength| is_secret_number(strength, &number.to_string())) =>
+        {
+            *value = Value::String(placeholder("named"));
+        }
+        Value::Array(items) => scrub_items(items, around),
+        Value::Object(map) => {
+            let type_name = map.get("type").and_then(Value::as_str);
+            let describes = || is_schema(map.keys().map(String::as_str), type_name);
+            let around = around.filter(|_| !describes());
+            scrub_members(map, around);
+        }
         Value::Null | Value::Bool(_) | Value::Number(_) => {}
     }
 }
 
-fn scrub_text(text: &mut String) {
-    if let Cow::Owned(clean) = scrubbed_text(text) {
-        *text = clean;
-    }
-}
-
-/// `around`: they stand under the name of a secret.
 fn scrub_items(items: &mut [Value], around: Option<NameStrength>) {
     // A header as a pair: `["Authorization", "Bearer …"]`.
     if let [Value::String(name), Value::String(text)] = items
@@ -54,11 +65,7 @@ fn scrub_items(items: &mut [Value], around: Option<NameStrength>) {
     let mut after_flag = false;
     for item in items {
         let is_flag = item.as_str().is_some_and(is_secret_flag);
-        let strength = if after_flag { Some(NameStrength::Strong) } else { around };
-        match strength {
-            Some(strength) => hide(item, strength),
-            None => scrub(item),
-        }
+        scrub(item, if after_flag { Some(NameStrength::Strong) } else { around });
         after_flag = is_flag;
     }
 }
@@ -70,35 +77,14 @@ fn scrub_members(map: &mut Map<String, Value>, around: Option<NameStrength>) {
         // `{"name": "Authorization", "value": "…"}`
         let own = if name == "value" { label.or_else(|| name_strength(name)) } else { name_strength(name) };
         match (own, &mut *member) {
-            (Some(own), Value::String(text)) => match around {
-                _ if is_named_secret(own, name, text) => *text = placeholder("named"),
-                Some(around) => hide(member, around),
-                None => scrub(member),
-            },
-            (own, member) => match own.max(around) {
-                Some(strength) => hide(member, strength),
-                None => scrub(member),
-            },
+            (Some(own), Value::String(text)) if is_named_secret(own, name, text) => {
+                *text = placeholder("named");
+            }
+            (_, Value::String(_)) => scrub(member, around),
+            (own, member) => scrub(member, own.max(around)),
         }
     }
     scrub_names(map);
-}
-
-/// A value that stands under the name of a secret.
-fn hide(value: &mut Value, strength: NameStrength) {
-    match value {
-        Value::String(text) if is_inner_secret(strength, text) => *text = placeholder("named"),
-        Value::Number(number) if is_secret_number(strength, &number.to_string()) => {
-            *value = Value::String(placeholder("named"));
-        }
-        Value::Array(items) => scrub_items(items, Some(strength)),
-        Value::Object(map) => {
-            let type_name = map.get("type").and_then(Value::as_str);
-            let is_described = is_schema(map.keys().map(String::as_str), type_name);
-            scrub_members(map, (!is_described).then_some(strength));
-        }
-        other => scrub(other),
-    }
 }
 
 /// Names of members can hold secrets too. Two of one kind stay apart.
