@@ -1,7 +1,7 @@
 //! What a model asks for: one call as it is in a request, the calls of a message, and the order in which they are made.
 
 use crate::classes::hub::PyHub;
-use crate::classes::parse::{PyParsedCall, options, parse_message};
+use crate::classes::parse::{ParsedMessage, PyParsedCall, options, parse_message};
 use crate::classes::prompt;
 use crate::drivers::execution::failure;
 use crate::prelude::*;
@@ -212,9 +212,6 @@ pub fn read_request<'py>(
     Ok((read.name, arguments, read.source, read.error.map(Message::into_owned)))
 }
 
-/// The calls, the text around them, and the format.
-type PlannedMessage = (Vec<Py<PyParsedCall>>, Py<PyString>, Option<String>);
-
 /// Parses a model's message with the schemas of the tools that it names.
 #[pyfunction]
 #[pyo3(signature = (hub, message, format, is_plain=false, reasoning="auto"))]
@@ -224,7 +221,7 @@ pub fn plan_run(
     format: &str,
     is_plain: bool,
     reasoning: &str,
-) -> PyResult<PlannedMessage> {
+) -> PyResult<ParsedMessage> {
     hub.get().check_process()?;
     let schemas = Arc::new(HubSchemas(hub.get().core().registry.snapshot()));
     let options = options(format, None, reasoning)?.with_schemas(schemas);
