@@ -4,8 +4,7 @@ use foldhash::HashSet;
 use serde_json::{Map, Value};
 
 use super::lenient::given_twice;
-use super::schemas::{SchemaView, ToolSchemas};
-use super::typed::typed;
+use super::schemas::{SchemaView, ToolSchemas, typed};
 use toolhub_text::message::Message;
 
 /// The reader is recursive, so deeper elements are text.

@@ -3,7 +3,7 @@
 //! ```text
 //! deltas ─► input ─► machine ─► the readers of a dialect ─► drafts ─► calls, text, events
 //!                       │             │
-//!                   openings      extent (finds the end of a value) · lenient (reads it) · typed (applies the schema)
+//!                   openings      extent (finds the end of a value) · lenient (reads it) · schemas (give it a type)
 //! ```
 //!
 //! **One machine.** A reader is straight-line `async` code over the `input`: it waits for characters that have not arrived
@@ -48,7 +48,6 @@
 mod api_message;
 mod author;
 mod buffer;
-mod call_arguments;
 mod call_parts;
 mod certainty;
 mod dialects;
@@ -64,7 +63,6 @@ mod machine;
 mod openings;
 mod options;
 mod parsed;
-mod python;
 mod read;
 mod reader;
 mod reasoning;
@@ -72,17 +70,15 @@ mod resume;
 mod schemas;
 mod sentence;
 mod stream;
-mod typed;
 
 pub use api_message::{is_own_request, message_text, parse_request, parse_value};
-pub use call_arguments::CallArguments;
 pub use call_parts::contradiction;
 pub use certainty::Certainty;
 pub use dialects::names as formats;
 pub use document::{JsonDocument, read_documents, read_json};
 pub use lenient::Repairs;
 pub use options::ParseOptions;
-pub use parsed::{Event, NO_NAME, ParsedCall, ParsedText};
+pub use parsed::{CallArguments, Event, NO_NAME, ParsedCall, ParsedText};
 pub use reasoning::ReasoningMode;
 pub use schemas::ToolSchemas;
 pub use sentence::{CallText, sentence_around};

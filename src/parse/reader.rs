@@ -19,11 +19,6 @@ impl ReadContext {
         Self { input, tools, asked }
     }
 
-    /// True if calls of this dialect are read.
-    pub fn reads(&self, dialect: &str) -> bool {
-        self.asked.is_none_or(|asked| asked == dialect)
-    }
-
     pub fn is_known(&self, tool: &str) -> bool {
         self.tools.parameters(tool).is_some()
     }

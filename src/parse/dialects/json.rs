@@ -9,13 +9,13 @@ use crate::lenient::{self, MissingClosers, Notation, SyntaxRepair};
 use crate::parsed::Draft;
 use crate::read::arguments::skip_fence;
 use crate::read::bare_json;
+use crate::read::common;
 use crate::read::json_body::{self, JsonBlock};
-use crate::read::{common, message};
 use crate::reader::{Found, Opening, ReadContext};
 
 /// `{"name": …, "arguments": {…}}`, a list of them, `{"tool_calls": […]}`, or a text that is a whole message of a chat API.
 pub(super) async fn bare(cx: &ReadContext, opening: Opening) -> Option<Found> {
-    match message::read(cx, opening.start).await {
+    match bare_json::message(cx, opening.start).await {
         None => bare_json::value(cx, opening.start, None, JSON_BARE).await,
         read => read,
     }

@@ -11,10 +11,9 @@ use super::form::between;
 use super::json::DOCUMENT;
 use crate::author;
 use crate::parsed::Draft;
-use crate::python;
 use crate::read::arguments::{self, CallStops, NamedCall};
-use crate::read::common;
 use crate::read::json_body::{self, JsonBlock};
+use crate::read::{common, python};
 use crate::reader::{Found, Opening, ReadContext};
 use crate::schemas::ToolSchemas;
 

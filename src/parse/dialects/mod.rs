@@ -14,7 +14,7 @@ pub(super) use json::DOCUMENT;
 pub(super) use table::JSON_BARE;
 
 use super::author::TURN_MARKS;
-use super::read::{arg_pairs, common, functions, invoke, json_body, section};
+use super::read::{arg_pairs, common, invoke, json_body, python, section};
 use super::reader::{Found, Opening, ReadContext};
 use super::reasoning::{ReasoningTag, TAGS};
 use form::FormReader;
@@ -32,7 +32,7 @@ pub(super) fn read<'a>(cx: &'a ReadContext, opening: Opening, form: &'static For
         FormReader::Pairs(style) => Box::pin(arg_pairs::block(cx, opening, style, form.format())),
         FormReader::Functions(closes) => {
             Box::pin(
-                async move { functions::marked(cx, opening, closes, form.format()).await.map(Found::Block) },
+                async move { python::marked(cx, opening, closes, form.format()).await.map(Found::Block) },
             )
         }
         FormReader::Gemma(tokens) => Box::pin(named::gemma(cx, opening, form, *tokens)),

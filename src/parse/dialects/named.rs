@@ -5,11 +5,10 @@ use serde_json::Value;
 use super::form::Form;
 use crate::lenient::{Notation, Repairs};
 use crate::parsed::Draft;
-use crate::python;
 use crate::read::arg_pairs::{self, ArgTags};
 use crate::read::arguments::{self, CallStops, NamedCall};
-use crate::read::common;
 use crate::read::section::SectionHeader;
+use crate::read::{common, python};
 use crate::reader::{Found, Opening, ReadContext};
 use crate::schemas::ToolSchemas;
 

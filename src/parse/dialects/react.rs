@@ -5,10 +5,9 @@ use serde_json::{Map, Value};
 
 use crate::lenient::{self, MissingClosers, Notation, Repairs};
 use crate::parsed::Draft;
-use crate::python;
 use crate::read::arguments::{self, CallStops, FENCES, NamedCall, skip_fence};
 use crate::read::bare_json;
-use crate::read::functions;
+use crate::read::python;
 use crate::reader::{Found, Opening, ReadContext};
 use crate::schemas::ToolSchemas;
 
@@ -65,7 +64,7 @@ async fn in_one_line(cx: &ReadContext, opening: Opening) -> Option<usize> {
         return None;
     }
     match cx.byte(open).await? {
-        b'(' => functions::marked(cx, Opening { after: from, ..opening }, &[], "react").await,
+        b'(' => python::marked(cx, Opening { after: from, ..opening }, &[], "react").await,
         b'[' => {
             let end = cx.find_or_end(open, &["\n"]).await;
             let line = cx.slice(open + 1, end);

@@ -10,9 +10,9 @@ use super::{json, messages, named, react};
 use crate::json_calls::CallShape;
 use crate::lenient::Notation;
 use crate::read::arg_pairs::{self, PairStyle};
-use crate::read::functions;
 use crate::read::invoke::{PLAIN, TagStyle};
 use crate::read::json_body::JsonBlock;
+use crate::read::python;
 use crate::read::section::{Section, SectionHeader};
 
 /// The tags of `<invoke>` in a namespace, with these wrappers.
@@ -350,7 +350,7 @@ pub(crate) static ALL: &[Form] = &[
         Box::pin(json::bare(cx, at))
     }),
     Form::new(&["pythonic"], &["<|python_start|>"], Functions(&["<|python_end|>"])),
-    Form::bare(&["pythonic"], &["["], begins_name, |cx, at| Box::pin(functions::bare(cx, at, "pythonic"))),
+    Form::bare(&["pythonic"], &["["], begins_name, |cx, at| Box::pin(python::bare(cx, at, "pythonic"))),
     Form::bare(&["react"], &["Action:", "Action :"], |_| true, |cx, at| Box::pin(react::read(cx, at)))
         .at_line(),
 ];

@@ -2,12 +2,11 @@
 
 use serde_json::{Map, Value};
 
-use super::common;
+use super::{common, python};
 use crate::lenient::{Repairs, SyntaxRepair, given_twice};
 use crate::parsed::Draft;
-use crate::python;
 use crate::reader::{Found, Opening, ReadContext};
-use crate::typed::typed;
+use crate::schemas::typed;
 use toolhub_text::message::Message;
 
 /// How a dialect spells the tags of its pairs.

@@ -7,7 +7,7 @@ use crate::keys::{ARGUMENT_KEYS, NAME_KEYS};
 use crate::lenient::{self, MissingClosers, Notation, Repairs, SyntaxRepair};
 use crate::parsed::{CUT, Draft};
 use crate::reader::ReadContext;
-use crate::typed;
+use crate::schemas;
 use toolhub_text::message::Message;
 
 /// Reads the arguments at `at` (white space and a fence may come first), emits the call, and returns the position after
@@ -78,7 +78,7 @@ fn by_schema(given: Value, tool: &str, cx: &ReadContext) -> Value {
     let Value::Object(map) = given else { return given };
     let typed = map.into_iter().map(|(key, value)| {
         let schema = cx.tools.parameter(tool, &key);
-        (key, typed::by_schema(value, schema))
+        (key, schemas::by_schema(value, schema))
     });
     typed.collect::<Map<_, _>>().into()
 }

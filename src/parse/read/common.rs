@@ -32,7 +32,7 @@ pub async fn reasoning_block(cx: &ReadContext, opening: Opening, tag: &Reasoning
         return Some(Found::Block(opening.after));
     }
     let mut from = tag_end(cx, opening.after, tag).await?;
-    let may_call = |dialect: &str| !tag.is_pair && cx.reads(dialect);
+    let may_call = |dialect: &str| !tag.is_pair && cx.asked.is_none_or(|asked| asked == dialect);
     let sections = SECTIONS.iter().filter(|(dialect, _)| may_call(dialect)).map(|(_, token)| *token);
     let ends: Vec<&str> = tag.closes.iter().copied().chain(sections).collect();
     while let Some((at, index)) = cx.text_until(from, &ends).await {

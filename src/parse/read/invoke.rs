@@ -15,7 +15,7 @@ use crate::lenient::{Repairs, SyntaxRepair};
 use crate::parsed::Draft;
 use crate::reader::{Found, Opening, ReadContext};
 use crate::schemas::SchemaView;
-use crate::typed::typed;
+use crate::schemas::typed;
 use toolhub_text::repeats_key;
 
 /// How a dialect spells its tags.

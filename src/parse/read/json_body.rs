@@ -5,11 +5,10 @@ use serde_json::value::RawValue;
 use toolhub_text::repeats_key;
 
 use super::arguments::{give_up, skip_fence};
-use crate::call_arguments::CallArguments;
 use crate::extent::ValueExtent;
 use crate::json_calls::{self, CallShape};
 use crate::lenient::{self, MissingClosers, Notation, Repairs, SyntaxRepair};
-use crate::parsed::Draft;
+use crate::parsed::{CallArguments, Draft};
 use crate::reader::{Found, Opening, ReadContext};
 use crate::resume;
 
@@ -38,11 +37,6 @@ impl JsonBlock {
     /// What stops a call with open brackets: also the end of the fence that it is in.
     fn stops(&self, fence: Option<&'static str>) -> Vec<&'static str> {
         [self.closes, self.ends, self.marks, self.next].concat().into_iter().chain(fence).collect()
-    }
-
-    /// What begins the next block.
-    fn nexts(&self) -> Vec<&'static str> {
-        [self.marks, self.next].concat()
     }
 }
 
@@ -211,7 +205,9 @@ impl JsonReader<'_> {
         let (mut end, missing) = match cx.extent(at, body.notation, &self.stops).await {
             ValueExtent::Closed(end) => (end, MissingClosers::NONE),
             // Only the outermost bracket may be missing: everything inside is complete.
-            ValueExtent::Stopped(end) if cx.has(end, &body.nexts()).await => (end, MissingClosers::OUTERMOST),
+            ValueExtent::Stopped(end) if cx.has(end, &[body.marks, body.next].concat()).await => {
+                (end, MissingClosers::OUTERMOST)
+            }
             ValueExtent::Stopped(end) => (end, MissingClosers::ALL),
             ValueExtent::Cut { in_string: false } => (cx.end_so_far(), MissingClosers::OUTERMOST),
             ValueExtent::Cut { in_string: true } => {

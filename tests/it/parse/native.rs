@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 use toolhub::parse::{ParseOptions, parse_value};
 
-fn read(value: Value) -> (Vec<(String, String, Value)>, String, Option<String>) {
+fn read(value: Value) -> (Vec<(String, String, Value)>, String, Option<&'static str>) {
     let (parsed, _) = parse_value(&value, &ParseOptions::default());
     assert!(parsed.calls.iter().all(|call| call.error.is_none()), "{:?}", parsed.calls);
     let calls =
