@@ -57,7 +57,7 @@ fn each_api_has_its_own_structure() {
         ),
     ];
     for (value, calls, text, format) in cases {
-        assert_eq!(read(value.clone()), (calls, text.to_owned(), Some(format.to_owned())), "{value}");
+        assert_eq!(read(value.clone()), (calls, text.to_owned(), Some(format)), "{value}");
     }
 }
 
