@@ -1,9 +1,8 @@
 //! The file: opening it, checking it, and reading what it has.
 
 use super::candidates;
-use super::pins::{self, StoredPin};
 use super::schema::{self, STEPS, SchemaState};
-use super::tables::{self, Use};
+use super::tables::{self, StoredPin, Use};
 use rusqlite::{Connection, ErrorCode, OpenFlags};
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -61,7 +60,7 @@ impl StoredState {
         Ok(StoredState {
             stats: candidates::load(connection)?,
             uses: tables::uses(connection)?,
-            pins: pins::load(connection)?,
+            pins: tables::pins(connection)?,
         })
     }
 }

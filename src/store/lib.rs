@@ -19,15 +19,13 @@ mod file;
 pub mod fork;
 mod identity;
 pub mod ledger;
-mod pins;
 mod schema;
 mod shared;
 mod tables;
 mod time;
 
 pub use identity::accept;
-pub use pins::{Definition, PinChange, StoredPin};
-pub use tables::{ListKey, StoredList, Use};
+pub use tables::{Definition, ListKey, PinChange, StoredList, StoredPin, Use};
 
 pub use file::real_place;
 use file::{FileSlot, PATIENCE, StoredState};
@@ -46,7 +44,6 @@ const PINS_PATIENCE: Duration = Duration::from_secs(2);
 
 pub struct Store {
     shared: Arc<SharedStore>,
-    stats: Arc<StatsSink>,
     uses: Mutex<Vec<Use>>,
     pins: Mutex<Vec<StoredPin>>,
     /// It is not the store that was here before.
@@ -70,12 +67,8 @@ impl Store {
             let (store, doubt) = (path.display(), identity::doubt(&path));
             format!("Runs, approvals and new pins are refused in the store '{store}': {doubt}.")
         });
-        let shared = SharedStore::new(path.clone(), results_limit, FileSlot::new(&path, connection));
-        let writer: Weak<SharedStore> = Arc::downgrade(&shared);
-        let wake = move || writer.upgrade().into_iter().for_each(|shared| shared.wake_writer());
-        let stats = StatsSink::new(state.stats, Box::new(wake));
-        // Just created: nothing can be set already.
-        let _ = shared.stats.set(stats.clone());
+        let slot = FileSlot::new(&path, connection);
+        let shared = SharedStore::new(path.clone(), results_limit, slot, state.stats);
         let open: Weak<SharedStore> = Arc::downgrade(&shared);
         fork::register(open);
         let written = shared.clone();
@@ -84,7 +77,6 @@ impl Store {
         }
         let store = Arc::new(Store {
             shared,
-            stats,
             uses: Mutex::new(state.uses),
             pins: Mutex::new(state.pins),
             is_doubted,
@@ -95,7 +87,7 @@ impl Store {
 
     /// The sink that candidates get their statistics from and report new calls to.
     pub fn stats(&self) -> &Arc<StatsSink> {
-        &self.stats
+        &self.shared.stats
     }
 
     /// Which tools were used for which queries, as read when the file was opened. Empty after the first call.
@@ -128,7 +120,7 @@ impl Store {
 
     /// The current pin of a tool: another process may have accepted it.
     pub fn pin(&self, server: &str, tool: &str) -> Option<StoredPin> {
-        self.shared.with_file(|file| pins::one(file, server, tool)).flatten()
+        self.shared.with_file(|file| tables::stored_pin(file, server, tool)).flatten()
     }
 
     pub fn list(&self, key: &ListKey) -> Option<StoredList> {

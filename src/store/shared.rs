@@ -3,14 +3,13 @@
 use super::file::{self, FileProblem, FileSlot, PATIENCE, reader};
 use super::fork::{self, OpenStore};
 use super::identity::{self, StoreIdentity};
-use super::pins::PinChange;
-use super::tables::{self, KeptResult, ListKey, MAX_USES, StoredList, Use};
-use super::{candidates, pins, schema};
+use super::tables::{self, KeptResult, ListKey, MAX_USES, PinChange, StoredList, Use};
+use super::{candidates, schema};
 use parking_lot::{Condvar, Mutex, MutexGuard};
 use rusqlite::Connection;
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, OnceLock};
+use std::sync::{Arc, OnceLock, Weak};
 use std::time::Duration;
 use toolhub_types::stats::{Record, StatsKey, StatsSink};
 
@@ -25,7 +24,7 @@ pub struct SharedStore {
     pub results_limit: u64,
     file: Mutex<FileSlot>,
     pub pending: Mutex<PendingChanges>,
-    pub stats: OnceLock<Arc<StatsSink>>,
+    pub stats: Arc<StatsSink>,
     signal: Mutex<WriterSignal>,
     changed: Condvar,
     /// Problems that have not been reported yet.
@@ -55,17 +54,26 @@ struct WriteRound {
 }
 
 impl SharedStore {
-    pub fn new(path: PathBuf, results_limit: u64, file: FileSlot) -> Arc<Self> {
-        Arc::new(SharedStore {
-            path,
-            results_limit,
-            file: Mutex::new(file),
-            pending: Mutex::default(),
-            stats: OnceLock::new(),
-            signal: Mutex::default(),
-            changed: Condvar::new(),
-            notices: Mutex::default(),
-            on_notice: OnceLock::new(),
+    pub fn new(
+        path: PathBuf,
+        results_limit: u64,
+        file: FileSlot,
+        known: Vec<(StatsKey, Record)>,
+    ) -> Arc<Self> {
+        Arc::new_cyclic(|me: &Weak<SharedStore>| {
+            let me = me.clone();
+            let wake = move || me.upgrade().into_iter().for_each(|shared| shared.wake_writer());
+            SharedStore {
+                path,
+                results_limit,
+                file: Mutex::new(file),
+                pending: Mutex::default(),
+                stats: StatsSink::new(known, Box::new(wake)),
+                signal: Mutex::default(),
+                changed: Condvar::new(),
+                notices: Mutex::default(),
+                on_notice: OnceLock::new(),
+            }
         })
     }
 
@@ -121,18 +129,16 @@ impl SharedStore {
 
     /// Goes on in memory: reports why, and ends all work with the file.
     fn give_up(&self, notice: String) {
-        let mut signal = self.signal.lock();
-        if std::mem::replace(&mut signal.ended, true) {
-            drop(signal);
-        } else {
-            signal.failed = true;
-            drop(signal);
+        let is_first = {
+            let mut signal = self.signal.lock();
+            signal.failed |= !signal.ended;
+            !std::mem::replace(&mut signal.ended, true)
+        };
+        if is_first {
             self.report(notice);
         }
         self.changed.notify_all();
-        if let Some(stats) = self.stats.get() {
-            stats.close();
-        }
+        self.stats.close();
     }
 
     /// The problems since the last call.
@@ -200,9 +206,7 @@ impl SharedStore {
 
     /// Nothing is read or written from now on.
     fn end(&self) {
-        if let Some(stats) = self.stats.get() {
-            stats.close();
-        }
+        self.stats.close();
         {
             let _gate = fork::pass();
             self.close_file();
@@ -226,8 +230,7 @@ impl SharedStore {
     /// Writes what is pending. If that fails it stays pending, with one notice until it works again.
     fn write_out(&self, stop: bool, checkpoint: bool) -> bool {
         let mut batch = std::mem::take(&mut *self.pending.lock());
-        let Some(stats) = self.stats.get() else { return true };
-        batch.learn(stats.take());
+        batch.learn(self.stats.take());
         // A folder that was deleted with everything in it needs no warning at the end.
         let folder_is_gone = || self.path.parent().is_some_and(|folder| !folder.exists());
         if batch.is_empty() && (!checkpoint || stop && folder_is_gone()) {
@@ -245,12 +248,12 @@ impl SharedStore {
                 if let Some(Err(why)) = written.counted.map(|counted| identity::note(&self.path, &counted)) {
                     self.report(format!("{why}. If the store is lost, that is not noticed."));
                 }
-                written.stats.into_iter().for_each(|(key, record)| stats.saved(key, record));
-                written.refused_results.iter().for_each(|handle| {
+                written.stats.into_iter().for_each(|(key, record)| self.stats.saved(key, record));
+                for handle in &written.refused_results {
                     self.report(format!(
                         "The store has another result with the handle '{handle}'; the new one is not stored."
                     ));
-                });
+                }
                 return true;
             }
             Err(problem) => problem,
@@ -359,7 +362,7 @@ impl PendingChanges {
         tables::save_lists(&work, &self.lists)?;
         tables::save_uses(&work, &self.uses)?;
         let refused_results = tables::save_results(&work, &self.results, limit)?;
-        pins::save(&work, &self.pins)?;
+        tables::save_pins(&work, &self.pins)?;
         work.commit().map(|()| WrittenChanges { stats, refused_results, counted })
     }
 }

@@ -178,26 +178,33 @@ pub fn recorded_list(server: &str) -> Option<Result<String, HubError>> {
 
 /// Writes down what a server has listed, if calls are recorded.
 pub fn record_list(server: &str, tools: impl FnOnce() -> String) {
-    if let Some(Deck::Record(recorder)) = current_of_any().as_deref().map(|tape| &tape.deck) {
+    if let Some(recorder) = recorder() {
         recorder.list(server, &tools());
     }
 }
 
 /// Writes down a question of a server and its answer, if calls are recorded.
 pub fn record_question(server: &str, method: &str, params: &Value, answer: &Value) {
-    if let Some(Deck::Record(recorder)) = current_of_any().as_deref().map(|tape| &tape.deck) {
+    if let Some(recorder) = recorder() {
         recorder.question(server, method, params, answer);
     }
 }
 
 /// Whether calls are replayed, so that nothing may be started.
 pub fn is_replaying() -> bool {
-    matches!(current_of_any().as_deref().map(|tape| &tape.deck), Some(Deck::Replay(_)))
+    current_of_any().is_some_and(|tape| tape.is_replay())
 }
 
 /// Whether questions are written down, so that they have to be kept until they are answered.
 pub fn is_recording() -> bool {
-    matches!(current_of_any().as_deref().map(|tape| &tape.deck), Some(Deck::Record(_)))
+    recorder().is_some()
+}
+
+fn recorder() -> Option<Arc<Recorder>> {
+    match &current_of_any()?.deck {
+        Deck::Record(recorder) => Some(recorder.clone()),
+        Deck::Replay(_) => None,
+    }
 }
 
 /// Servers do not know their hub.

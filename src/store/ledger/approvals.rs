@@ -4,7 +4,7 @@ use super::owner::new_id;
 use super::queue::OpenLedger;
 use crate::time::now;
 use ring::hmac;
-use rusqlite::{OptionalExtension, Row, params};
+use rusqlite::{Row, params};
 use serde::Serialize;
 use toolhub_text::{Message, message};
 use toolhub_types::error::clip;
@@ -60,13 +60,11 @@ pub struct PendingApproval {
 pub fn ask(ledger: &OpenLedger<'_>, question: &ApprovalQuestion) -> rusqlite::Result<ApprovalAnswer> {
     let key = key(ledger)?;
     let digest = format!("hmac-sha256:{}", keyed(&key, "question", &question.digest));
-    let known: Option<(String, String, Option<String>)> = ledger
-        .prepare_cached(
-            "SELECT id, state, reason FROM approvals WHERE digest = ?1 AND state IN ('pending', 'approved', 'denied') AND expires_at > ?2
-             ORDER BY asked_at LIMIT 1",
-        )?
-        .query_row(params![digest, now()], |row| Ok((row.get(0)?, row.get(1)?, row.get(2)?)))
-        .optional()?;
+    let known: Option<(String, String, Option<String>)> = ledger.first(
+        "SELECT id, state, reason FROM approvals
+         WHERE digest = ?1 AND state IN ('pending', 'approved', 'denied') AND expires_at > ?2 ORDER BY asked_at LIMIT 1",
+        params![digest, now()],
+    )?;
     match known {
         Some((id, state, _)) if state == "approved" => {
             ledger.execute("UPDATE approvals SET state = 'used' WHERE id = ?1", [&id])?;
@@ -77,20 +75,12 @@ pub fn ask(ledger: &OpenLedger<'_>, question: &ApprovalQuestion) -> rusqlite::Re
         // An answer that was used or has expired is not one for this call.
         None if !question.is_new_asked && !was_asked(ledger, &digest)? => Ok(ApprovalAnswer::NeverAsked),
         None => {
-            let id = new_id();
-            ledger.execute(
+            let ApprovalQuestion { values, principal, run, tool, lasts, .. } = question;
+            let (id, shown) = (new_id(), format!("{}{}", question.shown, shown_values(&key, values)));
+            ledger.run(
                 "INSERT INTO approvals (id, digest, principal, run, tool, shown, state, asked_at, expires_at)
                  VALUES (?1, ?2, ?3, ?4, ?5, ?6, 'pending', ?7, ?8)",
-                params![
-                    id,
-                    digest,
-                    question.principal,
-                    question.run,
-                    question.tool,
-                    format!("{}{}", question.shown, shown_values(&key, &question.values)),
-                    now(),
-                    now().saturating_add(question.lasts)
-                ],
+                params![id, digest, principal, run, tool, shown, now(), now().saturating_add(*lasts)],
             )?;
             Ok(ApprovalAnswer::Pending(id))
         }
@@ -99,11 +89,8 @@ pub fn ask(ledger: &OpenLedger<'_>, question: &ApprovalQuestion) -> rusqlite::Re
 
 /// The key of the digests in this store, made for its first question. Without it a short value could be guessed from its digest.
 fn key(ledger: &OpenLedger<'_>) -> rusqlite::Result<hmac::Key> {
-    let known = || -> rusqlite::Result<Option<Vec<u8>>> {
-        let key = "SELECT value FROM keys WHERE name = 'approvals'";
-        ledger.prepare_cached(key)?.query_row([], |row| row.get(0)).optional()
-    };
-    let key = match known()? {
+    let known = || ledger.first("SELECT value FROM keys WHERE name = 'approvals'", []);
+    let (key,): (Vec<u8>,) = match known()? {
         Some(key) => key,
         None => {
             // SQLite seeds its cipher from the system.
@@ -126,13 +113,8 @@ fn shown_values(key: &hmac::Key, values: &[(String, String)]) -> String {
         let digits = keyed(key, "value", digest);
         format!("{name} (…{})", &digits[digits.len() - SHOWN_DIGITS..])
     };
-    match values {
-        [] => String::new(),
-        values => {
-            let values: Vec<_> = values.iter().map(one).collect();
-            format!(", bound to the values of {}", values.join(", "))
-        }
-    }
+    let values: Vec<_> = values.iter().map(one).collect();
+    if values.is_empty() { String::new() } else { format!(", bound to the values of {}", values.join(", ")) }
 }
 
 /// The digits of a value's digest that people see: enough to notice another value, and too few to find it.
@@ -162,12 +144,8 @@ pub fn decide(
 }
 
 fn why_not(ledger: &OpenLedger<'_>, id: &str, principal: Option<&str>) -> rusqlite::Result<Message> {
-    let known: Option<(String, i64)> = ledger
-        .prepare_cached(
-            "SELECT state, expires_at FROM approvals WHERE id = ?1 AND (?2 IS NULL OR principal = ?2)",
-        )?
-        .query_row(params![id, principal], |row| Ok((row.get(0)?, row.get(1)?)))
-        .optional()?;
+    let sql = "SELECT state, expires_at FROM approvals WHERE id = ?1 AND (?2 IS NULL OR principal = ?2)";
+    let known: Option<(String, i64)> = ledger.first(sql, params![id, principal])?;
     let id = clip(id);
     Ok(match known.as_ref().map(|(state, ends)| (state.as_str(), *ends <= now())) {
         None => message!("No call waits for approval '{}'.", id),

@@ -15,7 +15,7 @@ use crate::identity;
 use crate::schema::{self, STEPS};
 use crate::start_writer;
 use parking_lot::{Condvar, Mutex, MutexGuard};
-use rusqlite::Connection;
+use rusqlite::{Connection, OptionalExtension, Params, Row};
 use std::io;
 use std::ops::Deref;
 use std::path::{Path, PathBuf};
@@ -53,6 +53,21 @@ impl Deref for OpenLedger<'_> {
 
     fn deref(&self) -> &Connection {
         self.connection
+    }
+}
+
+impl OpenLedger<'_> {
+    /// Runs a statement. Returns the number of rows that it has changed.
+    pub fn run(&self, sql: &str, values: impl Params) -> rusqlite::Result<usize> {
+        self.prepare_cached(sql)?.execute(values)
+    }
+
+    /// The first row of a query, as a tuple of its columns.
+    pub fn first<T>(&self, sql: &str, values: impl Params) -> rusqlite::Result<Option<T>>
+    where
+        T: for<'r> TryFrom<&'r Row<'r>, Error = rusqlite::Error>,
+    {
+        self.prepare_cached(sql)?.query_row(values, |row| row.try_into()).optional()
     }
 }
 
@@ -375,10 +390,6 @@ impl LedgerQueue {
             file.owner.get_or_insert_with(LedgerOwner::in_memory);
             return file.slot.open.take().map_or_else(in_memory, Ok);
         };
-        if file.slot.is_gone(path) {
-            file.slot.open = None;
-            return Err(FileProblem::Gone.into());
-        }
         if file.owner.is_none() {
             let owner = LedgerOwner::new(path).map_err(|error| {
                 CommitFailure::from(message!(

@@ -99,35 +99,29 @@ pub struct LedgerFilter {
 }
 
 pub fn insert(ledger: &OpenLedger<'_>, new: &NewEffect) -> rusqlite::Result<()> {
-    ledger
-        .prepare_cached(
-            "INSERT INTO ledger (id, run, call, principal, tool, source, server, definition, key, arguments, state,
-             owner, started_at) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, 'started', ?11, ?12)",
-        )?
-        .execute(params![
-            new.id,
-            new.run,
-            new.call,
-            new.principal,
-            new.tool,
-            new.source,
-            new.server.as_deref().unwrap_or_default(),
-            new.definition,
-            new.digests.key,
-            new.digests.arguments,
-            ledger.own,
-            now()
-        ])
-        .map(drop)
+    let sql = "INSERT INTO ledger (id, run, call, principal, tool, source, server, definition, key, arguments, state, owner, \
+               started_at) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, 'started', ?11, ?12)";
+    let values = params![
+        new.id,
+        new.run,
+        new.call,
+        new.principal,
+        new.tool,
+        new.source,
+        new.server.as_deref().unwrap_or_default(),
+        new.definition,
+        new.digests.key,
+        new.digests.arguments,
+        ledger.own,
+        now()
+    ];
+    ledger.run(sql, values).map(drop)
 }
 
 pub fn end(ledger: &OpenLedger<'_>, ended: &EffectEnd) -> rusqlite::Result<()> {
-    ledger
-        .prepare_cached(
-            "UPDATE ledger SET state = ?2, error = ?3, repeatable = ?4, ended_at = ?5 WHERE id = ?1",
-        )?
-        .execute(params![ended.id, ended.state.name(), ended.error, ended.repeatable, now()])
-        .map(drop)
+    let sql = "UPDATE ledger SET state = ?2, error = ?3, repeatable = ?4, ended_at = ?5 WHERE id = ?1";
+    let EffectEnd { id, state, error, repeatable } = ended;
+    ledger.run(sql, params![id, state.name(), error, repeatable, now()]).map(drop)
 }
 
 /// What processes that have ended left behind may have happened.

@@ -15,7 +15,7 @@ use super::rows::{self, EffectState};
 use crate::file::older_copy;
 use crate::identity;
 use crate::time::now;
-use rusqlite::{OptionalExtension, params};
+use rusqlite::params;
 use serde_json::{Value, json};
 use toolhub_text::message::{Join, Message};
 use toolhub_text::{message, near_names};
@@ -91,12 +91,9 @@ struct KnownRun {
 }
 
 fn known(ledger: &OpenLedger<'_>, principal: &str, run: &str) -> rusqlite::Result<Option<KnownRun>> {
-    ledger
-        .prepare_cached("SELECT owner, state, changed_at FROM runs WHERE principal = ?1 AND run = ?2")?
-        .query_row([principal, run], |row| {
-            Ok(KnownRun { owner: row.get(0)?, state: row.get(1)?, changed_at: row.get(2)? })
-        })
-        .optional()
+    let sql = "SELECT owner, state, changed_at FROM runs WHERE principal = ?1 AND run = ?2";
+    let known = ledger.first(sql, [principal, run])?;
+    Ok(known.map(|(owner, state, changed_at)| KnownRun { owner, state, changed_at }))
 }
 
 pub fn claim(
@@ -115,12 +112,11 @@ pub fn claim(
     if is_own && known.is_some_and(|known| now() - known.changed_at < LAST_CALL) {
         return Ok(Ok(()));
     }
-    ledger
-        .prepare_cached(
-            "INSERT INTO runs (principal, run, owner, claimed_at, changed_at) VALUES (?1, ?2, ?3, ?4, ?4)
-             ON CONFLICT (principal, run) DO UPDATE SET owner = ?3, claimed_at = ?4, changed_at = ?4",
-        )?
-        .execute(params![principal, run, ledger.own, now()])?;
+    ledger.run(
+        "INSERT INTO runs (principal, run, owner, claimed_at, changed_at) VALUES (?1, ?2, ?3, ?4, ?4)
+         ON CONFLICT (principal, run) DO UPDATE SET owner = ?3, claimed_at = ?4, changed_at = ?4",
+        params![principal, run, ledger.own, now()],
+    )?;
     match is_own {
         true => Ok(Ok(())),
         false => rows::mark_orphans_unknown(ledger).map(Ok),
@@ -196,15 +192,10 @@ fn names(ledger: &OpenLedger<'_>, principal: &str) -> rusqlite::Result<Vec<Strin
         .collect()
 }
 
-/// Notes the time of a row of a run.
+/// Notes the time of a row of a run, which was claimed before.
 pub fn touch(ledger: &OpenLedger<'_>, principal: &str, run: &str) -> rusqlite::Result<()> {
-    ledger
-        .prepare_cached(
-            "INSERT INTO runs (principal, run, owner, claimed_at, changed_at) VALUES (?1, ?2, ?3, ?4, ?4)
-             ON CONFLICT (principal, run) DO UPDATE SET changed_at = ?4",
-        )?
-        .execute(params![principal, run, ledger.own, now()])
-        .map(drop)
+    let sql = "UPDATE runs SET changed_at = ?3 WHERE principal = ?1 AND run = ?2";
+    ledger.run(sql, params![principal, run, now()]).map(drop)
 }
 
 pub fn release(ledger: &OpenLedger<'_>, principal: &str, run: &str) -> rusqlite::Result<()> {
@@ -243,7 +234,7 @@ pub fn recall(
             (None, None) => {}
         }
         if let Some(told) = &known.told
-            && was_repeated(ledger, wanted)?
+            && made_later(ledger, wanted)?.is_some()
         {
             return Ok(RunMemory::Over(told.clone()));
         }
@@ -288,14 +279,11 @@ fn known_call(
     wanted: &RunCall,
     occurrence: u32,
 ) -> rusqlite::Result<Option<KnownCall>> {
-    let key = params![wanted.principal, wanted.run, wanted.key, occurrence];
-    let known: Option<(String, String, String, Option<String>)> = ledger
-        .prepare_cached(
-            "SELECT call, definition, state, result FROM run_calls
-             WHERE principal = ?1 AND run = ?2 AND key = ?3 AND occurrence = ?4",
-        )?
-        .query_row(key, |row| Ok((row.get(0)?, row.get(1)?, row.get(2)?, row.get(3)?)))
-        .optional()?;
+    let known: Option<(String, String, String, Option<String>)> = ledger.first(
+        "SELECT call, definition, state, result FROM run_calls
+         WHERE principal = ?1 AND run = ?2 AND key = ?3 AND occurrence = ?4",
+        params![wanted.principal, wanted.run, wanted.key, occurrence],
+    )?;
     let Some((call, definition, state, kept)) = known else { return Ok(None) };
     let kept = kept.and_then(|text| serde_json::from_str(&text).ok());
     let (result, told) = if is_told(&state) { (None, kept) } else { (kept, None) };
@@ -312,27 +300,22 @@ fn made_with_answer(
     own: Option<&KnownCall>,
 ) -> rusqlite::Result<Option<u32>> {
     let Some(id) = own.and_then(|own| own.told.as_ref()?.get("paused")?.as_str()) else { return Ok(None) };
-    ledger
-        .prepare_cached(
-            "SELECT min(occurrence) FROM run_calls
-             WHERE principal = ?1 AND run = ?2 AND key = ?3 AND occurrence > ?4 AND state <> 'told'
-             AND EXISTS (SELECT 1 FROM approvals WHERE id = ?5 AND state = 'used')",
-        )?
-        .query_row(params![wanted.principal, wanted.run, wanted.key, wanted.occurrence, id], |row| row.get(0))
+    let sql = "SELECT 1 FROM approvals WHERE id = ?1 AND state = 'used'";
+    if ledger.prepare_cached(sql)?.exists([id])? { made_later(ledger, wanted) } else { Ok(None) }
 }
 
 fn is_told(state: &str) -> bool {
     matches!(state, "told" | "unknown")
 }
 
-/// Whether a later equal call was made, or may have been.
-fn was_repeated(ledger: &OpenLedger<'_>, call: &RunCall) -> rusqlite::Result<bool> {
-    ledger
-        .prepare_cached(
-            "SELECT EXISTS (SELECT 1 FROM run_calls
-             WHERE principal = ?1 AND run = ?2 AND key = ?3 AND occurrence > ?4 AND state <> 'told')",
-        )?
-        .query_row(params![call.principal, call.run, call.key, call.occurrence], |row| row.get(0))
+/// The number of the next equal call that was made, or may have been.
+fn made_later(ledger: &OpenLedger<'_>, call: &RunCall) -> rusqlite::Result<Option<u32>> {
+    let later: Option<(Option<u32>,)> = ledger.first(
+        "SELECT min(occurrence) FROM run_calls
+         WHERE principal = ?1 AND run = ?2 AND key = ?3 AND occurrence > ?4 AND state <> 'told'",
+        params![call.principal, call.run, call.key, call.occurrence],
+    )?;
+    Ok(later.and_then(|(later,)| later))
 }
 
 /// Writes a call of a run: a new one under this id.
@@ -342,25 +325,11 @@ fn write(
     id: &str,
     (state, kept): (&str, Option<&str>),
 ) -> rusqlite::Result<()> {
-    ledger
-        .prepare_cached(
-            "INSERT INTO run_calls (principal, run, key, occurrence, tool, definition, call, state, result)
-             VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9)
-             ON CONFLICT (principal, run, key, occurrence)
-             DO UPDATE SET definition = ?6, state = ?8, result = ?9",
-        )?
-        .execute(params![
-            call.principal,
-            call.run,
-            call.key,
-            call.occurrence,
-            call.tool,
-            call.definition,
-            id,
-            state,
-            kept
-        ])
-        .map(drop)
+    let RunCall { principal, run, key, occurrence, tool, definition } = call;
+    let sql = "INSERT INTO run_calls (principal, run, key, occurrence, tool, definition, call, state, result)
+               VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9)
+               ON CONFLICT (principal, run, key, occurrence) DO UPDATE SET definition = ?6, state = ?8, result = ?9";
+    ledger.run(sql, params![principal, run, key, occurrence, tool, definition, id, state, kept]).map(drop)
 }
 
 /// Keeps what the program was told of a call that has no result; nothing, if somebody else has the run.
@@ -400,10 +369,7 @@ fn attempts(ledger: &OpenLedger<'_>, call: &str) -> rusqlite::Result<Vec<KnownAt
 
 /// Keeps what a call gave.
 pub fn keep(ledger: &OpenLedger<'_>, call: &str, result: &str) -> rusqlite::Result<()> {
-    ledger
-        .prepare_cached("UPDATE run_calls SET result = ?2, state = 'over' WHERE call = ?1")?
-        .execute(params![call, result])
-        .map(drop)
+    ledger.run("UPDATE run_calls SET result = ?2, state = 'over' WHERE call = ?1", [call, result]).map(drop)
 }
 
 toolhub_types::named! {
@@ -427,13 +393,11 @@ pub fn settle(
     (decision, value): (Settlement, &Value),
 ) -> rusqlite::Result<bool> {
     rows::mark_orphans_unknown(ledger)?;
-    let found: Option<(String, bool, String, bool, Option<String>)> = ledger
-        .prepare_cached(
-            "SELECT l.call, l.state = 'unknown' OR (l.state <> 'started' AND coalesce(c.state = 'changed', 0)), l.principal,
-             coalesce(c.state = 'over', 0), l.run FROM ledger l LEFT JOIN run_calls c ON c.call = l.call WHERE l.id = ?1",
-        )?
-        .query_row([id], |row| Ok((row.get(0)?, row.get(1)?, row.get(2)?, row.get(3)?, row.get(4)?)))
-        .optional()?;
+    let found: Option<(String, bool, String, bool, Option<String>)> = ledger.first(
+        "SELECT l.call, l.state = 'unknown' OR (l.state <> 'started' AND coalesce(c.state = 'changed', 0)), l.principal,
+         coalesce(c.state = 'over', 0), l.run FROM ledger l LEFT JOIN run_calls c ON c.call = l.call WHERE l.id = ?1",
+        [id],
+    )?;
     let Some((call, is_open, owner, is_over, run)) = found else { return Ok(false) };
     if !is_open || principal.is_some_and(|principal| principal != owner) {
         return Ok(false);
@@ -450,9 +414,9 @@ pub fn settle(
     };
     let repeatable = decision == Settlement::Again;
     rows::end(ledger, &rows::EffectEnd { id: id.to_owned(), state, error, repeatable })?;
-    ledger
-        .prepare_cached("UPDATE runs SET changed_at = ?3 WHERE principal = ?1 AND run = ?2")?
-        .execute(params![owner, run, now()])?;
+    if let Some(run) = &run {
+        touch(ledger, &owner, run)?;
+    }
     if is_over {
         // Another candidate has answered the call.
         return Ok(true);
@@ -464,7 +428,7 @@ pub fn settle(
         None => {
             let sql =
                 "UPDATE run_calls SET state = 'started', result = NULL WHERE call = ?1 AND state = 'changed'";
-            ledger.execute(sql, [&call])?;
+            ledger.run(sql, [&call])?;
         }
     }
     Ok(true)

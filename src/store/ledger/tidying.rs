@@ -7,7 +7,7 @@
 use super::queue::OpenLedger;
 use super::rows;
 use crate::time::now;
-use rusqlite::{OptionalExtension, ToSql, params};
+use rusqlite::{ToSql, params};
 
 /// How many rows of calls without a run are kept, once they have ended.
 const MOST_ROWS: u32 = 100_000;
@@ -76,9 +76,8 @@ fn count_back(ledger: &OpenLedger<'_>, from: &str, to_keep: u32) -> rusqlite::Re
         "SELECT min(id), count(*), count(*) FILTER (WHERE {IS_SINGLE})
          FROM (SELECT id, run, state FROM ledger WHERE id < ?1 ORDER BY id DESC LIMIT ?2)"
     );
-    let (oldest, rows, singles): (Option<String>, u32, u32) = ledger
-        .prepare_cached(&slice)?
-        .query_row(params![from, COUNTED], |row| Ok((row.get(0)?, row.get(1)?, row.get(2)?)))?;
+    let (oldest, rows, singles): (Option<String>, u32, u32) =
+        ledger.first(&slice, params![from, COUNTED])?.unwrap_or_default();
     if singles > to_keep {
         let first =
             format!("SELECT id FROM ledger WHERE id < ?1 AND {IS_SINGLE} ORDER BY id DESC LIMIT 1 OFFSET ?2");
@@ -98,25 +97,19 @@ fn delete_singles(ledger: &OpenLedger<'_>, from: &str, last: &str) -> rusqlite::
         ledger.prepare_cached(next)?.query_row(params![from, last, SLICE], |row| row.get(0))?;
     let Some(end) = end else { return Ok(Tidying::Over) };
     let delete = format!("DELETE FROM ledger WHERE id > ?1 AND id <= ?2 AND {IS_SINGLE}");
-    ledger.prepare_cached(&delete)?.execute(params![from, end])?;
+    ledger.run(&delete, [from, &end])?;
     Ok(Tidying::Deleting { from: end, last: last.to_owned() })
 }
 
 /// Deletes a slice of a run whose time is over.
 fn delete_run(ledger: &OpenLedger<'_>) -> rusqlite::Result<bool> {
-    let found: Option<(String, String)> = ledger
-        .prepare_cached(OLD_RUN)?
-        .query_row([now() - KEPT], |row| Ok((row.get(0)?, row.get(1)?)))
-        .optional()?;
+    let found: Option<(String, String)> = ledger.first(OLD_RUN, [now() - KEPT])?;
     let Some((principal, run)) = found else { return Ok(false) };
     let rows = delete(ledger, ("ledger", "id"), ROWS_OF_RUN, &[&run, &principal])?;
     let calls = delete(ledger, ("run_calls", "call"), CALLS_OF_RUN, &[&run, &principal])?;
     let state = if rows || calls { "pruning" } else { "pruned" };
-    ledger.execute(
-        "UPDATE runs SET state = ?3, owner = '' WHERE principal = ?1 AND run = ?2",
-        params![principal, run, state],
-    )?;
-    Ok(true)
+    let sql = "UPDATE runs SET state = ?3, owner = '' WHERE principal = ?1 AND run = ?2";
+    ledger.run(sql, [&*principal, &run, state]).map(|_| true)
 }
 
 /// Deletes a slice of the rows that `found` selects. False if these were the last.
@@ -128,7 +121,7 @@ fn delete(
 ) -> rusqlite::Result<bool> {
     let values: Vec<&dyn ToSql> = values.iter().copied().chain([&SLICE as &dyn ToSql]).collect();
     let sql = format!("DELETE FROM {table} WHERE {column} IN ({found})");
-    Ok(ledger.prepare_cached(&sql)?.execute(values.as_slice())? >= SLICE as usize)
+    Ok(ledger.run(&sql, values.as_slice())? >= SLICE as usize)
 }
 
 #[cfg(test)]

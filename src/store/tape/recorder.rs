@@ -50,26 +50,22 @@ struct CassetteSink {
 impl Recorder {
     /// Begins a new cassette. A file that is there is replaced, unless something records to it.
     pub fn create(path: &Path) -> Result<Self, String> {
-        let shown = path.display();
+        let (shown, failed) = (path.display(), |error: std::io::Error| unwritable(path, &error));
         if path.is_dir() {
             return Err(format!("The cassette '{shown}' is a folder; give the path of a file."));
         }
         if let Some(folder) = path.parent() {
-            std::fs::create_dir_all(folder).map_err(|error| unwritable(path, &error))?;
+            std::fs::create_dir_all(folder).map_err(failed)?;
         }
-        let file = OpenOptions::new().create(true).truncate(false).write(true).open(path);
-        let file = file.map_err(|error| unwritable(path, &error))?;
+        let file = OpenOptions::new().create(true).truncate(false).write(true).open(path).map_err(failed)?;
         // Held until the file is closed, against other processes too.
-        match file.try_lock() {
-            Err(TryLockError::WouldBlock) => {
-                return Err(format!(
-                    "Something else already records to '{shown}'; give each recording its own file."
-                ));
-            }
-            // A file system without locks.
-            Err(TryLockError::Error(_)) | Ok(()) => {}
+        // A file system may have no locks.
+        if let Err(TryLockError::WouldBlock) = file.try_lock() {
+            return Err(format!(
+                "Something else already records to '{shown}'; give each recording its own file."
+            ));
         }
-        file.set_len(0).map_err(|error| unwritable(path, &error))?;
+        file.set_len(0).map_err(failed)?;
         let sink = CassetteSink { file: Some(file), lines: 0, trouble: None };
         let recorder = Recorder {
             path: path.to_owned(),

@@ -95,9 +95,8 @@ impl RecordedCalls {
     fn new(mut recordings: Vec<Recording>) -> Self {
         recordings.sort_by_key(|one| one.began);
         let mut calls: Vec<RecordedCall> = Vec::new();
-        let mut by_number: HashMap<u64, usize> = HashMap::new();
+        let (mut by_number, mut inside) = (HashMap::<u64, usize>::new(), HashMap::<u64, Vec<usize>>::new());
         let mut by_key: HashMap<Arc<str>, Vec<usize>> = HashMap::new();
-        let mut inside: HashMap<u64, Vec<usize>> = HashMap::new();
         for recording in recordings.into_iter().map(Arc::new) {
             if let Some(at) = recording.call.and_then(|number| by_number.get(&number)) {
                 calls[*at].attempts.push(recording);
