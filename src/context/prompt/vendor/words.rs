@@ -40,11 +40,14 @@ pub fn rename_properties(
     Ok(is_renamed)
 }
 
-/// The names of types in a `type`, or else that of all values of an `enum`.
+/// The names of types in a `type`, or else that of all values of an `enum` and perhaps null.
 pub fn types_told(map: &Map<String, Value>) -> Vec<String> {
     let mut types = types_in(map.get("type"));
-    if types.is_empty() {
-        types.extend(map.get("enum").and_then(Value::as_array).and_then(|all| common_type(all)));
+    if let Some(options) = map.get("enum").and_then(Value::as_array).filter(|_| types.is_empty()) {
+        let (nulls, others): (Vec<_>, Vec<_>) = options.iter().partition(|one| one.is_null());
+        types.extend(common_type(&others));
+        // Beside values of several types it says nothing.
+        types.extend((!nulls.is_empty() && types.len() == others.len().min(1)).then_some("null"));
     }
     types.into_iter().map(str::to_owned).collect()
 }
@@ -125,7 +128,7 @@ fn is_simple_pattern(pattern: &str) -> bool {
 }
 
 /// The type of all values of an enum, if they share one.
-pub fn common_type(values: &[Value]) -> Option<&'static str> {
+fn common_type(values: &[&Value]) -> Option<&'static str> {
     let name = |value: &Value| match value {
         Value::String(_) => "string",
         Value::Bool(_) => "boolean",
@@ -135,7 +138,7 @@ pub fn common_type(values: &[Value]) -> Option<&'static str> {
         Value::Number(number) if number.is_f64() => "number",
         Value::Number(_) => "integer",
     };
-    let mut names = values.iter().map(name);
+    let mut names = values.iter().copied().map(name);
     let first = names.next()?;
     names.all(|other| other == first).then_some(first)
 }
