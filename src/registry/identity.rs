@@ -19,7 +19,7 @@
 
 use crate::Candidate;
 use serde_json::{Map, Value, json};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use toolhub_text::canonical::{canonical, canonical_object, digest_of, json_digest, text_digest};
 use toolhub_text::{Message, message};
@@ -133,10 +133,7 @@ impl CallKey {
 
     /// Of parts that were kept.
     pub fn from_parts(parts: Value) -> Self {
-        match parts {
-            Value::Object(parts) => CallKey::of(parts),
-            _ => CallKey::of(Map::new()),
-        }
+        CallKey::of(if let Value::Object(parts) = parts { parts } else { Map::new() })
     }
 
     fn of(mut parts: Map<String, Value>) -> Self {
@@ -264,10 +261,7 @@ impl CallDefinition {
             let of_tool = tool.bound.iter().filter_map(|(name, digest)| Some((name.as_deref()?, digest)));
             of_tool.map(move |(name, digest)| (format!("{server}{name}"), digest.clone()))
         });
-        let mut values: Vec<_> = named.collect();
-        values.sort_unstable();
-        values.dedup();
-        values
+        named.collect::<BTreeSet<_>>().into_iter().collect()
     }
 
     /// What has changed since the definition of one tool was kept; `None` if nothing has.
@@ -298,10 +292,7 @@ impl CallDefinition {
                 None => program,
             })
         });
-        let mut programs: Vec<String> = named.collect();
-        programs.sort_unstable();
-        programs.dedup();
-        programs
+        named.collect::<BTreeSet<_>>().into_iter().collect()
     }
 }
 
@@ -368,10 +359,7 @@ fn place(provider: &Value) -> Option<String> {
         return Some(url.to_owned());
     }
     let mut text = provider["command"].as_str()?.to_owned();
-    for argument in list("args") {
-        text.push(' ');
-        text.push_str(argument);
-    }
+    text.extend(list("args").flat_map(|argument| [" ", argument]));
     if let Some(folder) = provider["cwd"].as_str() {
         text.push_str(&format!(" in {folder}"));
     }

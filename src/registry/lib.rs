@@ -10,12 +10,10 @@ pub mod select;
 
 mod candidate;
 pub mod capability;
-mod name_entry;
 mod namesakes;
 mod snapshot;
 
-pub use candidate::{Candidate, Filter, ReplaceRule};
-pub use name_entry::NameEntry;
+pub use candidate::{Candidate, Filter, NameEntry, ReplaceRule};
 pub use namesakes::UsersWord;
 pub use snapshot::{Snapshot, nearest};
 
@@ -140,8 +138,7 @@ impl Registry {
             sink.track(candidate.stats_key(), &candidate.stats);
             next.recall(&candidate);
         }
-        journal.note(next.version(), candidate.spec().name.clone());
-        others.into_iter().for_each(|name| journal.note(next.version(), name));
+        journal.note(next.version(), candidate.spec().name.clone(), others);
         (candidate, replaced)
     }
 
@@ -159,8 +156,7 @@ impl Registry {
         self.change(|next, journal| {
             let (removed, others) = next.remove(name, &matches);
             if removed > 0 {
-                journal.note(next.version(), Arc::from(name));
-                others.into_iter().for_each(|name| journal.note(next.version(), name));
+                journal.note(next.version(), Arc::from(name), others);
             }
             removed
         })
@@ -187,13 +183,15 @@ struct Journal {
 }
 
 impl Journal {
-    fn note(&mut self, version: u64, name: Arc<str>) {
-        if self.changes.len() == JOURNALED
-            && let Some((oldest, _)) = self.changes.pop_front()
-        {
-            self.complete_from = oldest;
+    fn note(&mut self, version: u64, name: Arc<str>, others: Vec<Arc<str>>) {
+        for name in std::iter::once(name).chain(others) {
+            if self.changes.len() == JOURNALED
+                && let Some((oldest, _)) = self.changes.pop_front()
+            {
+                self.complete_from = oldest;
+            }
+            self.changes.push_back((version, name));
         }
-        self.changes.push_back((version, name));
     }
 
     /// Records that everything changed.

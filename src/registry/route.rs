@@ -71,19 +71,11 @@ pub trait Directory {
     fn ids(&self) -> Vec<Arc<str>>;
 }
 
-/// What a label stands for.
-#[derive(Clone, Debug, PartialEq, Eq)]
-enum Target {
-    Everywhere,
-    Source(Source),
-    Server(Arc<str>),
-}
-
 /// What the source of a call means.
 #[derive(Clone, Debug, Default)]
 pub struct Labels {
-    /// By their folded form.
-    added: HashMap<String, Target>,
+    /// Where those go that were added, by their folded form.
+    added: HashMap<String, Route>,
 }
 
 impl Labels {
@@ -96,15 +88,15 @@ impl Labels {
         if Source::parse(&folded).is_some() {
             return Err(format!("an alias must not be the name of a source, got '{folded}'"));
         }
-        let target = match target {
-            None => Target::Everywhere,
-            Some(target) => match (target.trim(), Source::parse(&fold(target))) {
+        let mut route = Route::everywhere(RouteRule::Alias);
+        if let Some(target) = target {
+            match (target.trim(), Source::parse(&fold(target))) {
                 ("", _) => return Err(format!("the alias '{folded}' must stand for something, or for None")),
-                (_, Some(source)) => Target::Source(source),
-                (server, None) => Target::Server(Arc::from(server)),
-            },
-        };
-        self.added.insert(folded, target);
+                (_, Some(source)) => route.source = Some(source),
+                (server, None) => route.server = Some(Arc::from(server)),
+            }
+        }
+        self.added.insert(folded, route);
         Ok(())
     }
 
@@ -118,35 +110,24 @@ impl Labels {
             return Ok(Route { rule: RouteRule::Source, source: Some(source), server: None });
         }
         let label = self.added.get(&folded);
-        if let Some(target @ (Target::Source(_) | Target::Server(_))) = label {
+        if let Some(target) = label.filter(|label| label.source.is_some() || label.server.is_some()) {
             return self.aliased(given, target, servers);
         }
         if let Some(server) = find(given, servers) {
             return Ok(Route { rule: RouteRule::Server, source: None, server: Some(server) });
         }
-        if let Some(target) = label {
-            return self.aliased(given, target, servers);
-        }
-        Err(self.unknown(message!("There is no source '{}'.", clip(given)), &folded, servers))
+        let unknown = || self.unknown(message!("There is no source '{}'.", clip(given)), &folded, servers);
+        label.cloned().ok_or_else(unknown)
     }
 
-    fn aliased(&self, given: &str, target: &Target, servers: &impl Directory) -> Result<Route, HubError> {
-        let route = Route::everywhere(RouteRule::Alias);
-        match target {
-            Target::Everywhere => Ok(route),
-            Target::Source(source) => Ok(Route { source: Some(*source), ..route }),
-            Target::Server(id) => match find(id, servers) {
-                Some(server) => Ok(Route { server: Some(server), ..route }),
-                None => {
-                    let what = message!(
-                        "The label '{}' refers to server '{}', which does not exist.",
-                        clip(given),
-                        clip(id)
-                    );
-                    Err(self.unknown(what, &fold(id), servers))
-                }
-            },
+    fn aliased(&self, given: &str, target: &Route, servers: &impl Directory) -> Result<Route, HubError> {
+        let Some(id) = &target.server else { return Ok(target.clone()) };
+        if let server @ Some(_) = find(id, servers) {
+            return Ok(Route { server, ..target.clone() });
         }
+        let (given, server) = (clip(given), clip(id));
+        let what = message!("The label '{}' refers to server '{}', which does not exist.", given, server);
+        Err(self.unknown(what, &fold(id), servers))
     }
 
     fn unknown(&self, what: Message, folded: &str, servers: &impl Directory) -> HubError {

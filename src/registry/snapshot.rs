@@ -1,8 +1,7 @@
 //! The registry at one version, immutable.
 
-use super::candidate::{Candidate, ReplaceRule};
+use super::candidate::{Candidate, NameEntry, ReplaceRule};
 use super::capability::answering;
-use super::name_entry::NameEntry;
 use super::namesakes::{UsersWord, is_of_server, tell_apart};
 use imbl::shared_ptr::DefaultSharedPtr;
 use imbl::{GenericHashMap, OrdMap};
@@ -133,11 +132,6 @@ impl Snapshot {
     /// Tag → number of candidates, by name.
     pub fn tags(&self) -> BTreeMap<&str, usize> {
         self.tags.iter().map(|(tag, candidates)| (&**tag, candidates.len())).collect()
-    }
-
-    /// The names of all tools, in the order of their first registration.
-    pub(super) fn names(&self) -> impl Iterator<Item = &OrderedName> {
-        self.order.values()
     }
 
     /// The names that models may call, sorted.
@@ -358,6 +352,6 @@ fn free_variant(others: &[Arc<Candidate>], candidate: &Candidate) -> u32 {
 
 /// Up to `limit` names like `wanted`, the most alike first.
 pub fn nearest(snapshot: &Snapshot, wanted: &str, limit: usize) -> Vec<Arc<str>> {
-    let names = snapshot.names().map(|one| (one.letters, &*one.name, &one.name));
+    let names = snapshot.order.values().map(|one| (one.letters, &*one.name, &one.name));
     near_by_letters(wanted, names, limit).into_iter().cloned().collect()
 }

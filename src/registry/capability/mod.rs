@@ -17,7 +17,6 @@ mod text;
 #[cfg(test)]
 mod tests;
 
-use std::fmt;
 use std::sync::{Arc, LazyLock, OnceLock};
 
 pub use synonyms::answering;
@@ -127,23 +126,8 @@ impl CapabilityRules {
     }
 
     fn change(&mut self, edit: impl FnOnce(&mut Table)) {
-        match Arc::get_mut(&mut self.inner) {
-            Some(inner) => {
-                edit(&mut inner.table);
-                inner.matcher = OnceLock::new();
-            }
-            None => {
-                let mut table = self.inner.table.clone();
-                edit(&mut table);
-                self.inner = Inner::new(table);
-            }
-        }
-    }
-}
-
-impl fmt::Debug for CapabilityRules {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let tags = self.inner.table.tags.iter().map(|rules| (&rules.tag, rules.words.len()));
-        f.debug_map().entries(tags).finish()
+        let mut table = self.inner.table.clone();
+        edit(&mut table);
+        self.inner = Inner::new(table);
     }
 }

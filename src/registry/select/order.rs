@@ -5,16 +5,10 @@ use smallvec::SmallVec;
 use std::sync::Arc;
 use std::time::Instant;
 use toolhub_text::pattern::PatternList;
-use toolhub_types::model::{Prefer, Safety, Shadow, Source, Trust};
+use toolhub_types::model::{Prefer, Safety, Shadow, Source};
 
 /// Most names have one to four candidates: no allocation for them.
 pub type Candidates = SmallVec<[Arc<Candidate>; 4]>;
-
-/// True when the hub does not start the candidate beside another one on its own account: a hostile server that answers
-/// first would always win. A caller may still ask for it.
-pub(super) fn is_untrusted(candidate: &Candidate) -> bool {
-    candidate.spec().trust == Trust::None
-}
 
 /// True when the candidate must not run at the same time as another one, nor another one after it unless its failure proves
 /// that nothing happened. An idempotent one may be repeated where it is; another provider would do it a second time. Users

@@ -1,13 +1,13 @@
 //! Chooses the strategy: what the call says, the tool, the patterns of a hub, or else the first rule that applies.
 
-use super::order::{is_untrusted, runs_alone};
+use super::order::runs_alone;
 use crate::Candidate;
 use std::sync::Arc;
 use toolhub_text::pattern::ScopedGlob;
 use toolhub_text::{Message, message};
 use toolhub_types::error::clip;
 use toolhub_types::kind::ToolKind;
-use toolhub_types::model::{Prefer, Safety, Source, Strategy};
+use toolhub_types::model::{Prefer, Safety, Source, Strategy, Trust};
 
 /// What decides about the strategy, beside the candidates.
 #[derive(Clone, Copy, Debug, Default)]
@@ -54,7 +54,8 @@ fn by_rules(candidates: &[Arc<Candidate>], input: &StrategyInput<'_>) -> (Strate
     if candidates.iter().any(|candidate| runs_alone(candidate)) {
         return (Strategy::Fallback, Rule::UnknownEffects);
     }
-    if candidates.iter().any(|candidate| is_untrusted(candidate)) {
+    // A hostile server that answers first would always win. A caller may still ask for it.
+    if candidates.iter().any(|candidate| candidate.spec().trust == Trust::None) {
         return (Strategy::Fallback, Rule::Untrusted);
     }
     let two = candidates.len() == 2;

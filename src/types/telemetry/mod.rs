@@ -2,24 +2,21 @@
 //!
 //! | file | content |
 //! |---|---|
-//! | `attribute.rs` | the table of attributes |
 //! | `context.rs` | the W3C trace context, which requests carry as `traceparent` in `_meta` |
-//! | `record.rs` | what the sink gets |
-//! | `span.rs` | a request that is running |
+//! | `span.rs` | a request that is running, its attributes, and what the sink gets |
 //!
 //! Whoever sends or answers a request asks [`Telemetry`] for a span. Without a sink there is none: that costs one atomic load,
 //! and nothing is allocated. A span gets its ids here, so that its context can be sent before anything is exported. When it
 //! ends, its record goes to the sink, which must be quick.
 
-mod attribute;
 mod context;
-mod record;
 mod span;
 
-pub use attribute::{SpanAttribute, SpanAttributes};
 pub use context::{TRACE_PARENT, TRACE_STATE, TraceContext, TraceParent};
-pub use record::{SessionRecord, SpanRecord, SpanSide, TelemetryRecord, TelemetrySink};
-pub use span::{OpenSpan, is_tool_error};
+pub use span::{
+    OpenSpan, SessionRecord, SpanAttribute, SpanAttributes, SpanRecord, SpanSide, TelemetryRecord,
+    TelemetrySink, is_tool_error,
+};
 
 use arc_swap::ArcSwapOption;
 use std::sync::Arc;

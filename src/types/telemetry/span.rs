@@ -1,12 +1,89 @@
-//! A request that is running.
+//! A request that is running, and what the sink gets of it.
 
-use super::attribute::SpanAttribute;
 use super::context::{TraceContext, TraceParent};
-use super::record::{SpanRecord, SpanSide, TelemetryRecord, TelemetrySink};
 use serde::Deserialize;
 use serde_json::Value;
 use std::sync::Arc;
 use std::time::{Duration, Instant, SystemTime};
+
+/// Their names are written here only.
+pub type SpanAttributes = Vec<(SpanAttribute, Value)>;
+
+crate::named! {
+    /// An attribute of the conventions, or one of ours.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+    pub enum SpanAttribute {
+        Method = "mcp.method.name",
+        Tool = "gen_ai.tool.name",
+        Prompt = "gen_ai.prompt.name",
+        /// `execute_tool` for a call of a tool, absent for everything else.
+        Operation = "gen_ai.operation.name",
+        Resource = "mcp.resource.uri",
+        RequestId = "jsonrpc.request.id",
+        /// The code of a JSON-RPC error.
+        StatusCode = "rpc.response.status_code",
+        /// The code of a JSON-RPC error, `tool_error` for a result with `isError`, or the kind of the error.
+        ErrorType = "error.type",
+        ProtocolVersion = "mcp.protocol.version",
+        /// A digest: who knows the id of a session may use it.
+        SessionId = "mcp.session.id",
+        Network = "network.transport",
+        NetworkProtocol = "network.protocol.name",
+        Address = "server.address",
+        Port = "server.port",
+        /// The id that the hub has for a server.
+        Server = "toolhub.server",
+    }
+}
+
+impl SpanAttribute {
+    /// Whether metrics have it too. What has many values, such as an id, would make a series of its own each time.
+    pub fn is_in_metrics(self) -> bool {
+        use SpanAttribute::{RequestId, Resource, Server, SessionId};
+        !matches!(self, Resource | RequestId | SessionId | Server)
+    }
+}
+
+/// A request that is over.
+#[derive(Debug)]
+pub struct SpanRecord {
+    pub side: SpanSide,
+    /// The method, and the tool or the prompt that it is about.
+    pub name: String,
+    pub context: TraceContext,
+    pub parent: TraceParent,
+    pub begun: SystemTime,
+    pub duration: Duration,
+    pub attributes: SpanAttributes,
+    pub is_error: bool,
+}
+
+crate::named! {
+    /// The side of an exchange that reports it.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+    pub enum SpanSide {
+        Client = "client",
+        Server = "server",
+    }
+}
+
+/// A session that is over.
+#[derive(Debug)]
+pub struct SessionRecord {
+    pub side: SpanSide,
+    pub duration: Duration,
+    pub attributes: SpanAttributes,
+}
+
+/// What the sink gets.
+#[derive(Debug)]
+pub enum TelemetryRecord {
+    Span(Box<SpanRecord>),
+    Session(SessionRecord),
+}
+
+/// Called on whatever thread.
+pub type TelemetrySink = Box<dyn Fn(TelemetryRecord) + Send + Sync>;
 
 /// A request that is running. One that is dropped before its end was cancelled.
 pub struct OpenSpan {

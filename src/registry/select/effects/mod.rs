@@ -19,7 +19,6 @@
 
 mod name;
 mod raised;
-mod tokens;
 mod verbs;
 
 use name::{NameVerdict, read_name};

@@ -1,6 +1,6 @@
 //! What a description and the parameters say against a name that reads. They never speak for a tool: its server wrote them.
 
-use super::tokens::{NameToken, token};
+use super::name::{NameToken, token};
 use super::verbs::{ACTING_OR_NOUN_WIDE, ACTING_WIDE, CARRYING, Verb, WRITING_METHODS};
 use serde_json::Value;
 use std::ptr;
