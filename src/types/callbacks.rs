@@ -80,18 +80,11 @@ impl Callbacks {
                 return Some(request);
             }
             queue.idle += 1;
-            let spare = queue.idle > 1;
-            let timed_out = if spare {
-                let waited = self.arrived.wait_timeout(queue, IDLE);
-                let (woken, wait) = waited.unwrap_or_else(PoisonError::into_inner);
-                queue = woken;
-                wait.timed_out()
-            } else {
-                queue = self.arrived.wait(queue).unwrap_or_else(PoisonError::into_inner);
-                false
-            };
+            let waited = self.arrived.wait_timeout(queue, IDLE);
+            let (woken, wait) = waited.unwrap_or_else(PoisonError::into_inner);
+            queue = woken;
             queue.idle -= 1;
-            if timed_out && queue.requests.is_empty() {
+            if wait.timed_out() && queue.idle > 0 && queue.requests.is_empty() {
                 queue.workers -= 1;
                 return None;
             }
