@@ -2,7 +2,6 @@
 
 use super::page::{PromptStyle, PromptTool};
 use parking_lot::Mutex;
-use std::borrow::Cow;
 use std::collections::HashMap;
 use std::sync::Arc;
 use toolhub_types::model::Lang;
@@ -19,15 +18,15 @@ const MAX_REMOVED: usize = 1_000;
 pub struct PromptCache {
     entries: Mutex<HashMap<Arc<str>, CachedEntry, foldhash::fast::RandomState>>,
     /// The last prompt with all tools.
-    last: Mutex<Option<(PromptKey<'static>, Arc<str>)>>,
+    last: Mutex<Option<(PromptKey, Arc<str>)>>,
 }
 
 /// Everything that a prompt with all tools depends on.
 #[derive(PartialEq)]
-pub struct PromptKey<'a> {
+pub struct PromptKey {
     /// The version of the registry.
     pub version: u64,
-    pub core: Cow<'a, [String]>,
+    pub core: Vec<String>,
     pub style: PromptStyle,
     pub lang: Lang,
 }
@@ -67,11 +66,7 @@ impl PromptCache {
     }
 
     /// The prompt with all tools, rendered by `write` if it is not the last one.
-    pub fn whole<E>(
-        &self,
-        key: PromptKey<'_>,
-        write: impl FnOnce() -> Result<String, E>,
-    ) -> Result<Arc<str>, E> {
+    pub fn whole<E>(&self, key: PromptKey, write: impl FnOnce() -> Result<String, E>) -> Result<Arc<str>, E> {
         if let Some((last, text)) = &*self.last.lock()
             && *last == key
         {
@@ -79,7 +74,6 @@ impl PromptCache {
         }
         let text: Arc<str> = write()?.into();
         if text.len() <= MAX_BYTES {
-            let key = PromptKey { core: Cow::Owned(key.core.into_owned()), ..key };
             *self.last.lock() = Some((key, text.clone()));
         }
         Ok(text)

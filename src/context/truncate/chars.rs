@@ -17,10 +17,6 @@ impl TokenCounter for Chars {
     fn prefix(&self, text: &str, tokens: usize) -> usize {
         index_of(text, tokens)
     }
-
-    fn estimated(&self) -> bool {
-        false
-    }
 }
 
 /// The number of characters of a text.

@@ -178,7 +178,11 @@ impl PlannedRun {
                 let limit = self.run.deadline_at().map(|at| at.duration_since(self.run.begun()));
                 late(&self.what, limit.unwrap_or_default(), self.outcome(), self.waits_for_lock())
             }
-            Some(Decision::Closed) => ended_by_close(&self.what, self.outcome()),
+            Some(Decision::Closed) => {
+                let (what, outcome) = (clip(&self.what), self.outcome());
+                let text = message!("'{}' was ended because the hub was closed ({}).", what, known(outcome));
+                HubError::new(ErrorKind::Closed, text).with_outcome(outcome)
+            }
             Some(Decision::Cancelled) => call_cancelled(&self.what).with_outcome(self.outcome()),
             _ => {
                 let mut errors: Vec<_> = errors.collect();
@@ -269,12 +273,6 @@ pub fn late(what: &str, deadline: Duration, outcome: Outcome, is_locked: bool) -
     let (what, seconds) = (clip(what), deadline.as_secs_f64());
     let text = message!("'{}' did not end within its deadline of {} s ({}).", what, seconds, why);
     HubError::new(ErrorKind::Timeout, text).with_outcome(outcome)
-}
-
-/// The error of a call that was in flight when the hub was closed.
-fn ended_by_close(what: &str, outcome: Outcome) -> HubError {
-    let text = message!("'{}' was ended because the hub was closed ({}).", clip(what), known(outcome));
-    HubError::new(ErrorKind::Closed, text).with_outcome(outcome)
 }
 
 fn known(outcome: Outcome) -> Message {

@@ -1,11 +1,10 @@
 //! Which tools a prompt or a list for an API shows, and the prompt that shows them to a model.
 
 use super::Hub;
-use std::borrow::Cow;
 use std::collections::HashSet;
 use std::sync::Arc;
 use toolhub_context::prompt::{self, Count, PromptKey, PromptPage, PromptStyle, PromptTool, TooSmall};
-use toolhub_registry::{NameEntry, Snapshot};
+use toolhub_registry::Snapshot;
 use toolhub_types::model::{Lang, ToolSpec};
 
 /// What a prompt shows.
@@ -33,17 +32,12 @@ impl Hub {
         if request.others.is_some() || budget.is_some() {
             return self.written(&snapshot, request, budget);
         }
-        let PromptRequest { base, core, style, lang, .. } = *request;
-        let key = PromptKey { version: snapshot.version(), core: Cow::Borrowed(core), style, lang };
-        let whole = self.prompts.whole(key, || {
-            self.written(
-                &snapshot,
-                &PromptRequest { base: "", core, others: None, more: 0, style, lang },
-                None,
-            )
-        })?;
-        Ok(match (base.trim_end(), &*whole) {
-            (_, "") => base.to_owned(),
+        let (style, lang) = (request.style, request.lang);
+        let key = PromptKey { version: snapshot.version(), core: request.core.to_vec(), style, lang };
+        let write = || self.written(&snapshot, &PromptRequest { base: "", more: 0, ..*request }, None);
+        let whole = self.prompts.whole(key, write)?;
+        Ok(match (request.base.trim_end(), &*whole) {
+            (_, "") => request.base.to_owned(),
             ("", whole) => whole.to_owned(),
             (base, whole) => [base, "\n\n", whole].concat(),
         })
@@ -63,7 +57,10 @@ impl Hub {
             None => Box::new(all),
         };
         let names = request.core.iter().map(String::as_str).chain(others);
-        let listed = names.filter_map(|name| listed(snapshot.get(name)?));
+        let listed = names.filter_map(|name| {
+            let entry = snapshot.get(name)?;
+            Some(PromptTool { spec: entry.spec()?, changed_at: entry.changed_at })
+        });
         let (skills, tools): (Vec<PromptTool<'_>>, _) = listed.partition(|one| one.spec.location.is_some());
         let skills: Vec<&ToolSpec> = skills.iter().map(|one| one.spec).collect();
         let PromptRequest { base, more, style, lang, .. } = *request;
@@ -73,11 +70,6 @@ impl Hub {
         self.prompts.tidy(snapshot.len(), |name| snapshot.get(name).is_some());
         text
     }
-}
-
-fn listed(entry: &NameEntry) -> Option<PromptTool<'_>> {
-    let spec = entry.spec()?;
-    Some(PromptTool { spec, changed_at: entry.changed_at })
 }
 
 /// Tools to show: some that come first, and others. The names are those of one moment.

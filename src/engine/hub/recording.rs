@@ -6,7 +6,6 @@
 use super::Hub;
 use super::effects::{AskedCall, CallRecord, EffectRecorder, EndedRows, LedgerMode, MOST_DEFINITIONS};
 use super::planned::PlannedRun;
-use super::result_texts::tape_handle;
 use crate::execute::{Fate, Rules, Run};
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -26,6 +25,9 @@ use toolhub_text::secret::scrubbed_text;
 use toolhub_types::error::{ErrorKind, HubError, Outcome, clip};
 use toolhub_types::model::Strategy;
 use toolhub_types::principal::Principal;
+
+/// Of a handle while a tape is in: as many as another one has.
+const TAPED_DIGITS: usize = 16;
 
 impl Hub {
     /// The ledger at present: that of the hub, or while a tape answers its calls that of the replay.
@@ -141,28 +143,25 @@ impl PlannedRun {
     fn end_of(&self, slot: usize, id: String, error: Option<&HubError>) -> EffectEnd {
         let (state, text) = self.state_of(slot, error);
         // People read the ledger; what was sent is known by its digest.
-        let error = text.map(|text| scrubbed_text(&text).into_owned());
+        let error = text.map(|text| scrubbed_text(text).into_owned());
         let repeatable = state == EffectState::Failed && self.run.proves_nothing_happened(slot);
         EffectEnd { id, state, error, repeatable }
     }
 
     /// What became of an attempt, and why it did not succeed.
-    fn state_of(&self, slot: usize, error: Option<&HubError>) -> (EffectState, Option<String>) {
-        let not_sent = |why: &str| (EffectState::NotSent, Some(why.to_owned()));
-        let failed = |why: &str| (EffectState::Failed, Some(why.to_owned()));
-        let unknown = |why: &str| (EffectState::Unknown, Some(why.to_owned()));
-        let nothing_happened = self.run.proves_nothing_happened(slot);
+    fn state_of<'a>(&self, slot: usize, error: Option<&'a HubError>) -> (EffectState, Option<&'a str>) {
+        let said = error.map(|error| &*error.message);
         match (self.run.fate(slot), error) {
             (Fate::Succeeded, _) => (EffectState::Done, None),
-            (_, error) if self.run.never_sent(slot) => {
-                not_sent(error.map_or("it was not started", |error| &error.message))
+            _ if self.run.never_sent(slot) => (EffectState::NotSent, said.or(Some("it was not started"))),
+            (Fate::Failed, Some(error))
+                if self.run.proves_nothing_happened(slot) || error.outcome == Outcome::Failed =>
+            {
+                (EffectState::Failed, said)
             }
-            (Fate::Failed, Some(error)) if nothing_happened || error.outcome == Outcome::Failed => {
-                failed(&error.message)
-            }
-            (Fate::Failed, error) => unknown(error.map_or("it failed", |error| &error.message)),
-            (Fate::TimedOut, _) => unknown("it timed out"),
-            _ => unknown("it was cancelled"),
+            (Fate::Failed, _) => (EffectState::Unknown, said.or(Some("it failed"))),
+            (Fate::TimedOut, _) => (EffectState::Unknown, Some("it timed out")),
+            _ => (EffectState::Unknown, Some("it was cancelled")),
         }
     }
 }
@@ -243,8 +242,8 @@ impl Hub {
     /// replay has no secrets.
     pub(super) fn taped_handle(&self, text: &str, reader: Option<&Principal>) -> Option<String> {
         self.tape()?;
-        let reader = reader.map_or("", |reader| &*reader.id);
-        Some(tape_handle(&digest_of(&[reader, &scrubbed_text(text)])))
+        let digest = digest_of(&[reader.map_or("", |reader| &*reader.id), &scrubbed_text(text)]);
+        Some(format!("r_{}", &digest["sha256:".len()..][..TAPED_DIGITS]))
     }
 }
 

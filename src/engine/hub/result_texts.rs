@@ -18,9 +18,6 @@ use toolhub_types::tool::{BoxFuture, CallContext, Tool};
 /// How many texts, and how many bytes of text, are kept in memory.
 const MAX_TEXTS: usize = 256;
 const MAX_BYTES: usize = 32_000_000;
-/// Of an id. Processes that share a store draw their handles independently, so a handle must be long enough not to collide or
-/// be guessed.
-const HANDLE_BYTES: usize = 8;
 
 /// Texts by handle. The least recently used is dropped when there are too many or they are too long; a store keeps them too.
 #[derive(Default)]
@@ -79,7 +76,13 @@ impl ResultTexts {
         let key = key(handle, reader);
         let text = self.memory.lock().get(&key);
         let text = text.or_else(|| self.store.get()?.result(&key).map(Arc::from));
-        let Some(text) = text else { return Err(expired(handle)) };
+        let Some(text) = text else {
+            let sentence = message!(
+                "There is no stored result '{}'; newer results may have replaced it. Call the tool again.",
+                clip(handle)
+            );
+            return Err(HubError::new(ErrorKind::NotFound, sentence));
+        };
         let total = text.chars().count();
         let (bytes, end) = page(&text, offset, limit);
         Ok(TextPage { text: text[bytes].to_owned(), end, total })
@@ -125,20 +128,6 @@ fn key<'a>(handle: &'a str, reader: Option<&Principal>) -> Cow<'a, str> {
         None => Cow::Borrowed(first_line),
         Some(reader) => Cow::Owned(format!("{first_line}\n{}", reader.id)),
     }
-}
-
-/// A handle that follows from the digest of its text, while a tape is in.
-pub fn tape_handle(digest: &str) -> String {
-    let digits = digest.trim_start_matches("sha256:");
-    format!("r_{}", digits.get(..2 * HANDLE_BYTES).unwrap_or(digits))
-}
-
-fn expired(handle: &str) -> HubError {
-    let sentence = message!(
-        "There is no stored result '{}'; newer results may have replaced it. Call the tool again.",
-        clip(handle)
-    );
-    HubError::new(ErrorKind::NotFound, sentence)
 }
 
 /// The name of the tool, and the one it has when a tool of the user has the first.

@@ -4,7 +4,6 @@ use super::Hub;
 use parking_lot::Mutex;
 use std::collections::{BTreeSet, HashMap, HashSet};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 use toolhub_context::search::{Hit, Search, Topic, Unseen, Uses, proposed};
 use toolhub_registry::{Candidate, NameEntry};
@@ -216,17 +215,14 @@ pub(super) fn successes(entry: &NameEntry, asker: Option<&CallerRecord>) -> u64 
 /// From 0 to 1: how often the best candidate succeeds, and how quickly, in the calls of a caller or of everyone. Nothing known
 /// is nothing bad.
 fn reliability(entry: &NameEntry, asker: Option<&CallerRecord>, now: Instant) -> f32 {
-    let one = |stats: &toolhub_types::stats::CandidateStats| {
-        let view = stats.view(now);
+    let of = |candidate: &Arc<Candidate>| {
+        let own = asker.map(|asker| asker.stats_of(candidate));
+        let view = own.as_ref().unwrap_or(&candidate.stats).view(now);
         let success = FAILING + (1.0 - FAILING) * view.success_rate as f32;
         let latency = view.latency_ewma_ms.unwrap_or(0.0) as f32;
         success * (1.0 - SPEED_PART * latency / (latency + SLOW_MS))
     };
-    let of = |candidate: &Candidate| match asker {
-        Some(asker) => one(&asker.stats_of(candidate)),
-        None => one(&candidate.stats),
-    };
-    entry.candidates.iter().map(|candidate| of(candidate)).fold(0.0, f32::max)
+    entry.candidates.iter().map(of).fold(0.0, f32::max)
 }
 
 /// The callers that are known at once; the one that was away longest makes room.
@@ -241,17 +237,20 @@ const NO_BREAKER: BreakerPolicy =
 /// health of providers (breakers, which one answers first) is that of all calls, see
 /// `docs/decisions/2026-11-16-statistics-by-caller.md`.
 #[derive(Default)]
-pub(super) struct KnownCallers {
-    records: Mutex<HashMap<Arc<str>, Arc<CallerRecord>>>,
-    /// Counts the visits of all callers.
-    visits: AtomicU64,
+pub(super) struct KnownCallers(Mutex<CallerRecords>);
+
+#[derive(Default)]
+struct CallerRecords {
+    /// The visits of all callers.
+    visits: u64,
+    /// With the last visit of each.
+    records: HashMap<Arc<str>, (u64, Arc<CallerRecord>)>,
 }
 
 /// The use of one caller.
 pub struct CallerRecord {
     stats: Mutex<HashMap<StatsKey, Arc<CandidateStats>>>,
     pub(super) uses: Mutex<Uses>,
-    last_visit: AtomicU64,
 }
 
 impl KnownCallers {
@@ -260,30 +259,29 @@ impl KnownCallers {
         if id.is_empty() {
             return None;
         }
-        let visit = self.visits.fetch_add(1, Ordering::Relaxed);
-        let mut records = self.records.lock();
-        if let Some(record) = records.get(id) {
-            record.last_visit.store(visit, Ordering::Relaxed);
+        let mut known = self.0.lock();
+        let CallerRecords { visits, records } = &mut *known;
+        *visits += 1;
+        if let Some((last, record)) = records.get_mut(id) {
+            *last = *visits;
             return Some(record.clone());
         }
         if records.len() >= MOST_CALLERS {
-            let visited = |record: &CallerRecord| record.last_visit.load(Ordering::Relaxed);
-            let longest = records.iter().min_by_key(|(_, record)| visited(record)).map(|(id, _)| id.clone());
+            let longest = records.iter().min_by_key(|(_, (last, _))| *last).map(|(id, _)| id.clone());
             longest.and_then(|longest| records.remove(&longest));
         }
-        let (stats, uses) = (Mutex::default(), Mutex::new(Uses::of_caller()));
-        let record = Arc::new(CallerRecord { stats, uses, last_visit: AtomicU64::new(visit) });
-        records.insert(Arc::from(id), record.clone());
-        Some(record)
+        let record = CallerRecord { stats: Mutex::default(), uses: Mutex::new(Uses::of_caller()) };
+        let (_, record) = records.entry(Arc::from(id)).or_insert((*visits, Arc::new(record)));
+        Some(record.clone())
     }
 
     /// The record of a caller, if there is one.
     pub(super) fn find(&self, id: &str) -> Option<Arc<CallerRecord>> {
-        self.records.lock().get(id).cloned()
+        self.0.lock().records.get(id).map(|(_, record)| record.clone())
     }
 
     pub(super) fn clear(&self) {
-        self.records.lock().clear();
+        self.0.lock().records.clear();
     }
 }
 
@@ -331,7 +329,7 @@ mod callers_tests {
         }
         callers.visit("jwt:0");
         callers.visit("jwt:new");
-        assert_eq!(callers.records.lock().len(), MOST_CALLERS);
+        assert_eq!(callers.0.lock().records.len(), MOST_CALLERS);
         assert!(callers.find("jwt:0").is_some() && callers.find("jwt:new").is_some());
         assert!(callers.find("jwt:1").is_none());
         assert!(callers.visit("").is_none());

@@ -146,7 +146,7 @@ impl Hub {
     /// The name of the tool that reads cut results, once it is offered.
     pub fn read_more_tool(&self) -> Option<&'static str> {
         let snapshot = self.registry.load();
-        NAMES.into_iter().find(|name| snapshot.get(name).is_some_and(|entry| is_read_more(entry)))
+        NAMES.into_iter().find(|name| Self::is_read_more(&snapshot, name))
     }
 
     /// Whether a name is that tool. It needs no permission: it shows what its reader was given.

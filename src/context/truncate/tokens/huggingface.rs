@@ -34,10 +34,6 @@ impl TokenCounter for HuggingFace {
         }
         end
     }
-
-    fn estimated(&self) -> bool {
-        false
-    }
 }
 
 #[cfg(test)]

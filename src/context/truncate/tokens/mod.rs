@@ -23,7 +23,9 @@ pub trait TokenCounter: Send + Sync {
     fn prefix(&self, text: &str, tokens: usize) -> usize;
 
     /// True if the counts are estimates.
-    fn estimated(&self) -> bool;
+    fn estimated(&self) -> bool {
+        false
+    }
 }
 
 /// Why a tokenizer could not be loaded, with what to do about it.

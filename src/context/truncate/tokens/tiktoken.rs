@@ -144,10 +144,6 @@ impl TokenCounter for Tiktoken {
         });
         end
     }
-
-    fn estimated(&self) -> bool {
-        false
-    }
 }
 
 /// The token and the rank of one line.
