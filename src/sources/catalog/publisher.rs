@@ -111,15 +111,9 @@ impl ToolPublisher {
 }
 
 fn withdraw(hub: &Hub, id: &Arc<str>, publication: &mut Publication) {
-    publication.tools.clear();
-    publication.skills.clear();
+    remove_missing(hub, id, Source::Mcps, &mut publication.tools, &HashSet::new());
+    remove_missing(hub, id, Source::Skills, &mut publication.skills, &HashSet::new());
     hub.refusals.replace(id, HashMap::new());
-    let filter = Filter { source: None, server: Some(id) };
-    let snapshot = hub.registry.snapshot();
-    let of_server = |candidates: &[Arc<Candidate>]| candidates.iter().any(|one| filter.matches(one));
-    for (name, _) in snapshot.families().filter(|(_, entry)| of_server(&entry.candidates)) {
-        hub.registry.remove(name, filter);
-    }
 }
 
 impl ListingSink for ToolPublisher {
@@ -168,7 +162,7 @@ impl ListingSink for ToolPublisher {
             self.pins.secure();
             names.extend(new.iter().map(|one: &Candidate| one.spec().name.clone()));
             hub.registry.insert_all(new);
-            remove_missing(hub, server, Source::Mcps, &mut publication.tools, &now);
+            remove_missing(hub, server.id(), Source::Mcps, &mut publication.tools, &now);
             log_namesakes(server, &names, &before, &hub.registry.snapshot());
             hub.refusals.replace(server.id(), refused);
         });
@@ -188,7 +182,7 @@ impl ListingSink for ToolPublisher {
                 hub.registry.insert(publication.candidate(hub, server, Source::Skills, tool));
                 publication.skills.insert(name, skill.clone());
             }
-            remove_missing(hub, server, Source::Skills, &mut publication.skills, &now);
+            remove_missing(hub, server.id(), Source::Skills, &mut publication.skills, &now);
         });
     }
 
@@ -244,12 +238,12 @@ fn log_namesakes(server: &Server, names: &HashSet<Arc<str>>, before: &Snapshot, 
 /// Removes from the registry what is known and not listed now.
 fn remove_missing<T>(
     hub: &Hub,
-    server: &Server,
+    server: &str,
     source: Source,
     known: &mut ByName<T>,
     now: &HashSet<Arc<str>>,
 ) {
-    let filter = Filter { source: Some(source), server: Some(server.id()) };
+    let filter = Filter { source: Some(source), server: Some(server) };
     known.retain(|name, _| {
         let stays = now.contains(name);
         if !stays {

@@ -1,6 +1,6 @@
 //! Resources and prompts of all servers: listed side by side, and read from the server that has them.
 
-use super::name_space::NameSpaces;
+use super::name_space::{NameSpaces, own_key};
 use super::{CONNECT_AT_ONCE, Servers};
 use crate::mcp::convert::protocol;
 use crate::mcp::resources::{self, OfferKind, ResourceRequest};
@@ -11,7 +11,7 @@ use std::sync::Arc;
 use std::time::Duration;
 use tokio::time::{Instant, timeout, timeout_at};
 use toolhub_engine::offers::{OfferQuery, check_required};
-use toolhub_text::message;
+use toolhub_text::{Message, message};
 use toolhub_types::error::{ErrorKind, HubError, Outcome, clip};
 use toolhub_types::principal::Principal;
 use toolhub_types::tool::CallContextExtras;
@@ -28,23 +28,13 @@ pub(super) const LIST_PATIENCE: Duration = Duration::from_secs(10);
 /// The notices about names of each kind.
 const MOST_NOTICES: usize = 10;
 
-/// What becomes of servers that did not answer a short while ago.
+/// Who asks for a resource or prompt.
 #[derive(Clone, Copy, PartialEq, Eq)]
-pub(super) enum SilentAre {
-    Asked,
-    /// One that hangs does not delay every list.
-    LeftAlone,
-}
-
-/// Which server has a resource or a prompt.
-pub(super) enum OfferOwner {
-    /// With its key there.
-    One(Arc<Server>, String),
-    Several(Vec<Arc<Server>>),
-    /// Its name is that of a server that the caller does not see.
-    Hidden,
-    /// No server lists it.
-    Unknown,
+pub(super) enum Asker {
+    /// It can name the server beside the key.
+    Program,
+    /// Of a gateway: a key is all that it can name. One server that hangs does not delay every list.
+    Client,
 }
 
 /// What a key is that is looked up in these lists, in the words of people.
@@ -78,7 +68,7 @@ impl Servers {
         limit: Duration,
     ) -> Result<Vec<OfferedBy>, HubError> {
         let (servers, closed) = for_caller(self.pick(ids)?, caller);
-        let mut lists = self.list_offers(servers, kind, SilentAre::Asked, limit).await;
+        let mut lists = self.list_offers(servers, kind, Asker::Program, limit).await;
         lists.extend(closed.into_iter().map(|(id, error)| (id, Err(error))));
         Ok(lists)
     }
@@ -87,11 +77,11 @@ impl Servers {
         &self,
         servers: Vec<Arc<Server>>,
         kind: OfferKind,
-        silent: SilentAre,
+        asker: Asker,
         limit: Duration,
     ) -> Vec<OfferedBy> {
         let one = |server: Arc<Server>| async move {
-            if silent == SilentAre::LeftAlone && self.is_left_alone(&server) {
+            if asker == Asker::Client && self.is_left_alone(&server) {
                 return (server.id().clone(), Err(self.left_alone(&server)));
             }
             let listed = timeout(limit, resources::list(&server, kind)).await;
@@ -139,67 +129,43 @@ impl Servers {
         query.check()?;
         let until = Instant::now() + limit;
         let (key, kinds, caller) = (query.key(), query.kinds(), extras.principal.as_ref());
-        let refuse = |kind, text| Err(HubError::new(kind, text).with_outcome(Outcome::NotSent));
-        let owner = match server {
-            Some(id) => {
-                let server = self.get(id).ok_or_else(|| self.unknown(id))?;
-                OfferOwner::One(server.for_caller(caller)?, key.to_owned())
-            }
+        let (server, key) = match server {
+            Some(id) => (self.get(id).ok_or_else(|| self.unknown(id))?.for_caller(caller)?, key.to_owned()),
             None => {
                 let among = for_caller(self.pick(None)?, caller);
-                self.find_owner(among, kinds, key, SilentAre::Asked, until).await?
-            }
-        };
-        let (server, key) = match owner {
-            OfferOwner::One(server, key) => (server, key),
-            OfferOwner::Several(several) => {
-                let ids: Vec<String> = several.iter().map(|one| format!("'{}'", one.id())).collect();
-                let text = message!(
-                    "Several servers have the {} '{}': {}; name one with `server`.",
-                    noun(kinds),
-                    clip(key),
-                    ids.join(", ")
-                );
-                return refuse(ErrorKind::InvalidArguments, text);
-            }
-            OfferOwner::Hidden | OfferOwner::Unknown => {
-                let text = message!(
-                    "No server lists the {} '{}'; name its server with `server` to ask for it anyway.",
-                    noun(kinds),
-                    clip(key)
-                );
-                return refuse(ErrorKind::NotFound, text);
+                self.find_owner(among, kinds, key, Asker::Program, until).await?
             }
         };
         let answer = ask_server(&server, &key, query, extras, (until, limit)).await?;
         Ok((server.id().clone(), answer))
     }
 
-    /// Which of these servers has this resource or prompt: the one that the key names, or the one that lists it. Fails if the one
-    /// that may have it could not be asked.
+    /// Which of these servers has this resource or prompt, and its key there: the one that the key names, or the only one that
+    /// lists it. Fails if the one that may have it could not be asked.
     pub(super) async fn find_owner(
         &self,
         (among, closed): ServersOfCaller,
         kinds: &[OfferKind],
         key: &str,
-        silent: SilentAre,
+        asker: Asker,
         until: Instant,
-    ) -> Result<OfferOwner, HubError> {
+    ) -> Result<(Arc<Server>, String), HubError> {
         // A server that does not answer leaves time for the one that has it.
         let patience = || until.saturating_duration_since(Instant::now()) / 2;
         let kind = kinds.first().copied().unwrap_or(OfferKind::Resources);
-        let no_answer = |server| not_asked(noun(kinds), key, server);
+        let refuse = |kind, text| Err(HubError::new(kind, text).with_outcome(Outcome::NotSent));
+        let missing = || refuse(ErrorKind::NotFound, not_listed(asker, noun(kinds), key));
+        let no_answer = |server| Err(not_asked(noun(kinds), key, server));
         if let Some((id, rest)) = self.name_spaces().owner(kind, key) {
             let Some(server) = among.into_iter().find(|server| server.id() == id) else {
-                let closed = closed.into_iter().find(|(closed, _)| closed == id);
-                return closed.map_or(Ok(OfferOwner::Hidden), |closed| Err(no_answer(closed)));
+                return closed.into_iter().find(|(closed, _)| closed == id).map_or_else(missing, no_answer);
             };
             if resources::known(&server, kind).is_none() {
-                self.list_offers(vec![server.clone()], kind, silent, patience()).await;
+                self.list_offers(vec![server.clone()], kind, asker, patience()).await;
             }
             // It may list names of this form itself.
             let is_whole = kinds.iter().any(|kind| known(&server, *kind, key).is_some());
-            return Ok(OfferOwner::One(server, if is_whole { key.to_owned() } else { rest.into_owned() }));
+            return Ok((server, if is_whole { key.to_owned() } else { rest.into_owned() }));
         }
         let mut silent_one = None;
         for kind in kinds {
@@ -207,7 +173,7 @@ impl Servers {
             let owners = || among.iter().filter(has_it).cloned().collect::<Vec<_>>();
             let mut owning = owners();
             if owning.is_empty() {
-                let mut listing = Box::pin(self.list_offers(among.clone(), *kind, silent, patience()));
+                let mut listing = Box::pin(self.list_offers(among.clone(), *kind, asker, patience()));
                 let listed = match timeout(LIST_PATIENCE, &mut listing).await {
                     Ok(listed) => listed,
                     Err(_) if !owners().is_empty() => Vec::new(),
@@ -218,14 +184,53 @@ impl Servers {
                 silent_one = silent_one.or(failed);
                 owning = owners();
             }
-            match owning.len() {
-                0 => {}
-                1 => return Ok(OfferOwner::One(owning.remove(0), key.to_owned())),
-                _ => return Ok(OfferOwner::Several(owning)),
+            match &owning[..] {
+                [] => {}
+                [one] => return Ok((one.clone(), key.to_owned())),
+                several => {
+                    return refuse(ErrorKind::InvalidArguments, of_several(asker, kinds, key, several));
+                }
             }
         }
         // A server that is closed to the caller may have what no other lists.
-        silent_one.or(closed.into_iter().next()).map_or(Ok(OfferOwner::Unknown), |one| Err(no_answer(one)))
+        if let Some(one) = silent_one.or(closed.into_iter().next()) {
+            return no_answer(one);
+        }
+        // A server may have resources that it does not list, such as those that its tools link to.
+        let may_have = |one: &Arc<Server>| one.callbacks().declares(kind.capability()) == Some(true);
+        let mut having = among.into_iter().filter(|one| asker == Asker::Client && may_have(one));
+        match (having.next(), having.next()) {
+            (Some(only), None) => Ok((only, key.to_owned())),
+            _ => missing(),
+        }
+    }
+}
+
+fn not_listed(asker: Asker, what: &str, key: &str) -> Message {
+    match asker {
+        Asker::Program => message!(
+            "No server lists the {} '{}'; name its server with `server` to ask for it anyway.",
+            what,
+            clip(key)
+        ),
+        Asker::Client => message!("No server lists the {} '{}'.", what, clip(key)),
+    }
+}
+
+fn of_several(asker: Asker, kinds: &[OfferKind], key: &str, several: &[Arc<Server>]) -> Message {
+    let kind = kinds.first().copied().unwrap_or(OfferKind::Resources);
+    let (what, shown) = (noun(kinds), clip(key));
+    match asker {
+        Asker::Program => {
+            let ids: Vec<String> = several.iter().map(|one| format!("'{}'", one.id())).collect();
+            let ids = ids.join(", ");
+            message!("Several servers have the {} '{}': {}; name one with `server`.", what, shown, ids)
+        }
+        Asker::Client => {
+            let own = |one: &Arc<Server>| format!("'{}'", clip(&own_key(kind, one.id(), key)));
+            let names = several.iter().map(own).collect::<Vec<_>>().join(" or ");
+            message!("Several servers have the {} '{}'; name it {}.", what, shown, names)
+        }
     }
 }
 

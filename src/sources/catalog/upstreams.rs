@@ -8,9 +8,7 @@
 use super::Servers;
 use super::look_up::FirstLists;
 use super::name_space::{NameSpaces, own_key};
-use super::resources::{
-    LIST_PATIENCE, OfferOwner, OfferedBy, SilentAre, ask_server, for_caller, key_of, noun, too_late,
-};
+use super::resources::{Asker, LIST_PATIENCE, OfferedBy, ask_server, for_caller, key_of, too_late};
 use crate::mcp::server::Server;
 use crate::mcp::{resources, skills};
 use serde_json::{Map, Value, json};
@@ -25,9 +23,8 @@ use toolhub_engine::plan::{CallSources, LookUpRequest, ServerSet, Unreachable};
 use toolhub_engine::served::{SubscribedResource, Upstreams, View};
 use toolhub_protocol::{APPS_SCHEME, TASKS_EXTENSION};
 use toolhub_registry::Candidate;
-use toolhub_text::message;
 use toolhub_text::pattern::NATIVE;
-use toolhub_types::error::{ErrorKind, HubError, Outcome, clip};
+use toolhub_types::error::HubError;
 use toolhub_types::model::{OfferChange, OfferKind};
 use toolhub_types::principal::Principal;
 use toolhub_types::tool::{AskCaller, BoxFuture, CallContextExtras};
@@ -86,37 +83,8 @@ impl HubUpstreams {
         until: Instant,
     ) -> Result<(Arc<Server>, String), HubError> {
         let kind = kinds.first().copied().unwrap_or(OfferKind::Resources);
-        let (shown, closed) = for_caller(self.shown(view, kind), caller);
-        let what = noun(kinds);
-        let refuse = |kind, text| Err(HubError::new(kind, text).with_outcome(Outcome::NotSent));
-        let missing = || message!("No server lists the {} '{}'.", what, clip(asked));
-        let among = (shown.clone(), closed);
-        match self.set().find_owner(among, kinds, asked, SilentAre::LeftAlone, until).await? {
-            OfferOwner::One(server, key) => Ok((server, key)),
-            OfferOwner::Hidden => refuse(ErrorKind::NotFound, missing()),
-            OfferOwner::Several(several) => {
-                let names: Vec<String> = several
-                    .iter()
-                    .map(|one| format!("'{}'", clip(&own_key(kind, one.id(), asked))))
-                    .collect();
-                let text = message!(
-                    "Several servers have the {} '{}'; name it {}.",
-                    what,
-                    clip(asked),
-                    names.join(" or ")
-                );
-                refuse(ErrorKind::InvalidArguments, text)
-            }
-            OfferOwner::Unknown => {
-                // A server may have resources that it does not list, such as those that its tools link to.
-                let mut having =
-                    shown.iter().filter(|one| one.callbacks().declares(kind.capability()) == Some(true));
-                match (having.next(), having.next()) {
-                    (Some(only), None) => Ok((only.clone(), asked.to_owned())),
-                    _ => refuse(ErrorKind::NotFound, missing()),
-                }
-            }
-        }
+        let among = for_caller(self.shown(view, kind), caller);
+        self.set().find_owner(among, kinds, asked, Asker::Client, until).await
     }
 }
 
@@ -264,7 +232,7 @@ impl Upstreams for HubUpstreams {
                     None => unknown.push(server),
                 }
             }
-            lists.extend(servers.list_offers(unknown, kind, SilentAre::LeftAlone, LIST_PATIENCE).await);
+            lists.extend(servers.list_offers(unknown, kind, Asker::Client, LIST_PATIENCE).await);
             // The order of the configuration, whatever was known before.
             let ids = servers.ids();
             lists.sort_by_key(|(id, _)| ids.iter().position(|one| one == id));
@@ -343,6 +311,7 @@ fn told_apart(
 mod tests {
     use super::*;
     use serde_json::json;
+    use toolhub_types::error::ErrorKind;
 
     fn by(id: &str, offers: Value) -> OfferedBy {
         (Arc::from(id), Ok(offers.as_array().cloned().unwrap()))
