@@ -123,7 +123,6 @@ pub(super) const GATEWAY: &[(&str, &str)] = &[
         "Server '{}' takes its credentials from the caller of a served hub, and this call has none; serve the hub with `token`, `jwt` or `authenticate`, or give its headers a token of the hub after `:-`.",
         "服务器 '{0}' 的凭据取自服务中心的调用者，而此调用没有调用者；请使用 `token`、`jwt` 或 `authenticate` 提供服务，或在其请求头的 `:-` 之后给出中心的令牌。",
     ),
-    ("The token endpoint of a token exchange is not a URL.", "令牌交换的令牌端点不是 URL。"),
     (
         "The authorization server '{}' answered with the caller's own token; caller tokens are never sent upstream.",
         "授权服务器 '{0}' 返回了调用者自己的令牌，而它绝不会发送到上游服务器。",

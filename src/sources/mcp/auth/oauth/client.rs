@@ -2,12 +2,11 @@
 
 use super::super::{Secret, bearer_header, denied, quote};
 use super::config::OAuthSettings;
-use super::discovery::Discovered;
+use super::discovery::{Discovered, Issuer};
 use super::store::{Client, StoredToken, now};
 use super::web::{Web, form};
 use base64::Engine;
 use base64::prelude::BASE64_STANDARD;
-use reqwest::Url;
 use serde_json::{Value, json};
 use toolhub_text::message;
 use toolhub_types::error::{ErrorKind, HubError};
@@ -97,7 +96,7 @@ impl Client {
     }
 
     /// The ways to authenticate, the likeliest first. There are several when nothing says which one this client has to use.
-    pub(super) fn ways<'a>(&'a self, offered: Option<&[String]>) -> Vec<&'a str> {
+    fn ways<'a>(&'a self, offered: Option<&[String]>) -> Vec<&'a str> {
         match (&self.method, &self.secret) {
             (_, None) => vec!["none"],
             (Some(method), _) => vec![method],
@@ -108,7 +107,7 @@ impl Client {
     /// Adds our identity to the form of a token request; some ways also need a header.
     ///
     /// The form always names the client, as RFC 6749 (3.2.1) allows: the SDK for Python looks for it nowhere else.
-    pub(super) fn identify<'a>(&'a self, way: &str, fields: &mut Vec<(&'a str, &'a str)>) -> Option<String> {
+    fn identify<'a>(&'a self, way: &str, fields: &mut Vec<(&'a str, &'a str)>) -> Option<String> {
         fields.push(("client_id", &self.id));
         let secret = self.secret.as_ref().filter(|_| way != "none")?.expose();
         if way == "client_secret_post" {
@@ -163,17 +162,6 @@ const PUBLIC: [&str; 8] = [
     "requested_token_type",
 ];
 
-/// A client at a token endpoint.
-pub(super) struct TokenEndpoint<'a> {
-    pub(super) web: &'a Web,
-    pub(super) url: &'a Url,
-    /// How errors name the authorization server.
-    pub(super) issuer: &'a str,
-    pub(super) client: &'a Client,
-    /// The ways to authenticate that the authorization server offers, if it says so.
-    pub(super) auth_methods: Option<&'a [String]>,
-}
-
 /// A bearer token that can stand in a header, and what came with it.
 pub(super) struct IssuedToken<'a> {
     pub(super) token: Secret,
@@ -184,36 +172,47 @@ pub(super) struct IssuedToken<'a> {
     pub(super) way: &'a str,
 }
 
-impl<'a> TokenEndpoint<'a> {
-    /// Sends the fields of a grant.
+impl Client {
+    /// Sends the fields of a grant to the token endpoint of an authorization server.
     ///
     /// A client that the user registered does not know how its secret has to be sent. An authorization server that refuses
     /// one way has not used up the grant, so the next way is tried.
-    pub(super) async fn send(&self, fields: &[(&str, &str)]) -> Result<IssuedToken<'a>, Failure> {
-        let ways = self.client.ways(self.auth_methods);
+    pub(super) async fn ask_token(
+        &self,
+        web: &Web,
+        issuer: &Issuer,
+        fields: &[(&str, &str)],
+    ) -> Result<IssuedToken<'_>, Failure> {
+        let ways = self.ways(issuer.auth_methods.as_deref());
         let (last, others) = ways.split_last().unwrap_or((&"none", &[]));
         for way in others {
-            match self.send_in(way, fields).await {
+            match self.ask_in(way, web, issuer, fields).await {
                 Err(Failure { cure: Cure::NewClient | Cure::NextWay, .. }) => {}
                 sent => return sent,
             }
         }
-        self.send_in(last, fields).await
+        self.ask_in(last, web, issuer, fields).await
     }
 
-    async fn send_in(&self, way: &'a str, fields: &[(&str, &str)]) -> Result<IssuedToken<'a>, Failure> {
+    async fn ask_in<'a>(
+        &self,
+        way: &'a str,
+        web: &Web,
+        issuer: &Issuer,
+        fields: &[(&str, &str)],
+    ) -> Result<IssuedToken<'a>, Failure> {
         let mut fields = fields.to_vec();
-        let header = self.client.identify(way, &mut fields);
+        let header = self.identify(way, &mut fields);
         let (what, kind) = ("token endpoint", "application/x-www-form-urlencoded");
         let body = form(fields.iter().copied());
-        let (status, answer) = self.web.post(self.url, what, kind, body, header.as_deref()).await?;
+        let (status, answer) = web.post(&issuer.token_endpoint, what, kind, body, header.as_deref()).await?;
         let answer = answer.unwrap_or_default();
         let text = |name: &str| answer.get(name).and_then(Value::as_str).filter(|text| !text.is_empty());
-        let issuer = quote(self.issuer, &[]);
+        let issuer = quote(&issuer.id, &[]);
         if !(200..300).contains(&status) {
             // Some servers repeat the request.
             let hidden = fields.iter().filter(|(name, _)| !PUBLIC.contains(name)).map(|(_, value)| *value);
-            let secrets: Vec<&str> = hidden.chain(self.client.secret.as_ref().map(Secret::expose)).collect();
+            let secrets: Vec<&str> = hidden.chain(self.secret.as_ref().map(Secret::expose)).collect();
             let mut why = format!("HTTP {status}");
             for part in [text("error"), text("error_description")].into_iter().flatten() {
                 why = format!("{why}: {}", quote(part, &secrets));

@@ -15,9 +15,7 @@ use toolhub_types::error::{ErrorKind, HubError};
 /// The two documents, as far as they matter.
 #[derive(Debug)]
 pub(super) struct Discovered {
-    /// The identifier of the server at its authorization server, exactly as the server gives it.
-    pub(super) resource: String,
-    pub(super) resource_scopes: Vec<String>,
+    pub(super) resource: Resource,
     pub(super) issuer: Issuer,
 }
 
@@ -36,11 +34,12 @@ pub(super) struct Issuer {
     pub(super) takes_client_documents: bool,
 }
 
-#[derive(Debug)]
-struct Resource {
-    id: String,
+#[derive(Debug, Default)]
+pub(super) struct Resource {
+    /// The identifier of the server at its authorization server, exactly as the server gives it.
+    pub(super) id: String,
     authorization_servers: Vec<String>,
-    scopes: Vec<String>,
+    pub(super) scopes: Vec<String>,
 }
 
 /// Read field by field, so that a wrong field that we do not need does no harm.
@@ -72,12 +71,16 @@ impl Issuer {
     }
 
     /// The one whose endpoints the user wrote. Users who configure endpoints vouch for PKCE support.
-    fn named(settings: &OAuthSettings, token_url: &str) -> Result<Self, HubError> {
+    pub(super) fn named(
+        token_url: &str,
+        issuer: Option<&str>,
+        authorization_url: Option<&str>,
+    ) -> Result<Self, HubError> {
         let origin = parse(token_url, "token_url")?.origin().ascii_serialization();
         let fields = json!({
-            "issuer": settings.issuer.as_ref().unwrap_or(&origin),
+            "issuer": issuer.unwrap_or(&origin),
             "token_endpoint": token_url,
-            "authorization_endpoint": settings.authorization_url,
+            "authorization_endpoint": authorization_url,
             "code_challenge_methods_supported": ["S256"],
         });
         Issuer::read(&fields).map_err(denied)
@@ -104,7 +107,9 @@ pub(super) async fn discover(
     let mut search = MetadataSearch { web, tried: Vec::new() };
     let resource = search.resource(server, challenge).await?;
     let issuer = match (&settings.token_url, &settings.metadata_url, &resource) {
-        (Some(token_url), _, _) => Issuer::named(settings, token_url)?,
+        (Some(token_url), _, _) => {
+            Issuer::named(token_url, settings.issuer.as_deref(), settings.authorization_url.as_deref())?
+        }
         (None, Some(url), _) => search.issuer_at(url).await?,
         (None, None, Some(resource)) => {
             let id = choose(resource, settings.issuer.as_deref(), server)?;
@@ -124,11 +129,8 @@ pub(super) async fn discover(
         )));
     }
     web.check(&issuer.token_endpoint, "token endpoint")?;
-    let (resource, resource_scopes) = match resource {
-        Some(resource) => (resource.id, resource.scopes),
-        None => (canonical(server), Vec::new()),
-    };
-    Ok(Discovered { resource, resource_scopes, issuer })
+    let resource = resource.unwrap_or_else(|| Resource { id: canonical(server), ..Resource::default() });
+    Ok(Discovered { resource, issuer })
 }
 
 /// The authorization server to use: the one that the user named, or the first.

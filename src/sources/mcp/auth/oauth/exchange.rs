@@ -4,10 +4,11 @@
 //! for lists of tools, the client asks for a token in its own name (client credentials); if it gets none, requests go without.
 
 use super::super::{CallerNeeds, Credentials, Secret, bearer_header, denied, quote};
-use super::client::{TokenEndpoint, renew_at};
+use super::client::renew_at;
+use super::config::parse;
+use super::discovery::Issuer;
 use super::store::{Client, now};
 use super::web::Web;
-use reqwest::Url;
 use serde::Serialize;
 use serde_json::Value;
 use std::sync::Arc;
@@ -62,7 +63,7 @@ pub struct TokenExchange {
 /// What the credentials of all callers share.
 struct SharedExchange {
     options: TokenExchangeOptions,
-    endpoint: Url,
+    issuer: Issuer,
     web: Web,
     client: Client,
 }
@@ -70,19 +71,16 @@ struct SharedExchange {
 impl TokenExchange {
     /// The credentials of the hub itself for the server at this address.
     pub fn new(server: &str, mut options: TokenExchangeOptions) -> Result<Self, HubError> {
-        let parse = |text: &str| {
-            Url::parse(text).map_err(|_| denied("The token endpoint of a token exchange is not a URL."))
-        };
-        let endpoint = parse(&options.token_endpoint)?;
-        let web = Web::new(parse(server)?, [endpoint.clone()]);
-        web.check(&endpoint, "token endpoint")?;
+        let issuer = Issuer::named(&options.token_endpoint, None, None)?;
+        let web = Web::new(parse(server, "server_url")?, [issuer.token_endpoint.clone()]);
+        web.check(&issuer.token_endpoint, "token endpoint")?;
         // The authorization server has to know for whom the token is.
         if options.audience.is_none() && options.resource.is_none() {
             options.resource = Some(server.to_owned());
         }
         let (id, secret) = (options.client_id.clone(), options.client_secret.clone());
         let client = Client { id, secret, ..Client::default() };
-        Ok(Self::of(Arc::new(SharedExchange { options, endpoint, web, client }), None))
+        Ok(Self::of(Arc::new(SharedExchange { options, issuer, web, client }), None))
     }
 
     fn of(exchange: Arc<SharedExchange>, subject: Option<Secret>) -> Self {
@@ -90,7 +88,7 @@ impl TokenExchange {
     }
 
     async fn ask(&self) -> Result<HeldToken, HubError> {
-        let SharedExchange { options, endpoint: url, web, client } = &*self.exchange;
+        let SharedExchange { options, issuer, web, client } = &*self.exchange;
         let mut fields = match &self.subject {
             Some(subject) => vec![
                 ("grant_type", GRANT),
@@ -103,22 +101,21 @@ impl TokenExchange {
         let scopes = Some(options.scopes.join(" ")).filter(|scopes| !scopes.is_empty());
         let optional = [("audience", &options.audience), ("resource", &options.resource), ("scope", &scopes)];
         fields.extend(optional.into_iter().filter_map(|(name, value)| Some((name, value.as_deref()?))));
-        let issuer = &url.origin().ascii_serialization();
-        let sent = TokenEndpoint { web, url, issuer, client, auth_methods: None }.send(&fields).await;
+        let asked = client.ask_token(web, issuer, &fields).await;
         // It concerns the caller's token alone: the tool's server was not asked and must not rest for it.
         let issued =
-            sent.map_err(|failure| HubError { kind: ErrorKind::Auth, status: None, ..failure.error })?;
+            asked.map_err(|failure| HubError { kind: ErrorKind::Auth, status: None, ..failure.error })?;
         if !issued.answer.get("token_type").is_some_and(Value::is_string) {
             return Err(denied(message!(
                 "The authorization server '{}' does not say of which type its token is.",
-                quote(issuer, &[])
+                quote(&issuer.id, &[])
             )));
         }
         // An authorization server that hands the token back has exchanged nothing.
         if self.subject.as_ref() == Some(&issued.token) {
             return Err(denied(message!(
                 "The authorization server '{}' answered with the caller's own token; caller tokens are never sent upstream.",
-                quote(issuer, &[])
+                quote(&issuer.id, &[])
             )));
         }
         let renew_at = renew_at(issued.lifetime.unwrap_or(DEFAULT_LIFETIME));

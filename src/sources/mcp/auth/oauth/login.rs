@@ -1,9 +1,9 @@
 //! The grants: a login in the browser, client credentials, a refresh.
 
 use super::super::{Secret, denied, quote};
-use super::client::{Failure, IssuedToken, TokenEndpoint, renew_at};
+use super::client::{Failure, IssuedToken, renew_at};
 use super::config::OAuthConfig;
-use super::discovery::{Discovered, Issuer};
+use super::discovery::Discovered;
 use super::store::{Client, StoredToken, now};
 use super::web::Web;
 use base64::Engine;
@@ -20,7 +20,6 @@ use tokio::net::{TcpListener, TcpStream};
 use tokio::time::timeout;
 use toolhub_text::{Message, message};
 use toolhub_types::error::HubError;
-use toolhub_types::model::Lang;
 
 /// What all grants have in common.
 pub(super) struct Login<'a> {
@@ -37,10 +36,9 @@ impl Login<'_> {
         let endpoint = self.authorization_endpoint()?;
         let (redirect, client) = self.client(registered).await?;
         let (verifier, state) = (random()?, random()?);
-        let redirect_uri = redirect.uri().to_owned();
+        let redirect_uri = redirect.uri.to_string();
         let url = self.page(endpoint, &client, &redirect_uri, &state, &verifier);
-        let expected = Expected { state: &state, issuer: &self.found.issuer, lang: self.config.lang };
-        let code = self.ask_user(url, redirect, expected).await?;
+        let code = self.ask_user(url, redirect, &state).await?;
         let fields = [
             ("grant_type", "authorization_code"),
             ("code", &code),
@@ -82,16 +80,15 @@ impl Login<'_> {
         fields: &[(&str, &str)],
         refresh: Option<&Secret>,
     ) -> Result<StoredToken, Failure> {
-        let (issuer, web) = (&self.found.issuer, self.web);
-        let (url, auth_methods) = (&issuer.token_endpoint, issuer.auth_methods.as_deref());
-        let fields = [fields, &[("resource", &self.found.resource)]].concat();
-        let endpoint = TokenEndpoint { web, url, issuer: &issuer.id, client, auth_methods };
-        let IssuedToken { token, lifetime, answer, way } = endpoint.send(&fields).await?;
+        let issuer = &self.found.issuer;
+        let fields = [fields, &[("resource", &self.found.resource.id)]].concat();
+        let issued = client.ask_token(self.web, issuer, &fields).await?;
+        let IssuedToken { token, lifetime, answer, way } = issued;
         let text = |name: &str| answer.get(name).and_then(Value::as_str);
         Ok(StoredToken {
             server: self.config.server_url.clone(),
             issuer: issuer.id.clone(),
-            resource: self.found.resource.clone(),
+            resource: self.found.resource.id.clone(),
             client: Client { method: Some(way.to_owned()), ..client.clone() },
             access_token: token,
             refresh_token: text("refresh_token").map(Secret::new).or_else(|| refresh.cloned()),
@@ -143,7 +140,7 @@ impl Login<'_> {
             return Ok((redirect, client));
         }
         let redirect = Redirect::bind(chosen).await?;
-        let client = Client::register(self.web, self.found, redirect.uri(), &self.scopes).await?;
+        let client = Client::register(self.web, self.found, redirect.uri.as_str(), &self.scopes).await?;
         Ok((redirect, client))
     }
 
@@ -156,7 +153,7 @@ impl Login<'_> {
             ("state", state),
             ("code_challenge", &s256(verifier)),
             ("code_challenge_method", "S256"),
-            ("resource", &self.found.resource),
+            ("resource", &self.found.resource.id),
         ]);
         if !self.scopes.is_empty() {
             url.query_pairs_mut().append_pair("scope", &self.scopes.join(" "));
@@ -170,13 +167,8 @@ impl Login<'_> {
     }
 
     /// Shows the page and waits for the answer. The opener may take as long as the user does.
-    async fn ask_user(
-        &self,
-        url: Url,
-        redirect: Redirect,
-        expected: Expected<'_>,
-    ) -> Result<String, HubError> {
-        let answer = redirect.code(expected);
+    async fn ask_user(&self, url: Url, redirect: Redirect, state: &str) -> Result<String, HubError> {
+        let answer = self.code(redirect, state);
         let open = (self.config.opener)(url);
         let both = async {
             tokio::pin!(answer);
@@ -218,14 +210,6 @@ struct Redirect {
     uri: Url,
 }
 
-/// What identifies the answer of this login.
-struct Expected<'a> {
-    state: &'a str,
-    issuer: &'a Issuer,
-    /// The language of the page.
-    lang: Lang,
-}
-
 impl Redirect {
     /// Listens for this redirect, which is one of this machine; without one, on any free port.
     async fn bind(uri: Option<&str>) -> Result<Self, HubError> {
@@ -245,37 +229,38 @@ impl Redirect {
     fn with_port(port: u16) -> String {
         format!("http://127.0.0.1:{port}/callback")
     }
+}
 
-    fn uri(&self) -> &str {
-        self.uri.as_str()
-    }
-
+impl Login<'_> {
     /// The code. Only an answer with the right state counts, so that no other page can end the login; the first one does,
     /// and then the listener is closed. Dropping the future closes the port.
-    async fn code(self, expected: Expected<'_>) -> Result<String, HubError> {
+    async fn code(&self, Redirect { listener, uri }: Redirect, state: &str) -> Result<String, HubError> {
         let mut visitors = FuturesUnordered::new();
         loop {
             tokio::select! {
                 Some(answer) = visitors.next() => if let Ok(Some(answer)) = answer {
                     return answer;
                 },
-                visit = self.listener.accept(), if visitors.len() < MAX_CONNECTIONS => {
+                visit = listener.accept(), if visitors.len() < MAX_CONNECTIONS => {
                     if let Ok((stream, _)) = visit {
-                        visitors.push(timeout(PATIENCE, expected.receive(stream, &self.uri)));
+                        visitors.push(timeout(PATIENCE, self.receive(stream, &uri, state)));
                     }
                 }
             }
         }
     }
-}
 
-impl Expected<'_> {
     /// One visitor: reads the request and shows a page. `None`: it does not bring the answer.
-    async fn receive(&self, mut stream: TcpStream, uri: &Url) -> Option<Result<String, HubError>> {
+    async fn receive(
+        &self,
+        mut stream: TcpStream,
+        uri: &Url,
+        state: &str,
+    ) -> Option<Result<String, HubError>> {
         let head = read_head(&mut stream).await?;
         let (status, text, answer) = match parameters(&head, uri) {
             None => ("404 Not Found", "There is nothing here.", None),
-            Some(fields) if fields.get("state").map(String::as_str) != Some(self.state) => {
+            Some(fields) if fields.get("state").map(String::as_str) != Some(state) => {
                 ("400 Bad Request", "This page does not belong to a pending login.", None)
             }
             Some(fields) => match self.check(&fields) {
@@ -285,23 +270,24 @@ impl Expected<'_> {
                 }
             },
         };
-        let _ = stream.write_all(page(status, &Message::from(text).text(self.lang)).as_bytes()).await;
+        let _ = stream.write_all(page(status, &Message::from(text).text(self.config.lang)).as_bytes()).await;
         let _ = stream.shutdown().await;
         answer
     }
 
     fn check(&self, fields: &HashMap<String, String>) -> Result<String, HubError> {
-        let own = &self.issuer.id;
+        let issuer = &self.found.issuer;
+        let own = &issuer.id;
         match fields.get("iss") {
-            Some(issuer) if issuer != own => {
+            Some(other) if other != own => {
                 return Err(denied(message!(
                     "The login was answered by '{}' instead of the authorization server '{}'; its answer is not used.",
-                    quote(issuer, &[]),
+                    quote(other, &[]),
                     quote(own, &[])
                 )));
             }
             // The authorization server promised to name itself (RFC 9207).
-            None if self.issuer.names_itself => {
+            None if issuer.names_itself => {
                 return Err(denied(message!(
                     "The login response does not name its authorization server, as '{}' promised; it is not used.",
                     quote(own, &[])

@@ -252,8 +252,9 @@ impl OAuthShared {
         let found = discover(&self.web, &self.config.settings, &self.server, &challenge).await?;
         self.check_client_stays(old.as_deref(), &found)?;
         // A token of another issuer, or for another resource, cannot be used.
-        let bound =
-            |held: &Arc<Held>| held.token.issuer == found.issuer.id && held.token.resource == found.resource;
+        let bound = |held: &Arc<Held>| {
+            held.token.issuer == found.issuer.id && held.token.resource == found.resource.id
+        };
         let old = old.filter(bound);
         let scopes = self.scopes(&challenge, old.as_deref(), &found)?;
         let login = Login { config: &self.config, web: &self.web, found: &found, scopes };
@@ -293,7 +294,7 @@ impl OAuthShared {
     ) -> Result<Vec<String>, HubError> {
         let wanted = &challenge.scopes;
         let mut scopes: Vec<String> = old.map(|held| held.token.asked_scopes.clone()).unwrap_or_default();
-        let first = [&self.config.settings.scopes, wanted, &found.resource_scopes]
+        let first = [&self.config.settings.scopes, wanted, &found.resource.scopes]
             .into_iter()
             .find(|list| !list.is_empty());
         scopes.extend(first.into_iter().flatten().cloned());
