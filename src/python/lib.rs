@@ -86,7 +86,7 @@ mod _core {
         templates::empty_meta,
         text::{PyTokenizer, PyTruncated, merge_texts, truncate_text, visible_text},
         threaded::{ThreadCall, in_thread},
-        views::{PyCandidate, ToolInfo},
+        views::{PyCandidate, ToolInfo, ToolView},
         waiting::run_blocking,
     };
 

@@ -89,7 +89,7 @@ impl PyHub {
         priority: Option<i32>,
         tool: Arc<dyn Tool>,
         replacement: ReplaceRule,
-    ) -> (PyCandidate, Option<PyCandidate>) {
+    ) -> PyResult<(Py<PyCandidate>, Option<Py<PyCandidate>>)> {
         let core = &slf.get().core;
         let gate = tool.spec().max_concurrency.map(|n| Gate::new(n, core.options.max_waiting));
         let candidate = Candidate::new(core.registry.next_id(), source, server.map(Arc::from), tool);
@@ -100,8 +100,8 @@ impl PyHub {
             let _ = tool.stats.set(candidate.stats.clone());
         }
         let (registered, replaced) = core.registry.register(candidate, replacement);
-        let seen = |inner| PyCandidate::new(slf.clone().unbind(), inner);
-        (seen(registered), replaced.into_iter().next().map(seen))
+        let seen = |candidate| PyCandidate::new(slf, candidate);
+        Ok((seen(registered)?, replaced.into_iter().next().map(seen).transpose()?))
     }
 }
 
@@ -191,7 +191,7 @@ impl PyHub {
         options: &Bound<'_, PyDict>,
         replace: bool,
         instead_of: Option<&Bound<'_, PyAny>>,
-    ) -> PyResult<(PyCandidate, Option<PyCandidate>)> {
+    ) -> PyResult<(Py<PyCandidate>, Option<Py<PyCandidate>>)> {
         slf.get().check_process()?;
         let callable = callable(&slf.get().core, slf.get().served_on.clone(), described, options)?;
         let replacement = match instead_of {
@@ -199,14 +199,8 @@ impl PyHub {
             Some(object) => ReplaceRule::Object(object.as_ptr() as usize),
             None => ReplaceRule::Same,
         };
-        Ok(Self::enroll(
-            slf,
-            named("source", source)?,
-            server,
-            priority,
-            Arc::new(PythonTool(Arc::new(callable))),
-            replacement,
-        ))
+        let tool = Arc::new(PythonTool(Arc::new(callable)));
+        Self::enroll(slf, named("source", source)?, server, priority, tool, replacement)
     }
 
     /// Removes candidates of a name; with `object` only those that were made from it.
@@ -235,7 +229,7 @@ impl PyHub {
         server: Option<&str>,
         capability: Option<&str>,
         category: Option<&str>,
-    ) -> PyResult<Vec<ToolInfo>> {
+    ) -> PyResult<Vec<Py<ToolInfo>>> {
         let filter = filter(source, server)?;
         let capability = capability.map(str::to_lowercase);
         let tags = capability.as_deref().map(|asked| answering(asked).concat());
@@ -250,7 +244,7 @@ impl PyHub {
         let shown: Vec<_> = py.detach(|| {
             snapshot.entries().filter_map(|(name, entry)| Some((name.clone(), kept(entry, keep)?))).collect()
         });
-        Ok(shown.into_iter().map(|(name, one)| ToolInfo::of(slf, name, one)).collect())
+        shown.into_iter().map(|(name, candidates)| ToolInfo::new(slf, name, candidates)).collect()
     }
 
     /// Raises unless a server of this id is configured, or a registered tool has it.
@@ -269,25 +263,24 @@ impl PyHub {
         unknown_server(id, known).in_language(self.core.options.lang).message.into_owned()
     }
 
-    fn get(slf: &Bound<'_, Self>, name: &Bound<'_, PyAny>) -> PyResult<Option<ToolInfo>> {
+    fn get(slf: &Bound<'_, Self>, name: &Bound<'_, PyAny>) -> PyResult<Option<Py<ToolInfo>>> {
         let name = as_text("name", name)?.to_string_lossy();
         let snapshot = slf.get().core.registry.load();
-        Ok(snapshot.find(&name).and_then(|entry| {
-            let meant = entry.meant(&entry.candidates);
-            ToolInfo::new(slf, &entry, |one| meant.is_none_or(|tool| tool.admits(one)))
-        }))
+        let Some(entry) = snapshot.find(&name) else { return Ok(None) };
+        let meant = entry.meant(&entry.candidates);
+        let candidates = kept(&entry, |one| meant.is_none_or(|tool| tool.admits(one)));
+        candidates.map(|candidates| ToolInfo::new(slf, entry.name.clone(), candidates)).transpose()
     }
 
     #[pyo3(signature = (capability) -> "list[Candidate]")]
     fn find_by_capability<'py>(
         slf: &Bound<'py, Self>,
         capability: &Bound<'py, PyAny>,
-    ) -> PyResult<Vec<PyCandidate>> {
+    ) -> PyResult<Vec<Py<PyCandidate>>> {
         let (py, snapshot) = (slf.py(), slf.get().core.registry.snapshot());
         let tag = as_text("capability", capability)?.to_string_lossy().to_lowercase();
         let found = py.detach(|| snapshot.answering(&tag));
-        let seen = |candidate| PyCandidate::new(slf.clone().unbind(), candidate);
-        Ok(found.into_iter().flatten().map(seen).collect())
+        found.into_iter().flatten().map(|candidate| PyCandidate::new(slf, candidate)).collect()
     }
 
     /// The harmless tools that do the same as one that failed, best first.

@@ -27,7 +27,7 @@ pub fn add_alias(hub: &Bound<'_, PyHub>, label: &str, target: Option<&str>) -> P
 }
 
 /// Rule, candidates in order, strategy, all of it in words, and the servers that would be asked first.
-type Explained = (&'static str, Vec<PyCandidate>, &'static str, String, Vec<String>);
+type Explained = (&'static str, Vec<Py<PyCandidate>>, &'static str, String, Vec<String>);
 
 /// Explains a call: a routed one, or one by name. Nothing is called or connected. Arguments that are not given are not
 /// checked.
@@ -107,6 +107,6 @@ pub fn explain(
     let strategy = plan.as_ref().map_or("none", |plan| plan.strategy.name());
     let text = facts.tell(core.options.lang);
     let asked = facts.to_ask.iter().map(|id| id.to_string()).collect();
-    let seen = |inner| PyCandidate::new(hub.clone().unbind(), inner);
-    Ok((rule, candidates.into_iter().map(seen).collect(), strategy, text, asked))
+    let candidates = candidates.into_iter().map(|candidate| PyCandidate::new(hub, candidate));
+    Ok((rule, candidates.collect::<PyResult<_>>()?, strategy, text, asked))
 }

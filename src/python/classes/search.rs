@@ -1,7 +1,7 @@
 //! Search and recommendation, and the choice of tools that a prompt or a list for an API shows.
 
 use crate::classes::hub::PyHub;
-use crate::classes::views::ToolInfo;
+use crate::classes::views::{ToolInfo, kept};
 use crate::prelude::*;
 use crate::runtime::call_scope;
 use crate::values::unicode::{as_text, start_of};
@@ -43,9 +43,9 @@ fn hits<'py>(hub: &Bound<'py, PyHub>, found: Vec<Found>) -> PyResult<Bound<'py, 
     let (py, snapshot) = (hub.py(), hub.get().core().registry.snapshot());
     let hits = PyList::empty(py);
     for Found { name, score } in found {
-        let tool = snapshot.get(&name).and_then(|entry| ToolInfo::new(hub, entry, |_| true));
-        if let Some(tool) = tool {
-            hits.append(PyHit { name: name.to_string(), score, tool: Py::new(py, tool)? })?;
+        if let Some(candidates) = snapshot.get(&name).and_then(|entry| kept(entry, |_| true)) {
+            let tool = ToolInfo::new(hub, name.clone(), candidates)?;
+            hits.append(PyHit { name: name.to_string(), score, tool })?;
         }
     }
     Ok(hits)

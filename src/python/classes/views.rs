@@ -10,260 +10,53 @@ use crate::values::stub_types::TypedDict;
 use serde_json::{Map, json};
 use std::time::UNIX_EPOCH;
 use toolhub::hub::{CallerRecord, Hub};
-use toolhub::model::{Effects, Safety};
+use toolhub::model::{Effects, Safety, ToolSpec};
 use toolhub::registry::{Candidate, NameEntry, Snapshot};
 use toolhub::stats::{CandidateStats, StatsView};
 
-/// One provider of a tool name.
-#[pyclass(frozen, module = "toolhub", name = "Candidate")]
-pub struct PyCandidate {
-    inner: Arc<Candidate>,
+/// What a tool and each of its candidates say of themselves.
+#[pyclass(frozen, subclass, module = "toolhub._core")]
+pub struct ToolView {
+    /// The first one speaks for all.
+    candidates: Vec<Arc<Candidate>>,
     /// The hub, kept alive together with the tool.
     owner: Py<PyHub>,
 }
 
-impl PyCandidate {
-    pub fn new(owner: Py<PyHub>, inner: Arc<Candidate>) -> Self {
-        PyCandidate { inner, owner }
-    }
-}
-
-#[pymethods]
-impl PyCandidate {
-    /// The name of the tool.
-    #[getter]
-    fn name(&self) -> &str {
-        &self.inner.spec().name
+impl ToolView {
+    fn spec(&self) -> &ToolSpec {
+        self.candidates[0].spec()
     }
 
-    /// What the tool says of itself.
-    #[getter]
-    fn description(&self) -> &str {
-        &self.inner.spec().description
-    }
-
-    /// Where it comes from: `tools`, `skills` or `mcps`.
-    #[getter]
-    fn source(&self) -> &'static str {
-        self.inner.source.name()
-    }
-
-    /// The id of its MCP server; None for everything else.
-    #[getter]
-    fn server(&self) -> Option<&str> {
-        self.inner.server.as_deref()
-    }
-
-    /// The smaller one comes first: 0 for `tools`, 1 for `skills`, 2 for `mcps`, unless it was given.
-    #[getter]
-    fn priority(&self) -> i32 {
-        self.inner.priority
-    }
-
-    /// Its tags, declared or seen from name and description.
-    #[getter]
-    fn capabilities(&self) -> Vec<&str> {
-        self.inner.spec().capabilities.iter().map(|tag| &**tag).collect()
-    }
-
-    /// The JSON Schema of the arguments.
-    #[getter]
-    fn parameters<'py>(&self, py: Python<'py>) -> PyResult<TypedDict<'py>> {
-        json::to_python(py, &self.inner.spec().parameters).map(TypedDict)
-    }
-
-    /// The JSON Schema of its structured results, if its server gives one.
-    #[getter]
-    fn output_schema<'py>(&self, py: Python<'py>) -> PyResult<Option<TypedDict<'py>>> {
-        let schema = py.detach(|| self.inner.tool.definition_extras().remove("outputSchema"));
-        schema.map(|schema| json::to_python(py, &schema).map(TypedDict)).transpose()
-    }
-
-    /// Rules of the schema that are not checked before a call, and why: broken ones, and references without an end.
-    #[getter]
-    fn unchecked(&self, py: Python<'_>) -> Vec<String> {
-        py.detach(|| self.inner.tool.unchecked().iter().map(ToString::to_string).collect())
-    }
-
-    /// The hints that came with it, as MCP names them (`readOnlyHint`, `title`, …).
-    #[getter]
-    fn annotations<'py>(&self, py: Python<'py>) -> PyResult<TypedDict<'py>> {
-        let annotations = Value::Object(self.inner.spec().annotations.clone());
-        json::to_python(py, &annotations).map(TypedDict)
-    }
-
-    /// Arguments that were given as examples.
-    #[getter]
-    fn examples(&self) -> Vec<JsonValue> {
-        self.inner.spec().examples.iter().cloned().map(JsonValue).collect()
-    }
-
-    /// The group that it was put into, if any.
-    #[getter]
-    fn category(&self) -> Option<&str> {
-        self.inner.spec().category.as_deref()
-    }
-
-    /// Where the `SKILL.md` of a skill is, a path or a URI; None for everything else.
-    #[getter]
-    fn location(&self) -> Option<&str> {
-        self.inner.spec().location.as_deref()
-    }
-
-    /// Its version, if it has one.
-    #[getter]
-    fn version(&self) -> Option<&str> {
-        self.inner.spec().version.as_deref()
-    }
-
-    /// Whether it was declared to change something, or its name says so. See `safety`.
-    #[getter]
-    fn effects(&self) -> bool {
-        self.inner.spec().effects.safety == Safety::MayAct
-    }
-
-    /// Whether it was declared to change nothing. See `safety`.
-    #[getter]
-    fn read_only(&self) -> bool {
-        let effects = self.inner.spec().effects;
-        effects.are_harmless() && effects.are_declared()
-    }
-
-    /// `harmless` on evidence, `may_act` when it was declared or the name says so, otherwise `unknown`.
-    #[getter]
-    fn safety(&self) -> &'static str {
-        self.inner.spec().effects.safety.name()
-    }
-
-    /// What `safety` rests on, in words.
-    #[getter]
-    fn evidence(&self) -> String {
-        self.inner.spec().effects.evidence.message().to_string()
-    }
-
-    /// Whether calling it twice is as good as once, as declared.
-    #[getter]
-    fn idempotent(&self) -> bool {
-        self.inner.spec().idempotent
-    }
-
-    /// Seconds that one call may take, when it has a limit of its own.
-    #[getter]
-    fn timeout(&self) -> Option<f64> {
-        self.inner.spec().timeout.map(|timeout| timeout.as_secs_f64())
-    }
-
-    /// What was registered: the function or object; None for a tool that lives elsewhere.
-    #[getter]
-    fn tool(&self, py: Python<'_>) -> Option<Py<PyAny>> {
-        python_tool(&self.inner).map(|tool| tool.object.clone_ref(py))
-    }
-
-    /// The notes that came with the registration; at least its capabilities.
-    #[getter]
-    pub fn meta<'py>(&self, py: Python<'py>) -> PyResult<TypedDict<'py>> {
-        if let Some(meta) = python_tool(&self.inner).and_then(|tool| tool.meta.as_ref()) {
-            let meta = meta.bind(py);
-            // A copy, so that its reader cannot change the hub's; one that goes in circles is only copied at its top.
-            return copying::copy(meta).or_else(|_| meta.call_method0(intern!(py, "copy"))).map(TypedDict);
-        }
-        let meta = PyDict::new(py);
-        meta.set_item("capabilities", self.capabilities())?;
-        if let Some(server) = self.server() {
-            meta.set_item("server", server)?;
-        }
-        Ok(TypedDict(meta.into_any()))
-    }
-
-    /// What its calls have shown so far; in a served call, those of its caller.
-    #[getter]
-    fn stats<'py>(&self, py: Python<'py>) -> PyResult<TypedDict<'py>> {
-        let counted = CountedCalls::of(py, self.owner.get().core(), None)?;
-        row_of(py, &self.inner, &counted, Instant::now()).map(TypedDict)
-    }
-
-    /// What a notebook shows.
-    #[pyo3(signature = (include=None, exclude=None))]
-    fn _repr_mimebundle_<'py>(
-        slf: &Bound<'py, Self>,
-        include: Option<&Bound<'py, PyAny>>,
-        exclude: Option<&Bound<'py, PyAny>>,
-    ) -> PyResult<TypedDict<'py>> {
-        // A notebook leaves out what it does not want.
-        let _ = (include, exclude);
-        shown_in_notebook(slf.as_any())
-    }
-
-    fn __repr__(&self) -> String {
-        format!("<Candidate {:?} from {}>", &*self.inner.spec().name, self.inner.label())
-    }
-
-    fn __traverse__(&self, visit: PyVisit<'_>) -> Result<(), PyTraverseError> {
-        visit.call(&self.owner)
-    }
-}
-
-/// One tool name and its candidates. What it shows of itself is what its first candidate says.
-#[pyclass(frozen, module = "toolhub", name = "ToolInfo")]
-pub struct ToolInfo {
-    name: Arc<str>,
-    candidates: Vec<Arc<Candidate>>,
-    owner: Py<PyHub>,
-}
-
-impl ToolInfo {
     /// The effects of the candidate that asks for the most care.
     fn least_safe(&self) -> Effects {
         let effects = self.candidates.iter().map(|candidate| candidate.spec().effects);
         effects.max_by_key(|effects| effects.safety).unwrap_or(Effects::UNKNOWN)
     }
-
-    /// `None` when no candidate is left.
-    pub fn new(
-        owner: &Bound<'_, PyHub>,
-        entry: &NameEntry,
-        keep: impl Fn(&Candidate) -> bool,
-    ) -> Option<Self> {
-        kept(entry, keep).map(|candidates| ToolInfo::of(owner, entry.name.clone(), candidates))
-    }
-
-    /// `candidates` are those that [`kept`] returned.
-    pub fn of(owner: &Bound<'_, PyHub>, name: Arc<str>, candidates: Vec<Arc<Candidate>>) -> Self {
-        ToolInfo { name, candidates, owner: owner.clone().unbind() }
-    }
-
-    fn first(&self, py: Python<'_>) -> PyCandidate {
-        PyCandidate::new(self.owner.clone_ref(py), self.candidates[0].clone())
-    }
 }
 
 #[pymethods]
-impl ToolInfo {
-    /// The name that it is called by.
-    #[getter]
-    fn name(&self) -> &str {
-        &self.name
-    }
-
-    /// What its first candidate says of itself.
+impl ToolView {
+    /// What it says of itself.
     #[getter]
     fn description(&self) -> &str {
-        &self.candidates[0].spec().description
+        &self.spec().description
     }
 
-    /// The JSON Schema of the arguments of its first candidate.
+    /// The JSON Schema of the arguments.
     #[getter]
     fn parameters<'py>(&self, py: Python<'py>) -> PyResult<TypedDict<'py>> {
-        self.first(py).parameters(py)
+        json::to_python(py, &self.spec().parameters).map(TypedDict)
     }
 
-    /// The JSON Schema of the structured results of its first candidate, if its server gives one.
+    /// The JSON Schema of its structured results, if its server gives one.
     #[getter]
     fn output_schema<'py>(&self, py: Python<'py>) -> PyResult<Option<TypedDict<'py>>> {
-        self.first(py).output_schema(py)
+        let schema = py.detach(|| self.candidates[0].tool.definition_extras().remove("outputSchema"));
+        schema.map(|schema| json::to_python(py, &schema).map(TypedDict)).transpose()
     }
 
-    /// The tags of all candidates.
+    /// The tags, declared or seen from name and description; those of all candidates.
     #[getter]
     fn capabilities(&self) -> Vec<&str> {
         let mut tags = Vec::new();
@@ -275,58 +68,51 @@ impl ToolInfo {
         tags
     }
 
-    /// Its providers, in the order in which they come into question.
-    #[getter]
-    fn candidates(&self, py: Python<'_>) -> Vec<PyCandidate> {
-        self.candidates
-            .iter()
-            .map(|inner| PyCandidate::new(self.owner.clone_ref(py), inner.clone()))
-            .collect()
-    }
-
     /// Rules of the schema that are not checked before a call, and why: broken ones, and references without an end.
     #[getter]
     fn unchecked(&self, py: Python<'_>) -> Vec<String> {
-        self.first(py).unchecked(py)
+        py.detach(|| self.candidates[0].tool.unchecked().iter().map(ToString::to_string).collect())
     }
 
-    /// The hints of its first candidate, as MCP names them (`readOnlyHint`, `title`, …).
+    /// The hints that came with it, as MCP names them (`readOnlyHint`, `title`, …).
     #[getter]
     fn annotations<'py>(&self, py: Python<'py>) -> PyResult<TypedDict<'py>> {
-        self.first(py).annotations(py)
+        let annotations = Value::Object(self.spec().annotations.clone());
+        json::to_python(py, &annotations).map(TypedDict)
     }
 
     /// Arguments that were given as examples.
     #[getter]
-    fn examples(&self, py: Python<'_>) -> Vec<JsonValue> {
-        self.first(py).examples()
+    fn examples(&self) -> Vec<JsonValue> {
+        self.spec().examples.iter().cloned().map(JsonValue).collect()
     }
 
     /// The group that it was put into, if any.
     #[getter]
     fn category(&self) -> Option<&str> {
-        self.candidates[0].spec().category.as_deref()
+        self.spec().category.as_deref()
     }
 
     /// Where the `SKILL.md` of a skill is, a path or a URI; None for everything else.
     #[getter]
     fn location(&self) -> Option<&str> {
-        self.candidates[0].spec().location.as_deref()
+        self.spec().location.as_deref()
     }
 
     /// Its version, if it has one.
     #[getter]
     fn version(&self) -> Option<&str> {
-        self.candidates[0].spec().version.as_deref()
+        self.spec().version.as_deref()
     }
 
-    /// Whether any candidate was declared to change something, or its name says so. See `safety`.
+    /// Whether it, or any of its candidates, was declared to change something, or its name says so. See `safety`.
     #[getter]
     fn effects(&self) -> bool {
         self.least_safe().safety == Safety::MayAct
     }
 
-    /// The safety of the least safe candidate: `harmless`, `unknown` or `may_act`.
+    /// `harmless` on evidence, `may_act` when it was declared or the name says so, otherwise `unknown`; that of the least safe
+    /// candidate.
     #[getter]
     fn safety(&self) -> &'static str {
         self.least_safe().safety.name()
@@ -338,18 +124,6 @@ impl ToolInfo {
         self.least_safe().evidence.message().to_string()
     }
 
-    /// Whether `approve` is asked before a call: for all tools but the harmless ones.
-    #[getter]
-    fn needs_approval(&self) -> bool {
-        !self.least_safe().are_harmless()
-    }
-
-    /// Where it comes from: the sources of its candidates, in their order.
-    #[getter]
-    fn sources(&self) -> Vec<&'static str> {
-        self.candidates.iter().map(|candidate| candidate.source.name()).collect()
-    }
-
     /// What a notebook shows.
     #[pyo3(signature = (include=None, exclude=None))]
     fn _repr_mimebundle_<'py>(
@@ -357,14 +131,10 @@ impl ToolInfo {
         include: Option<&Bound<'py, PyAny>>,
         exclude: Option<&Bound<'py, PyAny>>,
     ) -> PyResult<TypedDict<'py>> {
+        static SHOW: Imported = Imported::new("toolhub.display._views", "of_tool");
         // A notebook leaves out what it does not want.
         let _ = (include, exclude);
-        shown_in_notebook(slf.as_any())
-    }
-
-    fn __repr__(&self) -> String {
-        let labels: Vec<_> = self.candidates.iter().map(|candidate| candidate.label()).collect();
-        format!("<ToolInfo {:?} from {}>", self.name(), labels.join(", "))
+        Ok(TypedDict(SHOW.get(slf.py())?.call1((slf,))?))
     }
 
     fn __traverse__(&self, visit: PyVisit<'_>) -> Result<(), PyTraverseError> {
@@ -372,9 +142,144 @@ impl ToolInfo {
     }
 }
 
-fn shown_in_notebook<'py>(tool: &Bound<'py, PyAny>) -> PyResult<TypedDict<'py>> {
-    static SHOW: Imported = Imported::new("toolhub.display._views", "of_tool");
-    Ok(TypedDict(SHOW.get(tool.py())?.call1((tool,))?))
+/// One provider of a tool name.
+#[pyclass(frozen, extends = ToolView, module = "toolhub", name = "Candidate")]
+pub struct PyCandidate(Arc<Candidate>);
+
+impl PyCandidate {
+    pub fn new(owner: &Bound<'_, PyHub>, candidate: Arc<Candidate>) -> PyResult<Py<Self>> {
+        let view = ToolView { candidates: vec![candidate.clone()], owner: owner.clone().unbind() };
+        Py::new(owner.py(), (PyCandidate(candidate), view))
+    }
+}
+
+#[pymethods]
+impl PyCandidate {
+    /// The name of the tool.
+    #[getter]
+    fn name(&self) -> &str {
+        &self.0.spec().name
+    }
+
+    /// Where it comes from: `tools`, `skills` or `mcps`.
+    #[getter]
+    fn source(&self) -> &'static str {
+        self.0.source.name()
+    }
+
+    /// The id of its MCP server; None for everything else.
+    #[getter]
+    fn server(&self) -> Option<&str> {
+        self.0.server.as_deref()
+    }
+
+    /// The smaller one comes first: 0 for `tools`, 1 for `skills`, 2 for `mcps`, unless it was given.
+    #[getter]
+    fn priority(&self) -> i32 {
+        self.0.priority
+    }
+
+    /// Whether it was declared to change nothing. See `safety`.
+    #[getter]
+    fn read_only(&self) -> bool {
+        let effects = self.0.spec().effects;
+        effects.are_harmless() && effects.are_declared()
+    }
+
+    /// Whether calling it twice is as good as once, as declared.
+    #[getter]
+    fn idempotent(&self) -> bool {
+        self.0.spec().idempotent
+    }
+
+    /// Seconds that one call may take, when it has a limit of its own.
+    #[getter]
+    fn timeout(&self) -> Option<f64> {
+        self.0.spec().timeout.map(|timeout| timeout.as_secs_f64())
+    }
+
+    /// What was registered: the function or object; None for a tool that lives elsewhere.
+    #[getter]
+    fn tool(&self, py: Python<'_>) -> Option<Py<PyAny>> {
+        python_tool(&self.0).map(|tool| tool.object.clone_ref(py))
+    }
+
+    /// The notes that came with the registration; at least its capabilities.
+    #[getter]
+    fn meta<'py>(slf: &Bound<'py, Self>) -> PyResult<TypedDict<'py>> {
+        let (py, this) = (slf.py(), slf.get());
+        if let Some(meta) = python_tool(&this.0).and_then(|tool| tool.meta.as_ref()) {
+            let meta = meta.bind(py);
+            // A copy, so that its reader cannot change the hub's; one that goes in circles is only copied at its top.
+            return copying::copy(meta).or_else(|_| meta.call_method0(intern!(py, "copy"))).map(TypedDict);
+        }
+        let meta = PyDict::new(py);
+        meta.set_item("capabilities", slf.as_super().get().capabilities())?;
+        if let Some(server) = this.server() {
+            meta.set_item("server", server)?;
+        }
+        Ok(TypedDict(meta.into_any()))
+    }
+
+    /// What its calls have shown so far; in a served call, those of its caller.
+    #[getter]
+    fn stats<'py>(slf: &Bound<'py, Self>) -> PyResult<TypedDict<'py>> {
+        let counted = CountedCalls::of(slf.py(), slf.as_super().get().owner.get().core(), None)?;
+        row_of(slf.py(), &slf.get().0, &counted, Instant::now()).map(TypedDict)
+    }
+
+    fn __repr__(&self) -> String {
+        format!("<Candidate {:?} from {}>", self.name(), self.0.label())
+    }
+}
+
+/// One tool name and its candidates. What it shows of itself is what its first candidate says.
+#[pyclass(frozen, extends = ToolView, module = "toolhub", name = "ToolInfo")]
+pub struct ToolInfo(Arc<str>);
+
+impl ToolInfo {
+    /// `candidates` are those that [`kept`] returned.
+    pub fn new(
+        owner: &Bound<'_, PyHub>,
+        name: Arc<str>,
+        candidates: Vec<Arc<Candidate>>,
+    ) -> PyResult<Py<Self>> {
+        let view = ToolView { candidates, owner: owner.clone().unbind() };
+        Py::new(owner.py(), (ToolInfo(name), view))
+    }
+}
+
+#[pymethods]
+impl ToolInfo {
+    /// The name that it is called by.
+    #[getter]
+    fn name(&self) -> &str {
+        &self.0
+    }
+
+    /// Its providers, in the order in which they come into question.
+    #[getter]
+    fn candidates(slf: &Bound<'_, Self>) -> PyResult<Vec<Py<PyCandidate>>> {
+        let (py, view) = (slf.py(), slf.as_super().get());
+        view.candidates.iter().map(|one| PyCandidate::new(view.owner.bind(py), one.clone())).collect()
+    }
+
+    /// Whether `approve` is asked before a call: for all tools but the harmless ones.
+    #[getter]
+    fn needs_approval(slf: &Bound<'_, Self>) -> bool {
+        !slf.as_super().get().least_safe().are_harmless()
+    }
+
+    /// Where it comes from: the sources of its candidates, in their order.
+    #[getter]
+    fn sources(slf: &Bound<'_, Self>) -> Vec<&'static str> {
+        slf.as_super().get().candidates.iter().map(|candidate| candidate.source.name()).collect()
+    }
+
+    fn __repr__(slf: &Bound<'_, Self>) -> String {
+        let labels: Vec<_> = slf.as_super().get().candidates.iter().map(|one| one.label()).collect();
+        format!("<ToolInfo {:?} from {}>", slf.get().name(), labels.join(", "))
+    }
 }
 
 /// The candidates of a name that a listing shows, in order of priority; `None` when none is left.
