@@ -58,7 +58,7 @@ impl PyParsedCall {
     ) -> PyResult<Py<Self>> {
         let is_sure = call.certainty.is_none_or(|certainty| certainty == Certainty::Sure);
         let arguments = std::mem::take(&mut call.arguments).into_map();
-        let arguments = json::to_python(py, &LargeJson::from(Value::Object(arguments)))?;
+        let arguments = json::to_python(py, &LargeJson(Value::Object(arguments)))?;
         let call = Self {
             name: PyString::new(py, &call.name).unbind(),
             arguments: arguments.cast_into()?.unbind(),

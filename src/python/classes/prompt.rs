@@ -146,7 +146,7 @@ fn restored<'py>(
         vendor::restore(&spec.parameters, &mut given, vendor);
         given
     });
-    json::to_python(hub.py(), &LargeJson::from(Value::Object(restored))).map(Some)
+    json::to_python(hub.py(), &LargeJson(Value::Object(restored))).map(Some)
 }
 
 /// The tools whose arguments an API sends in another form than the tool takes them, and the vendors for which each was

@@ -193,7 +193,7 @@ impl ServedCall {
         let _inside = runtime::enter(py);
         let Some(args) = this.args.lock().take() else { return Ok(None) };
         let prepared = this.prepare(py, &args);
-        drop(LargeJson::from(args.into_value()));
+        drop(LargeJson(args.into_value()));
         let prepared = match prepared {
             Ok(prepared) => prepared,
             Err(refusal) => {

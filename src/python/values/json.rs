@@ -3,8 +3,8 @@
 use crate::prelude::*;
 use crate::runtime::gil::{Entries, released};
 use crate::values::errors::exception_text;
-pub use crate::values::json_to_python::{JsonValue, LargeJson, to_python};
-use crate::values::json_to_python::{LEVEL, MAX_DIGITS};
+use crate::values::json_to_python::MAX_DIGITS;
+pub use crate::values::json_to_python::{JsonValue, LEVEL, LargeJson, to_python};
 use crate::values::{unicode, value};
 use base64::Engine;
 use base64::prelude::BASE64_STANDARD;
@@ -21,7 +21,7 @@ use toolhub::schema::Opaque;
 use toolhub::stack;
 
 /// Deeper arguments are refused: they are cyclic, or an attack.
-const MAX_DEPTH: usize = 100;
+pub const MAX_DEPTH: usize = 100;
 /// No integer of `MAX_DIGITS` has more bits.
 const MAX_BITS: usize = MAX_DIGITS * 3322 / 1000;
 
@@ -155,7 +155,8 @@ pub fn arguments(tool: &str, object: &Bound<'_, PyAny>) -> Result<Arguments, Hub
     }
 }
 
-struct Trouble {
+/// Why a Python object has no JSON form, or no copy.
+pub struct Trouble {
     /// Innermost first.
     path: Vec<String>,
     reason: Message,
@@ -165,8 +166,15 @@ struct Trouble {
     too_many: bool,
 }
 
+impl From<PyErr> for Trouble {
+    /// A container raised an exception while it was read.
+    fn from(error: PyErr) -> Self {
+        Trouble::new(Python::attach(|py| exception_text(py, &error)))
+    }
+}
+
 impl Trouble {
-    fn new(reason: impl Into<Message>) -> Self {
+    pub fn new(reason: impl Into<Message>) -> Self {
         Trouble { path: Vec::new(), reason: reason.into(), is_limit: false, too_many: false }
     }
 
@@ -174,11 +182,11 @@ impl Trouble {
         Trouble { is_limit: true, ..Trouble::new(reason) }
     }
 
-    fn too_many(most: usize) -> Self {
+    pub fn too_many(most: usize) -> Self {
         Trouble { too_many: true, ..Trouble::limit(message!("more than {} values", most)) }
     }
 
-    fn into_reason(self) -> NotJson {
+    pub fn into_reason(self) -> NotJson {
         let too_many = self.too_many;
         NotJson { sentence: self.sentence(), too_many }
     }
@@ -337,7 +345,7 @@ impl Conversion<'_> {
     fn mapping(&mut self, dict: &Bound<'_, PyDict>, depth: usize) -> Result<Value, Trouble> {
         let mut map = Map::with_capacity(dict.len());
         for entry in Entries::of(dict) {
-            let (key, value) = entry.map_err(|error| Trouble::new(exception_text(dict.py(), &error)))?;
+            let (key, value) = entry?;
             let Some(name) = key.cast::<PyString>().ok().and_then(unicode::owned) else {
                 return Err(Trouble::new(message!("names must be text")));
             };
@@ -413,6 +421,6 @@ fn plain<'py>(object: &Bound<'py, PyAny>, most: usize) -> Result<Option<Bound<'p
     let plain = PLAIN.get(py).and_then(|to_plain| to_plain.call1((object, most)));
     match plain {
         Err(error) if error.is_instance_of::<PyOverflowError>(py) => Ok(None),
-        plain => plain.map(Some).map_err(|error| Trouble::new(exception_text(py, &error))),
+        plain => Ok(Some(plain?)),
     }
 }

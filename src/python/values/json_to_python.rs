@@ -73,20 +73,6 @@ fn nested<'py>(py: Python<'py>, value: &Value, slices: &mut Slices) -> PyResult<
     converted(py, value, slices)
 }
 
-/// JSON that becomes Python objects where a return value is wanted.
-pub struct JsonValue(pub Value);
-
-impl<'py> IntoPyObject<'py> for JsonValue {
-    type Target = PyAny;
-    type Output = Bound<'py, PyAny>;
-    type Error = PyErr;
-    const OUTPUT_TYPE: PyStaticExpr = Self::Output::OUTPUT_TYPE;
-
-    fn into_pyobject(self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
-        to_python(py, &LargeJson::from(self.0))
-    }
-}
-
 /// Counts the values of one conversion.
 struct Slices {
     /// Values until the clock is read.
@@ -126,14 +112,22 @@ impl Slices {
 /// JSON with fewer values is dropped at once: releasing the GIL would take longer.
 const FEW: usize = 1_000;
 
-/// JSON that is dropped without the GIL when it is large.
-pub struct LargeJson(Value);
+/// JSON that becomes Python objects where a return value is wanted. Threads of the runtime may drop it: they never take the GIL.
+pub struct JsonValue(pub Value);
 
-impl From<Value> for LargeJson {
-    fn from(value: Value) -> Self {
-        LargeJson(value)
+impl<'py> IntoPyObject<'py> for JsonValue {
+    type Target = PyAny;
+    type Output = Bound<'py, PyAny>;
+    type Error = PyErr;
+    const OUTPUT_TYPE: PyStaticExpr = Self::Output::OUTPUT_TYPE;
+
+    fn into_pyobject(self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
+        to_python(py, &LargeJson(self.0))
     }
 }
+
+/// JSON that a thread with the GIL has. It is dropped without the GIL when it is large.
+pub struct LargeJson(pub Value);
 
 impl Deref for LargeJson {
     type Target = Value;

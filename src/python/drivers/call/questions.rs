@@ -139,7 +139,7 @@ impl LoopCall {
         }
         let asked = match json::from_python(self.args.bind(py)) {
             Ok(args) => {
-                let args = LargeJson::from(args);
+                let args = LargeJson(args);
                 py.detach(|| question(&args))
             }
             Err(_) => value::readable(self.args.bind(py))?,

@@ -140,7 +140,7 @@ fn foreign<'py>(given: &Bound<'py, PyAny>) -> PyResult<ReadRequest<'py>> {
     }
     Ok(ReadRequest {
         name: PyString::new(py, &call.name),
-        arguments: Some(json::to_python(py, &LargeJson::from(Value::Object(call.arguments.into_map())))?),
+        arguments: Some(json::to_python(py, &LargeJson(Value::Object(call.arguments.into_map())))?),
         id: Some(call.id).filter(|_| call.id_from_model),
         source: call.source,
         error: call.error,

@@ -250,7 +250,7 @@ impl Execution {
             }
             Ok(output) => output,
         };
-        let answer = LargeJson::from(std::mem::take(&mut output.value));
+        let answer = LargeJson(std::mem::take(&mut output.value));
         let value = json::to_python(py, &answer);
         drop(answer);
         if let Some(blocks) = Blocks::of(output) {

@@ -11,7 +11,7 @@
 use crate::prelude::*;
 use crate::runtime::user_code;
 use crate::values::arguments::builder_errors;
-use crate::values::arguments::copying::{self, CopyError};
+use crate::values::arguments::copying;
 use crate::values::arguments::plain_values::{self, PlainParameter};
 use crate::values::errors::{exception_text, invalid_arguments};
 use crate::values::json::LargeJson;
@@ -156,7 +156,7 @@ impl ArgumentChecks {
     }
 
     fn copied<'py>(&self, given: &Bound<'py, PyAny>) -> Result<Bound<'py, PyAny>, HubError> {
-        copying::copy(given).map_err(|CopyError(why)| why.refusal(&self.tool))
+        copying::copy(given).map_err(|why| why.into_reason().refusal(&self.tool))
     }
 
     /// A copy of the arguments, checked and coerced, before rich types are built from them: what a caller approves. The
@@ -320,7 +320,7 @@ impl ArgumentChecks {
         let shown = image.without(&self.hidden);
         let py = value.py();
         let json = pass.run(py, |options| schema.check_value(&self.tool, &shown, &image.opaque, options))?;
-        let json = json.map(LargeJson::from);
+        let json = json.map(LargeJson);
         let value = match (&json, image.property) {
             (None, _) => Ok(value.clone()),
             (Some(json), None) => patched(value, &shown, json),
@@ -420,12 +420,12 @@ impl<'a> Image<'a> {
 
     /// The image of a value, or of a mapping that has it under this name.
     fn of(value: Value, opaque: Vec<Opaque>, property: Option<&'a str>) -> Self {
-        let Some(name) = property else { return Image { value: value.into(), opaque, property } };
+        let Some(name) = property else { return Image { value: LargeJson(value), opaque, property } };
         let step = name.replace('~', "~0").replace('/', "~1");
         let opaque = opaque.into_iter();
         let opaque = opaque.map(|one| Opaque { place: format!("/{step}{}", one.place), ..one });
         let value = Value::Object(Map::from_iter([(name.to_owned(), value)]));
-        Image { value: value.into(), opaque: opaque.collect(), property }
+        Image { value: LargeJson(value), opaque: opaque.collect(), property }
     }
 }
 

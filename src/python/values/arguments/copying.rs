@@ -5,37 +5,12 @@
 
 use crate::prelude::*;
 use crate::runtime::gil::Entries;
-use crate::values::errors::exception_text;
-use crate::values::json::{MAX_ARGUMENTS, NotJson};
+use crate::values::json::{LEVEL, MAX_ARGUMENTS, MAX_DEPTH, Trouble};
 use crate::values::value::{as_dict, as_mapping, is_scalar};
 use pyo3::ffi;
 use pyo3::types::{PyByteArray, PySet};
 use std::collections::HashMap;
 use toolhub::stack;
-
-/// Deeper arguments are refused, because each level needs stack.
-const MAX_DEPTH: usize = 100;
-
-/// Why arguments cannot be copied.
-pub struct CopyError(pub NotJson);
-
-impl CopyError {
-    fn too_deep() -> Self {
-        let sentence = message!("the arguments are nested too deeply, or cyclic");
-        CopyError(NotJson { sentence, too_many: false })
-    }
-}
-
-impl From<PyErr> for CopyError {
-    /// A container raised an exception while it was copied.
-    fn from(error: PyErr) -> Self {
-        let text = Python::attach(|py| exception_text(py, &error));
-        CopyError(NotJson { sentence: text.into(), too_many: false })
-    }
-}
-
-/// Stack that a level may take, with what is called inside.
-const LEVEL: usize = 64 * 1024;
 
 /// A copy that is being made.
 struct Copying<'py> {
@@ -45,7 +20,7 @@ struct Copying<'py> {
 }
 
 /// A copy in which no container is shared with the original.
-pub fn copy<'py>(object: &Bound<'py, PyAny>) -> Result<Bound<'py, PyAny>, CopyError> {
+pub fn copy<'py>(object: &Bound<'py, PyAny>) -> Result<Bound<'py, PyAny>, Trouble> {
     // The usual arguments are a flat dict: one shallow copy and a look at each value.
     if let Ok(dict) = object.cast_exact::<PyDict>()
         && dict.len() <= MAX_ARGUMENTS
@@ -72,17 +47,16 @@ fn copy_deep<'py>(
     object: &Bound<'py, PyAny>,
     depth: usize,
     copying: &mut Copying<'py>,
-) -> Result<Bound<'py, PyAny>, CopyError> {
+) -> Result<Bound<'py, PyAny>, Trouble> {
     copying.values += 1;
     if copying.values > MAX_ARGUMENTS {
-        let sentence = message!("more than {} values", MAX_ARGUMENTS);
-        return Err(CopyError(NotJson { sentence, too_many: true }));
+        return Err(Trouble::too_many(MAX_ARGUMENTS));
     }
     if !must_be_copied(object) {
         return Ok(object.clone());
     }
     if depth > MAX_DEPTH || stack::remaining() < LEVEL {
-        return Err(CopyError::too_deep());
+        return Err(too_deep());
     }
     if occurs_once(object) {
         return copy_container(object, depth, copying);
@@ -90,13 +64,17 @@ fn copy_deep<'py>(
     let address = object.as_ptr() as usize;
     match copying.seen.get(&address) {
         Some(Some(copy)) => return Ok(copy.clone()),
-        Some(None) => return Err(CopyError::too_deep()),
+        Some(None) => return Err(too_deep()),
         None => {}
     }
     copying.seen.insert(address, None);
     let copy = copy_container(object, depth, copying)?;
     copying.seen.insert(address, Some(copy.clone()));
     Ok(copy)
+}
+
+fn too_deep() -> Trouble {
+    Trouble::new(message!("the arguments are nested too deeply, or cyclic"))
 }
 
 /// Whether only one container refers to this object, which is then not part of a circle either. The table of what was
@@ -110,7 +88,7 @@ fn copy_container<'py>(
     object: &Bound<'py, PyAny>,
     depth: usize,
     copying: &mut Copying<'py>,
-) -> Result<Bound<'py, PyAny>, CopyError> {
+) -> Result<Bound<'py, PyAny>, Trouble> {
     let py = object.py();
     if let Ok(dict) = object.cast::<PyDict>() {
         // A subclass keeps its class: its own copy knows how, our values go into it.
@@ -133,7 +111,7 @@ fn copy_container<'py>(
         return Ok(copy.into_any());
     }
     if let Ok(tuple) = object.cast_exact::<PyTuple>() {
-        let items: Result<Vec<_>, CopyError> =
+        let items: Result<Vec<_>, Trouble> =
             tuple.iter().map(|item| copy_deep(&item, depth + 1, copying)).collect();
         return Ok(PyTuple::new(py, items?)?.into_any());
     }
@@ -145,6 +123,6 @@ fn copy_container<'py>(
     shallow(object)
 }
 
-fn shallow<'py>(object: &Bound<'py, PyAny>) -> Result<Bound<'py, PyAny>, CopyError> {
+fn shallow<'py>(object: &Bound<'py, PyAny>) -> Result<Bound<'py, PyAny>, Trouble> {
     Ok(object.py().import("copy")?.call_method1("copy", (object,))?)
 }

@@ -47,7 +47,7 @@ pub fn fit<'py>(
     if let Some(tool) = python_tool(candidate) {
         return tool.arguments.fit(given, pass);
     }
-    let args = LargeJson::from(native_arguments(candidate, given, pass)?.into_value());
+    let args = LargeJson(native_arguments(candidate, given, pass)?.into_value());
     json::to_python(given.py(), &args)
         .map_err(|error| invalid_arguments(&candidate.spec().name, exception_text(given.py(), &error)))
 }
@@ -120,7 +120,7 @@ fn native_arguments(
     match pass.run(py, |options| candidate.tool.check(&args, options)) {
         Ok(None) => Ok(args),
         replaced_or_refused => {
-            drop(LargeJson::from(args.into_value()));
+            drop(LargeJson(args.into_value()));
             replaced_or_refused.map(Option::unwrap_or_default)
         }
     }
@@ -157,7 +157,7 @@ pub fn object_in<'py>(given: &Bound<'py, PyAny>) -> Result<Option<Bound<'py, PyD
         let fault = repeats_key(&json).then(|| parse::read_json(&json).err()).flatten();
         (serde_json::from_str(&json).ok(), fault)
     });
-    let Some(read) = read.map(|read| LargeJson::from(Value::Object(read))) else { return Ok(None) };
+    let Some(read) = read.map(|read| LargeJson(Value::Object(read))) else { return Ok(None) };
     let object = json::to_python(py, &read).ok().filter(|object| json::not_finite(object).is_none());
     match (object.and_then(|object| object.cast_into().ok()), fault) {
         (Some(_), Some(why)) => Err(message!("The arguments cannot be read: {}.", why)),

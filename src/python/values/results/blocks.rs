@@ -24,14 +24,14 @@ type BlockParts<'py> = (Bound<'py, PyAny>, Option<Bound<'py, PyAny>>, Option<Bou
 impl Blocks {
     pub fn of(output: ToolOutput) -> Option<Self> {
         let ToolOutput { content, structured, meta, .. } = output;
-        let structured = structured.map(LargeJson::from);
-        content.map(|content| Blocks { content: content.into(), structured, meta })
+        let structured = structured.map(LargeJson);
+        content.map(|content| Blocks { content: LargeJson(content), structured, meta })
     }
 
     /// What a tool sent with its failure.
     pub fn of_error(sent: &ErrorContent) -> Self {
         let ErrorContent { content, structured, meta, .. } = sent.clone();
-        Blocks { content: content.into(), structured: structured.map(LargeJson::from), meta }
+        Blocks { content: LargeJson(content), structured: structured.map(LargeJson), meta }
     }
 
     /// Content, structured content and `_meta`, as JSON.
@@ -56,8 +56,8 @@ impl Blocks {
     ) -> PyResult<Self> {
         let value = |object: &Bound<'_, PyAny>| json::from_python(object).map_err(PyValueError::new_err);
         Ok(Blocks {
-            content: value(content)?.into(),
-            structured: structured.map(value).transpose()?.map(LargeJson::from),
+            content: LargeJson(value(content)?),
+            structured: structured.map(value).transpose()?.map(LargeJson),
             meta: meta.map(value).transpose()?,
         })
     }
@@ -126,7 +126,7 @@ fn content_of(value: &Bound<'_, PyAny>) -> Option<LargeJson> {
     // Long lists of data are not converted to see that they are not content.
     let first = list.get_item(0).ok()?.cast_into::<PyDict>().ok()?;
     first.get_item(intern!(value.py(), "type")).ok().flatten()?.cast_into::<PyString>().ok()?;
-    let converted = LargeJson::from(json::from_python(value).ok()?);
+    let converted = LargeJson(json::from_python(value).ok()?);
     content::blocks(&converted).is_some().then_some(converted)
 }
 
