@@ -114,7 +114,7 @@ class ServerManager:
         ids: Iterable[str] | None,
         timeout: float | None,
         progress: Callable[[str, ToolError | None], Any] | None,
-        at_once: int | None = None,
+        at_once: int = 16,
         refresh: bool = False,
     ) -> ConnectReport:
         """See `ToolHub.connect`, and `ToolHub.refresh`."""
@@ -123,18 +123,16 @@ class ServerManager:
         servers = self.named(ids)
         if servers is None:
             return ConnectReport()
-        if progress is None:
-            connected: Any = await servers.connect(as_ids(ids), timeout, refresh)
-            return ConnectReport(*connected)
         report = ConnectReport()
-        outcomes: Any = servers.connect_each(as_ids(ids), timeout, at_once)
+        # Without someone who watches, they are in the given order.
+        outcomes: Any = servers.connect(as_ids(ids), timeout, refresh, None if progress is None else at_once)
         try:
             async for id, error in outcomes:
                 if error is None:
                     report.connected.append(id)
                 else:
                     report.failed[id] = error
-                reported = progress(id, error)
+                reported = None if progress is None else progress(id, error)
                 if inspect.isawaitable(reported):
                     await reported
         finally:

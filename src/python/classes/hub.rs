@@ -47,11 +47,6 @@ impl PyHub {
         &self.core
     }
 
-    pub fn set_servers(&self, servers: &Arc<Servers>) {
-        // A hub has one set of servers; the first one stays.
-        let _ = self.servers.set(Arc::downgrade(servers));
-    }
-
     pub fn servers(&self) -> Option<Arc<Servers>> {
         self.servers.get().and_then(Weak::upgrade)
     }

@@ -17,7 +17,7 @@ use crate::mcp::config::ServerConfig;
 use crate::mcp::server::Server;
 use crate::mcp::tool::McpTool;
 use futures_util::future::join_all;
-use futures_util::stream::{self, Stream, StreamExt};
+use futures_util::stream::{self, BoxStream, StreamExt};
 use look_up::too_slow;
 use parking_lot::Mutex;
 use pins::Pins;
@@ -256,25 +256,21 @@ impl Servers {
         unknown_server(id, self.all().iter().map(|server| server.id().clone()).collect())
     }
 
-    /// Connects servers side by side, or has them list their tools again, and reports each one, in the given order.
-    pub async fn connect(
+    /// Connects servers side by side, or has them list their tools again, and reports each one: in the given order, or as soon
+    /// as it is connected or has failed if `at_once` says how many may be on their way. Dropping the stream starts no further
+    /// attempt.
+    pub fn connect(
         &self,
         servers: Vec<Arc<Server>>,
         timeout: Option<Duration>,
         refresh: bool,
-    ) -> ServerReport {
-        side_by_side(servers, timeout, refresh).buffered(CONNECT_AT_ONCE).collect().await
-    }
-
-    /// Connects servers side by side and reports each one as soon as it is connected or has failed. Dropping the stream
-    /// starts no further attempt. `at_once` is how many are connected at the same time; `None` is the usual number.
-    pub fn connect_each(
-        &self,
-        servers: Vec<Arc<Server>>,
-        timeout: Option<Duration>,
         at_once: Option<usize>,
-    ) -> impl Stream<Item = ServerOutcome> + Send + use<> {
-        side_by_side(servers, timeout, false).buffer_unordered(at_once.unwrap_or(CONNECT_AT_ONCE).max(1))
+    ) -> BoxStream<'static, ServerOutcome> {
+        let outcomes = stream::iter(servers).map(move |server| within(server, timeout, refresh));
+        match at_once {
+            None => outcomes.buffered(CONNECT_AT_ONCE).boxed(),
+            Some(most) => outcomes.buffer_unordered(most.max(1)).boxed(),
+        }
     }
 
     /// Ends all servers permanently.
@@ -299,14 +295,6 @@ impl Servers {
         let tool = Arc::new(McpTool::unlisted(server, own_name, spec));
         Some(Arc::new(Candidate::new(registry.next_id(), Source::Mcps, Some(id), tool)))
     }
-}
-
-fn side_by_side(
-    servers: Vec<Arc<Server>>,
-    timeout: Option<Duration>,
-    refresh: bool,
-) -> impl Stream<Item = impl Future<Output = ServerOutcome> + Send> + Send + 'static {
-    stream::iter(servers).map(move |server| within(server, timeout, refresh))
 }
 
 async fn within(server: Arc<Server>, timeout: Option<Duration>, refresh: bool) -> ServerOutcome {

@@ -1,6 +1,7 @@
 //! Starting, finding out the era, restarting, ending.
 
 use crate::mcp_client::world::{World, is_running};
+use futures_util::StreamExt;
 use serde_json::json;
 use toolhub::error::{ErrorKind, Outcome};
 use toolhub::sources::mcp::callbacks::Host;
@@ -52,7 +53,7 @@ async fn a_server_that_ends_on_the_question_is_started_again() {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_server_that_cannot_start_says_why_in_its_own_words() {
     let world = World::new("refuses");
-    let report = world.servers.connect(world.servers.all(), None, false).await;
+    let report = world.servers.connect(world.servers.all(), None, false, None).collect::<Vec<_>>().await;
     let error = report[0].1.clone().unwrap_err();
     assert_eq!(error.message, "Server 's' exited with code 5: fatal: no API key");
     assert_eq!(error.outcome, Outcome::NotSent);

@@ -1,6 +1,7 @@
 //! With a store: tool lists, eras and pins over restarts. Each world is a process as far as the hub can tell.
 
 use crate::mcp_client::world::World;
+use futures_util::StreamExt;
 use serde_json::{Value, json};
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -166,7 +167,7 @@ async fn a_changed_definition_is_refused_over_restarts_until_it_is_accepted() {
     world.connect().await;
     assert!(world.call("echo", json!({"text": "hi"})).await.is_ok());
     world.mark("pulled");
-    let report = world.servers.connect(world.servers.all(), None, true).await;
+    let report = world.servers.connect(world.servers.all(), None, true, None).collect::<Vec<_>>().await;
     assert!(report[0].1.is_ok());
     let error = world.call("echo", json!({"text": "hi"})).await.unwrap_err();
     assert_eq!(error.kind, ErrorKind::NotAllowed);

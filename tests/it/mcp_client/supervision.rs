@@ -2,6 +2,7 @@
 //! left behind.
 
 use crate::mcp_client::world::{World, is_running};
+use futures_util::StreamExt;
 use parking_lot::Mutex;
 use serde_json::json;
 use std::sync::{Arc, mpsc};
@@ -12,7 +13,7 @@ use toolhub::sources::mcp::callbacks::Host;
 async fn a_server_that_never_lists_fails_its_own_refresh_only() {
     let world = World::with("never_lists", json!({"startup_timeout": 1}), Host::default());
     world.add("healthy", "legacy", json!({}));
-    let report = world.servers.connect(world.servers.all(), None, true).await;
+    let report = world.servers.connect(world.servers.all(), None, true, None).collect::<Vec<_>>().await;
     let error = report[0].1.clone().unwrap_err();
     assert_eq!(error.kind, ErrorKind::Timeout);
     assert_eq!(error.message, "no answer to tools/list within 1 s");

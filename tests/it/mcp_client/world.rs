@@ -1,6 +1,7 @@
 //! What the tests share: a hub with one server, and what that server has seen.
 
 use crate::support::runs_tools::RunsTools as _;
+use futures_util::StreamExt;
 use serde_json::{Value, json};
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -67,7 +68,7 @@ impl World {
     }
 
     pub async fn connect(&self) {
-        let report = self.servers.connect(self.servers.all(), None, false).await;
+        let report = self.servers.connect(self.servers.all(), None, false, None).collect::<Vec<_>>().await;
         assert!(report.iter().all(|(_, outcome)| outcome.is_ok()), "{report:?}");
     }
 

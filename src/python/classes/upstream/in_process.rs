@@ -32,13 +32,12 @@ pub fn add_in_process(
     id: &str,
     entry: &Bound<'_, PyAny>,
 ) -> PyResult<(InProcessHost, Vec<String>)> {
-    process::check_generation(servers.generation)?;
-    let entry = crate::values::json::as_json("the configuration", entry)?;
+    let core = servers.core()?;
+    let entry = json::as_json("the configuration", entry)?;
     let (link, queue) = hosted();
-    let (config, warnings) =
-        server_in_process(id, &entry, link, &environment).map_err(|errors| refused(&errors))?;
+    let (config, warnings) = server_in_process(id, &entry, link, &environment).map_err(refused)?;
     py.detach(|| servers.put(config)).map_err(value_error)?;
-    let server = servers.core.get(id).as_ref().map(Arc::downgrade).unwrap_or_default();
+    let server = core.get(id).as_ref().map(Arc::downgrade).unwrap_or_default();
     let host = InProcessHost { queue: Arc::new(queue), server, generation: servers.generation };
     Ok((host, texts(&warnings)))
 }

@@ -3,6 +3,7 @@
 //! Files that are loaded again together are one change: all of them are read and checked first, then the program applies what
 //! else is in them, and if that fails none of them counts. Those are read again with the next change of any of them.
 
+use crate::classes::upstream::servers::environment;
 use crate::prelude::*;
 use std::collections::HashMap;
 use std::path::PathBuf;
@@ -42,7 +43,7 @@ pub struct ConfigFiles(Mutex<HashMap<PathBuf, LoadedConfig>>);
 impl ConfigFiles {
     /// Reads a file and checks its servers.
     pub fn read(path: PathBuf, stamp: ConfigStamp, servers: &Servers) -> ReadConfig {
-        let mut loaded = load_file(&path, &|name| std::env::var(name).ok());
+        let mut loaded = load_file(&path, &environment);
         let refused = loaded.servers.iter().filter_map(|config| {
             let error = servers.check(config).err()?;
             let (file, server) = (Some(path.clone()), Some(config.id.clone()));

@@ -14,17 +14,16 @@ use crate::values::json::JsonValue;
 use futures_util::future::join_all;
 use futures_util::stream::{StreamExt, TryStreamExt, once};
 use serde_json::json;
-use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::path::PathBuf;
 use std::sync::Weak;
-use toolhub::catalog::{ServerOutcome, ServerReport, Servers};
+use toolhub::catalog::Servers;
 use toolhub::error::clip;
-use toolhub::model::Lang;
 use toolhub::sources::mcp::auth::TokenStore;
 use toolhub::sources::mcp::callbacks::{Ask, Host, Tell};
 use toolhub::sources::mcp::config::{
-    Auth, ConfigStamp, Endpoint, Loaded, Notice, config_stamp, load_file, load_value, server_from,
+    Auth, ConfigStamp, Endpoint, Loaded, Notice, ServerConfig, config_stamp, load_file, load_value,
+    server_from,
 };
 use toolhub::sources::mcp::server::Server;
 #[cfg(target_os = "linux")]
@@ -33,7 +32,7 @@ use toolhub::store::{Definition, StoredPin};
 
 #[pyclass(frozen, module = "toolhub._core", name = "Servers")]
 pub struct PyServers {
-    pub core: Arc<Servers>,
+    core: Arc<Servers>,
     files: ConfigFiles,
     pub generation: u64,
 }
@@ -53,8 +52,8 @@ pub fn environment(name: &str) -> Option<String> {
     std::env::var(name).ok()
 }
 
-pub fn refused(notices: &[Notice]) -> PyErr {
-    PyValueError::new_err(texts(notices).join("\n"))
+pub fn refused(notices: Vec<Notice>) -> PyErr {
+    PyValueError::new_err(texts(&notices).join("\n"))
 }
 
 pub fn texts(notices: &[Notice]) -> Vec<String> {
@@ -65,18 +64,16 @@ pub fn texts(notices: &[Notice]) -> Vec<String> {
 impl PyServers {
     /// The servers of `hub`. `asks` names the callbacks that the user has given.
     #[new]
-    #[pyo3(signature = (hub, queue, asks, tokens))]
     fn new(
         hub: &Bound<'_, PyHub>,
         queue: &CallbackQueue,
         asks: Vec<String>,
         tokens: Option<PathBuf>,
     ) -> PyResult<Self> {
+        let asks = |what: &str| asks.iter().any(|known| known == what);
         let ask = |what: &'static str| -> Option<Ask> {
             let callbacks = queue.callbacks.clone();
-            asks.iter()
-                .any(|known| known == what)
-                .then(|| -> Ask { Arc::new(move |server, params| callbacks.ask(what, server, params)) })
+            asks(what).then(|| -> Ask { Arc::new(move |server, params| callbacks.ask(what, server, params)) })
         };
         let (log, events) = (queue.notices.clone(), queue.notices.clone());
         let tell: Tell = Arc::new(move |server, what, details| events.event(server, what, &details));
@@ -93,13 +90,14 @@ impl PyServers {
         let credentials = CredentialFactory {
             callbacks: queue.callbacks.clone(),
             store: Arc::new(TokenStore::new(tokens)),
-            opens_pages: asks.iter().any(|known| known == "open_url"),
+            opens_pages: asks("open_url"),
             is_served,
             lang: hub.get().core().options.lang,
         };
         let make = Arc::new(move |config: &_| credentials.make(config));
         let core = Servers::new(hub.get().core.clone(), host, make);
-        hub.get().set_servers(&core);
+        // A hub has one set of servers; the first one stays.
+        let _ = hub.get().servers.set(Arc::downgrade(&core));
         if let Some(store) = hub.get().core().store() {
             let notices = queue.notices.clone();
             store.on_notice(Box::new(move || notices.store_has_notices()));
@@ -113,7 +111,7 @@ impl PyServers {
 
     /// Loads a file: adds what is new, replaces what has changed, removes what is gone, and reports what is wrong.
     fn load_file(&self, py: Python<'_>, path: PathBuf) -> PyResult<JsonValue> {
-        process::check_generation(self.generation)?;
+        self.core()?;
         let (stamp, loaded) = py.detach(|| (config_stamp(&path), load_file(&path, &environment)));
         let place = std::path::absolute(&path).unwrap_or(path);
         self.take(py, loaded, Some((place, stamp)))
@@ -128,8 +126,8 @@ impl PyServers {
         only_changed: bool,
         first: Option<&Bound<'_, PyAny>>,
     ) -> PyResult<Vec<(PathBuf, JsonValue)>> {
-        process::check_generation(self.generation)?;
-        let read = py.detach(|| self.files.read_again(only_changed, &self.core));
+        let core = self.core()?;
+        let read = py.detach(|| self.files.read_again(only_changed, core));
         let is_wrong = read.iter().any(|file| !file.loaded.errors.is_empty());
         let applied = match first.filter(|_| !is_wrong && !read.is_empty()) {
             Some(first) => first.call0().map(drop),
@@ -151,7 +149,7 @@ impl PyServers {
     }
 
     fn load_value(&self, py: Python<'_>, value: &Bound<'_, PyAny>) -> PyResult<JsonValue> {
-        process::check_generation(self.generation)?;
+        self.core()?;
         let value = json::as_json("the configuration", value)?;
         self.take(py, load_value(&value, None, &environment), None)
     }
@@ -165,10 +163,9 @@ impl PyServers {
         entry: &Bound<'_, PyAny>,
         asks_for: Option<&str>,
     ) -> PyResult<Vec<String>> {
-        process::check_generation(self.generation)?;
+        self.core()?;
         let entry = json::as_json("the configuration", entry)?;
-        let (mut config, warnings) =
-            server_from(id, &entry, None, &environment).map_err(|errors| refused(&errors))?;
+        let (mut config, warnings) = server_from(id, &entry, None, &environment).map_err(refused)?;
         match asks_for {
             Some("headers") if !matches!(config.endpoint, Endpoint::Http(_)) => {
                 return Err(PyValueError::new_err("headers are for a server with a url"));
@@ -183,19 +180,18 @@ impl PyServers {
 
     /// False when there is no such server. It ends in the background.
     fn remove(&self, py: Python<'_>, id: &str) -> PyResult<bool> {
-        process::check_generation(self.generation)?;
-        let removed = py.detach(|| self.core.remove(id));
-        Ok(removed.map(retire).is_some())
+        let core = self.core()?;
+        Ok(py.detach(|| core.remove(id)).map(retire).is_some())
     }
 
     fn rows(&self) -> PyResult<Vec<JsonValue>> {
-        process::check_generation(self.generation)?;
-        Ok(self.core.all().iter().map(|server| JsonValue(described(&self.core, server))).collect())
+        let core = self.core()?;
+        Ok(core.all().iter().map(|server| JsonValue(described(core, server))).collect())
     }
 
     /// The tools of pinned servers: what was accepted, and what has changed.
     fn pins(&self, py: Python<'_>) -> PyResult<JsonValue> {
-        process::check_generation(self.generation)?;
+        let core = self.core()?;
         let read =
             |definition: &Definition| -> Value { serde_json::from_str(&definition.text).unwrap_or_default() };
         let state = |pin: &StoredPin| match pin.changed.is_some() {
@@ -211,51 +207,34 @@ impl PyServers {
                 "changed": pin.changed.as_ref().map(read),
             })
         };
-        Ok(JsonValue(py.detach(|| self.core.pins().into_iter().map(row).collect())))
+        Ok(JsonValue(py.detach(|| core.pins().into_iter().map(row).collect())))
     }
 
     /// Accepts the changed definitions of a server, or of one tool of it; says how many there were.
     #[pyo3(signature = (server, tool=None))]
     fn accept_pin(&self, py: Python<'_>, server: &str, tool: Option<&str>) -> PyResult<usize> {
-        process::check_generation(self.generation)?;
-        Ok(py.detach(|| self.core.accept_pin(server, tool)))
+        let core = self.core()?;
+        Ok(py.detach(|| core.accept_pin(server, tool)))
     }
 
-    fn __len__(&self) -> PyResult<usize> {
-        process::check_generation(self.generation)?;
-        Ok(self.core.all().len())
-    }
-
-    /// Awaits `(connected, failed)`: the ids of the servers that are connected now, and why the others are not. With `refresh`
-    /// they list their tools again.
-    #[pyo3(signature = (ids, timeout, refresh=false))]
-    fn connect<'py>(
+    /// Iterates over `(id, error or None)`: in the given order, or each as soon as it is known if `at_once` says how many may be
+    /// on their way. With `refresh` they list their tools again.
+    #[pyo3(signature = (ids, timeout, refresh=false, at_once=None))]
+    fn connect(
         &self,
-        py: Python<'py>,
         ids: Option<Vec<String>>,
         timeout: Option<f64>,
         refresh: bool,
-    ) -> PyResult<Bound<'py, BridgeFuture>> {
-        let (core, timeout) = (self.core.clone(), seconds("timeout", timeout)?);
-        bridge::run(py, async move {
-            let servers = core.pick(ids.as_deref())?;
-            Ok(reported(core.connect(servers, timeout, refresh).await, core.lang()))
-        })
-    }
-
-    /// Iterates over `(id, error or None)`, each as soon as it is known.
-    #[pyo3(signature = (ids, timeout, at_once=None))]
-    fn connect_each(
-        &self,
-        ids: Option<Vec<String>>,
-        timeout: Option<f64>,
         at_once: Option<usize>,
     ) -> PyResult<BridgeStream> {
         let (core, timeout) = (self.core.clone(), seconds("timeout", timeout)?);
         let outcomes = async move {
             let (servers, lang) = (core.pick(ids.as_deref())?, core.lang());
-            let outcomes = core.connect_each(servers, timeout, at_once);
-            Ok::<_, HubError>(outcomes.map(move |outcome| Ok(shown(outcome, lang))))
+            let error = move |error: HubError| ErrorValue(error.in_language(lang));
+            let outcomes = core.connect(servers, timeout, refresh, at_once);
+            Ok::<_, HubError>(
+                outcomes.map(move |(id, outcome)| Ok((id.to_string(), outcome.err().map(error)))),
+            )
         };
         Ok(bridge::stream(once(outcomes).try_flatten()))
     }
@@ -276,7 +255,6 @@ impl PyServers {
     }
 
     /// Awaits `(entries, failed)`: what servers offer of one kind, and why some could not list it.
-    #[pyo3(signature = (kind, ids, timeout))]
     fn offers<'py>(
         &self,
         py: Python<'py>,
@@ -293,7 +271,6 @@ impl PyServers {
     }
 
     /// Awaits `(server, answer)`; without a server, of the only one that offers it.
-    #[pyo3(signature = (query, server, timeout))]
     fn ask<'py>(
         &self,
         py: Python<'py>,
@@ -331,7 +308,12 @@ impl PyServers {
 }
 
 impl PyServers {
-    pub fn put(&self, config: toolhub::sources::mcp::config::ServerConfig) -> Result<(), HubError> {
+    /// Those of this process: after a fork they are the parent's.
+    pub fn core(&self) -> PyResult<&Arc<Servers>> {
+        process::check_generation(self.generation).map(|()| &self.core)
+    }
+
+    pub fn put(&self, config: ServerConfig) -> Result<(), HubError> {
         if let Some(replaced) = self.core.add(config)? {
             retire(replaced);
         }
@@ -383,29 +365,6 @@ fn retire(server: Arc<Server>) {
     let _ = process::spawn(async move { server.retire().await });
 }
 
-/// `(connected, failed)`, with the failures as exceptions.
-fn reported(report: ServerReport, lang: Lang) -> (Vec<String>, BTreeMap<String, ErrorValue>) {
-    let (connected, failed): (Vec<_>, Vec<_>) = report.into_iter().partition(|(_, outcome)| outcome.is_ok());
-    let failed = failed.into_iter().filter_map(|outcome| {
-        let (id, error) = shown(outcome, lang);
-        Some((id, error?))
-    });
-    (connected.into_iter().map(|(id, _)| id.to_string()).collect(), failed.collect())
-}
-
-/// `(id, error or None)`.
-fn shown((id, outcome): ServerOutcome, lang: Lang) -> (String, Option<ErrorValue>) {
-    (id.to_string(), outcome.err().map(|error| ErrorValue(error.in_language(lang))))
-}
-
-/// An error as data.
-fn error_value(error: &HubError) -> Value {
-    json!({
-        "kind": error.kind.name(), "message": error.message, "code": error.code, "status": error.status,
-        "retry_after": error.retry_after, "outcome": error.outcome.name(),
-    })
-}
-
 fn described(servers: &Servers, server: &Server) -> Value {
     let mut info = server.info();
     let shadow = |name: Arc<str>| format!("its tool '{}' has the name of a native one", clip(&name));
@@ -421,7 +380,7 @@ fn described(servers: &Servers, server: &Server) -> Value {
     info.notices.extend(servers.refused(server));
     json!({
         "id": &**server.id(), "state": info.state, "era": info.era, "version": info.version, "transport": info.transport,
-        "tools": info.tools, "age": info.age.map(|age| age.as_secs_f64()), "error": info.error.map(|error| error_value(&error.in_language(servers.lang()))), "pid": info.pid,
+        "tools": info.tools, "age": info.age.map(|age| age.as_secs_f64()), "error": info.error.map(|error| error.in_language(servers.lang())), "pid": info.pid,
         "notices": info.notices, "instructions": info.instructions, "stray_output": info.stray_output,
     })
 }
