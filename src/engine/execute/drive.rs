@@ -49,11 +49,12 @@ impl Hub {
         let answers = std::mem::take(&mut driven.answers);
         drop(driven);
         let rows = plan.end(now(), |slot| answers[slot].as_ref()?.as_ref().err());
-        let result = plan.conclude(&answers);
+        let merged = plan.merged_winners(&answers);
+        let result = plan.conclude(&answers, &merged);
         if let Some(rows) = rows {
             rows.write(result.is_ok(), || Some(kept_result(&result)));
         }
-        RunReport { plan, answers, result }
+        RunReport { plan, answers, merged, result }
     }
 }
 

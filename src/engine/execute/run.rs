@@ -123,9 +123,7 @@ pub struct Run {
     rules: Rules,
     slots: SmallVec<[Slot; 4]>,
     next: usize,
-    launched: usize,
     one_by_one: bool,
-    blocked: bool,
     begun: Instant,
     hedge_at: Option<Instant>,
     settle_until: Option<Instant>,
@@ -158,9 +156,7 @@ impl Run {
             rules,
             slots,
             next: 0,
-            launched: 0,
             one_by_one,
-            blocked: false,
             begun: now,
             hedge_at: None,
             settle_until: None,
@@ -360,7 +356,6 @@ impl Run {
         }
         // The turn is still due; that this one did not fit does not use it up.
         self.hedge_at = self.rules.hedge_after.filter(|_| !self.one_by_one).map(|_| now);
-        self.launched -= 1;
         self.slots[slot].fate = Fate::Rejected;
         self.slots[slot].started = None;
         self.advance(now);
@@ -377,13 +372,12 @@ impl Run {
 
     /// Returns false when the failure came too late to count.
     pub fn failed(&mut self, slot: usize, proves_nothing_happened: bool, now: Instant) -> bool {
-        if !self.end(slot, Fate::Failed, now) {
-            return false;
+        let counts = self.end(slot, Fate::Failed, now);
+        if counts {
+            self.slots[slot].proves_nothing_happened = proves_nothing_happened;
+            self.advance(now);
         }
-        self.slots[slot].proves_nothing_happened = proves_nothing_happened;
-        self.block_after(slot);
-        self.advance(now);
-        true
+        counts
     }
 
     /// A candidate that was asked to stop has ended.
@@ -421,16 +415,18 @@ impl Run {
             let due = self.slots[slot].started.is_some_and(|at| at + self.slots[slot].timeout <= now);
             if self.slots[slot].fate == Fate::Running && due {
                 self.stop(slot, Fate::TimedOut, now);
-                self.block_after(slot);
             }
         }
         self.advance(now);
     }
 
     /// After effects that may have happened no other candidate is tried in a guarded run.
-    fn block_after(&mut self, slot: usize) {
-        let Slot { sent, harmless, proves_nothing_happened, .. } = &self.slots[slot];
-        self.blocked |= self.rules.guarded && sent.was_sent() && !harmless && !proves_nothing_happened;
+    fn is_blocked(&self) -> bool {
+        let may_have_acted = |slot: &Slot| {
+            let is_over = matches!(slot.fate, Fate::Failed | Fate::TimedOut);
+            is_over && slot.sent.was_sent() && !slot.harmless && !slot.proves_nothing_happened
+        };
+        self.rules.guarded && self.slots.iter().any(may_have_acted)
     }
 
     /// Ends a running candidate. For a stopped one, only records that it has ended.
@@ -484,16 +480,16 @@ impl Run {
         self.slots.iter().any(|slot| slot.fate == Fate::Running)
     }
 
-    fn batch_end(&self) -> usize {
-        self.slots.len().min(self.rules.healthy)
-    }
-
     fn batch_is_out(&self) -> bool {
-        self.one_by_one || self.launched >= self.rules.batch || self.next >= self.batch_end() || self.blocked
+        let launched = self.slots[..self.next].iter().filter(|slot| slot.fate != Fate::Rejected).count();
+        self.one_by_one
+            || launched >= self.rules.batch
+            || self.next >= self.slots.len().min(self.rules.healthy)
+            || self.is_blocked()
     }
 
     fn may_start(&self, now: Instant) -> bool {
-        if self.blocked || self.next >= self.slots.len() {
+        if self.is_blocked() || self.next >= self.slots.len() {
             return false;
         }
         if self.one_by_one {
@@ -507,7 +503,6 @@ impl Run {
     fn start(&mut self, now: Instant) {
         let slot = self.next;
         self.next += 1;
-        self.launched += 1;
         let started = &mut self.slots[slot];
         (started.fate, started.due, started.started) = (Fate::Running, Due::Start, Some(now));
         let more = !self.one_by_one && !self.batch_is_out() && self.rules.strategy != Strategy::All;

@@ -17,7 +17,7 @@ use toolhub_registry::select::{Candidates, Rule};
 use toolhub_store::tape::{MissedCall, OpenCall};
 use toolhub_text::{Message, message};
 use toolhub_types::error::{ErrorKind, HubError, Outcome, clip};
-use toolhub_types::model::{Lang, Part, Strategy, ToolOutput};
+use toolhub_types::model::{Lang, Part, Strategy};
 use toolhub_types::stats::BreakerPolicy;
 use toolhub_types::tool::Freshness;
 
@@ -53,39 +53,9 @@ pub struct PlannedRun {
 pub struct RunReport {
     pub plan: PlannedRun,
     pub answers: Vec<Option<Answer>>,
+    /// The answers that were merged, in this order.
+    pub(crate) merged: Vec<(usize, Value)>,
     pub result: Result<Value, HubError>,
-}
-
-impl RunReport {
-    /// Every answer with the label of its provider, when several were merged; otherwise empty.
-    pub fn merged_answers(&self) -> Vec<(String, Value)> {
-        let winners = self.plan.merged_winners(&self.answers);
-        if winners.len() < 2 {
-            return Vec::new();
-        }
-        let labelled = |(slot, value): (usize, Value)| (self.plan.candidates[slot].label(), value);
-        winners.into_iter().map(labelled).collect()
-    }
-
-    /// The label of the provider that answered; of the last one that was tried when none did.
-    pub fn provider(&self) -> Option<String> {
-        let answered = || self.answers.iter().rposition(Option::is_some);
-        // One that was cancelled has no answer that counts.
-        let begun = || (0..self.plan.candidates.len()).rev().find(|slot| self.plan.run.was_tried(*slot));
-        let slot = self.plan.run.winners().next().or_else(answered).or_else(begun)?;
-        self.plan.candidates.get(slot).map(|candidate| candidate.label())
-    }
-
-    /// The whole answer of the one candidate that succeeded, or the merged text.
-    pub fn into_output(mut self) -> Answer {
-        let mut winners = self.plan.run.winners();
-        match (winners.next(), winners.next(), self.result) {
-            (Some(only), None, Ok(value)) => {
-                self.answers[only].take().unwrap_or_else(|| Ok(ToolOutput::new(value)))
-            }
-            (_, _, result) => result.map(ToolOutput::new),
-        }
-    }
 }
 
 impl PlannedRun {
@@ -225,15 +195,19 @@ impl PlannedRun {
     }
 
     /// The values of the candidates that answered, in the order of the merge.
-    fn merged_winners(&self, answers: &[Option<Answer>]) -> Vec<(usize, Value)> {
+    pub(crate) fn merged_winners(&self, answers: &[Option<Answer>]) -> Vec<(usize, Value)> {
         let value = |answer: &Option<Answer>| Some(answer.as_ref()?.as_ref().ok()?.inner());
         let mut values: Vec<Option<Value>> = answers.iter().map(value).collect();
         let slots = self.merged_slots(|slot| values[slot].as_ref().is_some_and(|value| !value.is_null()));
         slots.into_iter().filter_map(|slot| Some((slot, values[slot].take()?))).collect()
     }
 
-    pub(crate) fn conclude(&self, answers: &[Option<Answer>]) -> Result<Value, HubError> {
-        match self.merged_winners(answers).as_slice() {
+    pub(crate) fn conclude(
+        &self,
+        answers: &[Option<Answer>],
+        merged: &[(usize, Value)],
+    ) -> Result<Value, HubError> {
+        match merged {
             [] => {
                 let errors: Vec<_> = (0..answers.len())
                     .filter_map(|slot| match &answers[slot] {

@@ -48,10 +48,24 @@ pub struct CallResult {
 }
 
 impl CallResult {
-    fn of(report: RunReport) -> Self {
-        let (answers, provider) = (report.merged_answers(), report.provider());
-        let answer_kind = answer_kind(&report.plan);
-        CallResult { outcome: report.into_output(), provider, answers, answer_kind, synthesized: false }
+    fn of(RunReport { plan, mut answers, merged, result }: RunReport) -> Self {
+        let (answer_kind, mut winners) = (answer_kind(&plan), plan.run.winners());
+        let (first, second) = (winners.next(), winners.next());
+        let answered = || answers.iter().rposition(Option::is_some);
+        // One that was cancelled has no answer that counts.
+        let begun = || (0..answers.len()).rev().find(|slot| plan.run.was_tried(*slot));
+        let slot = first.or_else(answered).or_else(begun);
+        let provider = slot.map(|slot| plan.candidates[slot].label());
+        // The whole answer of the one candidate that succeeded, or the merged text.
+        let outcome = match (first, second, result) {
+            (Some(only), None, Ok(value)) => {
+                answers[only].take().unwrap_or_else(|| Ok(ToolOutput::new(value)))
+            }
+            (_, _, result) => result.map(ToolOutput::new),
+        };
+        let labelled = |(slot, value): (usize, Value)| (plan.candidates[slot].label(), value);
+        let answers = if merged.len() < 2 { Vec::new() } else { merged.into_iter().map(labelled).collect() };
+        CallResult { outcome, provider, answers, answer_kind, synthesized: false }
     }
 
     /// A call that is given up while its tool runs on.
