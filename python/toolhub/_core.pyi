@@ -53,7 +53,7 @@ class Blocks:
 @final
 class BridgeFuture(Awaitable):
     """
-    A Rust future that Python awaits. Made by [`run`].
+    A Rust future, or a function on a thread, that Python awaits once. Made by [`run`] and [`run_function`].
     """
 
 @final
@@ -905,12 +905,6 @@ class TelemetryQueue:
         """
 
 @final
-class ThreadCall(Awaitable):
-    """
-    A function that runs on a thread; await it once.
-    """
-
-@final
 class ThreadedFunction:
     """
     A sync function that runs on a thread of a pool.
@@ -1308,7 +1302,7 @@ def in_language(template: str, lang: str) -> str:
     The template of a sentence in a language, where its places are numbered; a text that is not in the table stays.
     """
 
-def in_thread(function: Any) -> ThreadCall:
+def in_thread(function: Any) -> BridgeFuture:
     """
     Runs a function without arguments on a thread of ours; await what comes back.
     """

@@ -11,7 +11,7 @@ async def run(call: "_core.ServedCall") -> None:
     """Call the tool, and answer the client. The tool's errors are answers too."""
     try:
         value: Any = call.begin()
-        if isinstance(value, _core.ThreadCall):
+        if isinstance(value, _core.BridgeFuture):
             value = await value
             is_awaited = isinstance(value, CoroutineType)
         else:

@@ -37,7 +37,7 @@ mod _core {
         answers::{format_result, read_more, write_answers, write_results},
         awaiting::Awaitable,
         blocks::{Blocks, binary_note, result_text},
-        bridge::{BridgeFuture, BridgeStream},
+        bridge::{BridgeFuture, BridgeStream, in_thread},
         call::CallDriver,
         call::entry::{dispatch, execute, execute_by_capability},
         call::request::{PyMessageOrder, plan_run, read_request},
@@ -85,7 +85,6 @@ mod _core {
         telemetry::{TelemetryQueue, telemetry_attributes},
         templates::empty_meta,
         text::{PyTokenizer, PyTruncated, merge_texts, truncate_text, visible_text},
-        threaded::{ThreadCall, in_thread},
         views::{PyCandidate, ToolInfo, ToolView},
         waiting::run_blocking,
     };
@@ -129,7 +128,6 @@ mod _core {
         awaiting::install_am_send::<bridge::BridgeFuture>(py);
         awaiting::install_am_send::<call::CallDriver>(py);
         awaiting::install_am_send::<child::Child>(py);
-        awaiting::install_am_send::<threaded::ThreadCall>(py);
         awaiting::install_am_send::<waiting::BlockingRoot>(py);
         before
     }

@@ -3,8 +3,7 @@
 pub mod call;
 pub mod execution;
 
-// What both are made of: awaitables, tasks of their own, threads, calls that servers make.
+// What both are made of: awaitables, tasks of their own, calls that servers make.
 pub mod awaiting;
 pub mod child;
 pub mod served_call;
-pub mod threaded;

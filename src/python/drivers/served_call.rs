@@ -4,11 +4,11 @@
 //! loop the call is a task of its own: an async function is stepped in it, a sync function runs in the pool. The task has
 //! a copy of the context of the program that serves, so contextvars that were set before `serve` are seen.
 
-use super::threaded::ThreadCall;
 use crate::classes::telemetry;
 use crate::drivers::awaiting::{cancellations, is_cancelled_error};
 use crate::prelude::*;
 use crate::runtime;
+use crate::runtime::bridge::run_function;
 use crate::runtime::call_scope::{self, CallScope, CallsAround};
 use crate::runtime::loop_bridge::{LoopBridge, Mail};
 use crate::runtime::pool::{FunctionCall, Leftover, PoolKind};
@@ -219,8 +219,8 @@ impl ServedCall {
             tool: this.tool.stats.get().cloned(),
             sent: Some(this.ctx.sent.clone()),
         };
-        ThreadCall::start(py, PoolKind::Tools, call, Some(slf.clone().unbind()))
-            .map(|call| Some(call.into_any()))
+        let call = run_function(py, PoolKind::Tools, call, Some(slf.clone().unbind()))?;
+        Ok(Some(call.into_any()))
     }
 
     fn returned(&self, value: &Bound<'_, PyAny>) {

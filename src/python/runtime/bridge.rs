@@ -1,4 +1,4 @@
-//! Rust futures and streams as Python awaitables and async iterators.
+//! Rust futures and streams as Python awaitables and async iterators; and plain functions of the user on threads of ours.
 //!
 //! ```text
 //! run(future) ─► BridgeFuture ─(await)─► Job: polled here first, then on tokio
@@ -9,10 +9,16 @@
 //! Nothing starts before the first step. Cancelling the await drops the future and waits until it is gone, so what it
 //! held (a connection, a process) is released when `CancelledError` arrives; a second cancellation returns at once.
 //! An awaitable that is closed or collected drops its future too.
+//!
+//! For functions asyncio's own executor is not used: `asyncio.run` and the interpreter's exit wait for its threads, so a
+//! function that hangs would hold up both. A caller that is cancelled leaves the function behind.
 
 use crate::drivers::awaiting::{Awaitable, Awaited, Step, new_awaitable};
+use crate::drivers::served_call::ServedCall;
 use crate::prelude::*;
+use crate::runtime::call_scope;
 use crate::runtime::loop_bridge::{self, LoopBridge, LoopMailbox, Mail, Message};
+use crate::runtime::pool::{self, FunctionCall, PoolKind, Reply};
 use crate::runtime::{Lease, process};
 use futures_util::Stream;
 use futures_util::stream::{BoxStream, StreamExt, once};
@@ -22,6 +28,7 @@ use std::future::Future;
 use tokio::task::AbortHandle;
 use toolhub::inline_task::{InlineTask, MovableFuture, TaskRuntime};
 use toolhub::tool::BoxFuture;
+use toolhub::workers::PoolRefusal;
 
 /// What can become a Python object on the loop's thread.
 pub trait BridgeValue: for<'py> IntoPyObject<'py> + Send + 'static {}
@@ -54,6 +61,40 @@ pub fn stream<T: BridgeValue>(
     });
     let source: StreamSource = Arc::new(tokio::sync::Mutex::new(Some(source.flatten().boxed())));
     BridgeStream { source: Mutex::new(Some(source)), generation: process::generation() }
+}
+
+/// Hands a function to a pool.
+pub fn run_function<'py>(
+    py: Python<'py>,
+    kind: PoolKind,
+    call: FunctionCall<'py>,
+    served: Option<Py<ServedCall>>,
+) -> PyResult<Bound<'py, BridgeFuture>> {
+    let slot = Arc::new(Mutex::new(OutcomeSlot::Starting));
+    let made = new_awaitable(py, BridgeFuture::at(slot, FutureStage::Done))?;
+    let bridge = loop_bridge::current(py)?;
+    let key = bridge.get().expect_mail(&made, 0);
+    let submitted = pool::submit(py, kind, call, (bridge.get().mailbox.clone(), key));
+    let reply = submitted.inspect_err(|_| drop(bridge.get().forget_mail(key)))?;
+    let source = OutcomeSource::Function(reply, served);
+    let running = RunningFuture { source, bridge: bridge.unbind(), key, thrown: None };
+    *made.get().stage.lock() = FutureStage::Running(running);
+    Ok(made)
+}
+
+/// Runs a function without arguments on a thread of ours; await what comes back.
+#[pyfunction]
+pub fn in_thread(py: Python<'_>, function: Py<PyAny>) -> PyResult<Bound<'_, BridgeFuture>> {
+    let call = FunctionCall {
+        function: function.into_bound(py),
+        value: None,
+        kwargs: PyDict::new(py).into_any().unbind(),
+        around: call_scope::current(py)?,
+        latest_start: None,
+        tool: None,
+        sent: None,
+    };
+    run_function(py, PoolKind::Callbacks, call, None)
 }
 
 fn outcome_of<T: BridgeValue>(result: Result<T, HubError>) -> FutureOutcome {
@@ -99,7 +140,7 @@ impl Drop for Settler {
     }
 }
 
-/// A Rust future that Python awaits. Made by [`run`].
+/// A Rust future, or a function on a thread, that Python awaits once. Made by [`run`] and [`run_function`].
 #[pyclass(frozen, extends = Awaitable, module = "toolhub._core")]
 pub struct BridgeFuture {
     slot: Arc<Mutex<OutcomeSlot>>,
@@ -115,8 +156,15 @@ enum FutureStage {
     Done,
 }
 
+/// What makes the outcome.
+enum OutcomeSource {
+    Job(Arc<CoreJob>),
+    /// A function on a thread, and the call of a served tool whose function it is.
+    Function(Reply, Option<Py<ServedCall>>),
+}
+
 struct RunningFuture {
-    job: Arc<CoreJob>,
+    source: OutcomeSource,
     bridge: Py<LoopBridge>,
     key: u64,
     /// What was thrown in; raised as soon as the Rust future is gone.
@@ -131,7 +179,11 @@ impl BridgeFuture {
             let settler = settler;
             settler.settle(Some(future.await));
         });
-        let (stage, waiter) = (Mutex::new(FutureStage::New(future)), Mutex::default());
+        BridgeFuture::at(slot, FutureStage::New(future))
+    }
+
+    fn at(slot: Arc<Mutex<OutcomeSlot>>, stage: FutureStage) -> Self {
+        let (stage, waiter) = (Mutex::new(stage), Mutex::default());
         BridgeFuture { slot, stage, waiter, generation: process::generation() }
     }
 
@@ -151,7 +203,8 @@ impl BridgeFuture {
             *slot = OutcomeSlot::Awaited { mailbox: bridge.get().mailbox.clone(), key };
             key
         };
-        let running = RunningFuture { job, bridge: bridge.unbind(), key, thrown: None };
+        let source = OutcomeSource::Job(job);
+        let running = RunningFuture { source, bridge: bridge.unbind(), key, thrown: None };
         *this.stage.lock() = FutureStage::Running(running);
         this.suspend(py)
     }
@@ -175,29 +228,64 @@ impl BridgeFuture {
             OutcomeSlot::Starting | OutcomeSlot::Awaited { .. } => None,
         };
         let Some(outcome) = outcome else { return self.suspend(py) };
-        match self.leave(py) {
+        match self.leave(py).and_then(|running| running.thrown) {
             Some(thrown) => Err(thrown),
             None => finished(py, outcome),
         }
     }
 
-    /// Gives everything up; returns what was thrown in before.
-    fn leave(&self, py: Python<'_>) -> Option<PyErr> {
+    /// Waits no more.
+    fn leave(&self, py: Python<'_>) -> Option<RunningFuture> {
         let waiter = self.waiter.lock().take();
         drop(waiter);
         let stage = std::mem::replace(&mut *self.stage.lock(), FutureStage::Done);
         let FutureStage::Running(running) = stage else { return None };
         drop(running.bridge.bind(py).get().forget_mail(running.key));
-        running.job.abort();
-        running.thrown
+        Some(running)
+    }
+
+    /// Gives everything up. A function goes on alone.
+    fn give_up(&self, py: Python<'_>) {
+        match self.leave(py).map(|running| running.source) {
+            Some(OutcomeSource::Job(job)) => job.abort(),
+            Some(OutcomeSource::Function(reply, served)) => {
+                let leftover = served.map(|served| served.get().leftover());
+                reply.abandon(py, leftover.unwrap_or_default());
+            }
+            None => {}
+        }
+    }
+
+    /// The function was not called; without a refusal its thread was lost.
+    fn not_returned(&self, py: Python<'_>, refusal: Option<PoolRefusal>) -> PyResult<Py<PyAny>> {
+        let served = match &*self.stage.lock() {
+            FutureStage::Running(RunningFuture {
+                source: OutcomeSource::Function(_, Some(served)), ..
+            }) => Some(served.clone_ref(py)),
+            _ => None,
+        };
+        match (served, refusal) {
+            (Some(served), refusal) => {
+                served.get().not_returned(refusal);
+                Ok(py.None())
+            }
+            (None, Some(_)) => Err(PyRuntimeError::new_err(
+                "too many callbacks that were given up still run; the function was not called",
+            )),
+            (None, None) => {
+                Err(PyRuntimeError::new_err("the thread of this function ended before the function did"))
+            }
+        }
     }
 
     fn throw_in(&self, py: Python<'_>, error: PyErr) -> PyResult<Step> {
         let closing = error.is_instance_of::<PyGeneratorExit>(py);
         let job = match &mut *self.stage.lock() {
-            FutureStage::Running(running) if running.thrown.is_none() && !closing => {
-                running.thrown = Some(error.clone_ref(py));
-                Some(running.job.clone())
+            FutureStage::Running(RunningFuture { source: OutcomeSource::Job(job), thrown, .. })
+                if thrown.is_none() && !closing =>
+            {
+                *thrown = Some(error.clone_ref(py));
+                Some(job.clone())
             }
             _ => None,
         };
@@ -207,7 +295,7 @@ impl BridgeFuture {
                 self.resume(py)
             }
             None => {
-                drop(self.leave(py));
+                self.give_up(py);
                 Err(error)
             }
         }
@@ -246,12 +334,21 @@ impl Awaited for BridgeFuture {
     }
 
     fn close(slf: &Bound<'_, Self>) -> PyResult<()> {
-        drop(slf.get().leave(slf.py()));
+        slf.get().give_up(slf.py());
         Ok(())
     }
 
-    fn receive(slf: &Bound<'_, Self>, _slot: usize, _message: Message) {
-        let waiter = slf.get().waiter.lock().take();
+    fn receive(slf: &Bound<'_, Self>, _slot: usize, message: Message) {
+        let this = slf.get();
+        let ended = match message {
+            Message::Returned(ended) => Some(ended),
+            Message::NotReturned(refusal) => Some(this.not_returned(slf.py(), refusal)),
+            _ => None,
+        };
+        if let Some(ended) = ended {
+            *this.slot.lock() = OutcomeSlot::Settled(Some(Box::new(|_| ended)));
+        }
+        let waiter = this.waiter.lock().take();
         loop_bridge::wake_waiting(waiter, slf.as_any());
     }
 }
@@ -263,6 +360,9 @@ impl BridgeFuture {
         match self.stage.try_lock().as_deref() {
             Some(FutureStage::Running(running)) => {
                 visit.call(&running.bridge)?;
+                if let OutcomeSource::Function(_, served) = &running.source {
+                    visit.call(served)?;
+                }
                 self.waiter.try_lock().map_or(Ok(()), |waiter| visit.call(&*waiter))
             }
             _ => Ok(()),
@@ -273,9 +373,9 @@ impl BridgeFuture {
 impl Drop for BridgeFuture {
     fn drop(&mut self) {
         match std::mem::replace(self.stage.get_mut(), FutureStage::Done) {
-            FutureStage::Running(running) => running.job.abort(),
+            FutureStage::Running(RunningFuture { source: OutcomeSource::Job(job), .. }) => job.abort(),
             FutureStage::New(future) => process::release(self.generation, future),
-            FutureStage::Done => {}
+            FutureStage::Running(_) | FutureStage::Done => {}
         }
     }
 }

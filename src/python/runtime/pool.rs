@@ -18,7 +18,7 @@ use toolhub::giving_up::GivenUp;
 use toolhub::limit::Permits;
 use toolhub::stats::{AbandonedCall, CandidateStats};
 use toolhub::tool::SentFlag;
-use toolhub::workers::{Abandonment, CallEnd, CallStage, PoolLimits, PoolRefusal, QueuedCall, WorkerPool};
+use toolhub::workers::{CallEnd, CallStage, PoolLimits, PoolRefusal, QueuedCall, WorkerPool};
 
 /// How long a thread waits for another call. Ten seconds after the last hub was closed all have ended.
 const IDLE_FOR: Duration = Duration::from_secs(5);
@@ -215,12 +215,12 @@ impl Reply {
     }
 
     /// The caller gives up. The thread of a running function may be replaced, and the function keeps `leftover` until it
-    /// ends. True if the function was never called, and never will be.
-    pub fn abandon(&self, py: Python<'_>, leftover: Leftover) -> bool {
+    /// ends.
+    pub fn abandon(&self, py: Python<'_>, leftover: Leftover) {
         let abandonment = self.pool.workers.abandon(&self.function.stage, leftover);
         self.pool.replace_worker(py);
         self.function.given_up.end();
-        matches!(abandonment, Abandonment::NotStarted(_))
+        drop(abandonment);
     }
 }
 
