@@ -18,6 +18,7 @@ use serde_json::Map;
 use toolhub::hub::{AskedCall, PlannedRun};
 use toolhub::identity::CallContent;
 use toolhub::plan::{Approver, CallPlan, CallRequest, CallTarget, Permissions, SharingRequest};
+use toolhub::principal::Principal;
 
 /// `(progress, meta, watch, llm, passed_on, permissions)`: what Python hands over with a call in addition to its arguments and
 /// options.
@@ -30,16 +31,14 @@ struct GivenCall<'a, 'py> {
     hub: &'a Bound<'py, PyHub>,
     args: Bound<'py, PyAny>,
     options: &'a PyCallOptions,
-    /// Called with each progress report of a tool on a server.
-    progress: OptionalObject,
+    /// Without a watch so far; `None` if there is nothing of it.
+    extras: Option<Box<Extras>>,
     /// Passed on to the server.
     meta: OptionalObject,
     /// Called with name, arguments and id of the call; returns what reports about it.
     make_watch: OptionalObject,
     /// Makes one answer of several.
     llm: OptionalObject,
-    /// Values of the caller for the tools that have parameters of these names.
-    passed_on: Option<Py<PyDict>>,
     /// A `toolhub.permissions.Permissions`.
     permissions: OptionalObject,
 }
@@ -54,7 +53,7 @@ pub fn execute<'py>(
     options: &Bound<'py, PyCallOptions>,
     around: Option<Surroundings>,
 ) -> PyResult<Bound<'py, PyAny>> {
-    let given = GivenCall::new(hub, args, options.get(), around)?;
+    let mut given = GivenCall::new(hub, args, options.get(), around)?;
     // A string with a lone surrogate, as a model may produce one, is just not found.
     let name = as_text("name", name)?.to_string_lossy();
     let is_alone = given.make_watch.is_none() && given.permissions.is_none();
@@ -130,7 +129,25 @@ impl<'a, 'py> GivenCall<'a, 'py> {
     ) -> PyResult<Self> {
         hub.get().check_process()?;
         let (progress, meta, make_watch, llm, passed_on, permissions) = around.unwrap_or_default();
-        Ok(GivenCall { hub, args, options, progress, meta, make_watch, llm, passed_on, permissions })
+        let sent = meta.as_ref().map(|meta| json::as_json("meta", meta.bind(hub.py()))).transpose()?;
+        let sent = match sent {
+            None => Map::new(),
+            Some(Value::Object(map)) => map,
+            Some(_) => return Err(PyTypeError::new_err("meta must be a mapping")),
+        };
+        let principal = call_scope::principal(hub.py())?;
+        let is_given = progress.is_some() || meta.is_some() || passed_on.is_some();
+        let extras = (is_given || make_watch.is_some() || principal.is_some())
+            .then(|| Box::new(Extras { progress, meta: sent, watch: None, passed_on, principal }));
+        Ok(GivenCall { hub, args, options, extras, meta, make_watch, llm, permissions })
+    }
+
+    fn principal(&self) -> Option<&Arc<Principal>> {
+        self.extras.as_ref()?.principal.as_ref()
+    }
+
+    fn passed_on(&self) -> Option<&Bound<'py, PyDict>> {
+        Some(self.extras.as_ref()?.passed_on.as_ref()?.bind(self.hub.py()))
     }
 
     fn request(&self, target: CallTarget) -> CallRequest {
@@ -138,35 +155,34 @@ impl<'a, 'py> GivenCall<'a, 'py> {
     }
 
     /// A call that needs nothing but its run; `None` when there is more to it.
-    fn plain(&self, name: &str, mut planned: Box<PlannedRun>) -> PyResult<Option<Bound<'py, PyAny>>> {
+    fn plain(&mut self, name: &str, mut planned: Box<PlannedRun>) -> PyResult<Option<Bound<'py, PyAny>>> {
         let core = self.hub.get().core();
         if self.llm.is_some() && planned.candidates.len() > 1 {
             return Ok(None);
         }
-        let extras = self.extras(None)?;
-        let is_served = extras.as_ref().is_some_and(|extras| extras.principal.is_some());
-        if is_served && core.keeps_rows(&planned.candidates) {
+        if self.principal().is_some() && core.keeps_rows(&planned.candidates) {
             // The plan notes for whom the call is made.
             return Ok(None);
         }
         let asked = || AskedCall::new(CallTarget::Name(name.into()), self.options.options.clone(), None);
         core.record(&mut planned, None, asked);
         let (hub, args) = (self.hub.clone().unbind(), self.args.clone().unbind());
-        let execution = Execution::new(hub, planned, (args, None), self.options.checks, extras);
+        let execution = Execution::new(hub, planned, (args, None), self.options.checks, self.extras.take());
         Ok(Some(new_awaitable(self.hub.py(), execution)?.into_any()))
     }
 
     /// A call with everything around its run. A routed call has an id.
-    fn planned(self, mut request: CallRequest, call_id: Option<String>) -> PyResult<Bound<'py, PyAny>> {
+    fn planned(mut self, mut request: CallRequest, call_id: Option<String>) -> PyResult<Bound<'py, PyAny>> {
         let py = self.hub.py();
         let is_readable = request.unreadable.is_none();
         let told = (&**request.target.name(), &self.args, call_id.as_deref(), is_readable);
         let watch = self.make_watch.as_ref().map(|make| make.call1(py, told)).transpose()?;
-        let extras = self.extras(watch.as_ref())?;
+        if let (Some(extras), Some(watch)) = (&mut self.extras, &watch) {
+            extras.watch = Some(Watch::new(watch.clone_ref(py)));
+        }
         // Calls inside a served call share results with those of its caller only.
-        let principal = extras.as_ref().and_then(|extras| extras.principal.as_ref());
-        request.options.principal = principal.map(|principal| principal.id.clone());
-        request.options.rights = principal.map(|principal| principal.rights.clone());
+        request.options.principal = self.principal().map(|principal| principal.id.clone());
+        request.options.rights = self.principal().map(|principal| principal.rights.clone());
         request.permissions =
             self.permissions.as_ref().map(|one| python_permissions(one.bind(py))).transpose()?;
         request.content = self.content(request.permissions.as_ref());
@@ -180,29 +196,10 @@ impl<'a, 'py> GivenCall<'a, 'py> {
             llm: self.llm,
             permissions: self.permissions,
             call_id,
-            extras: Mutex::new(extras),
+            extras: Mutex::new(self.extras),
             handover: Mutex::default(),
         };
         Ok(new_awaitable(py, CallDriver::new(call, plan))?.into_any())
-    }
-
-    fn extras(&self, watch: Option<&Py<PyAny>>) -> PyResult<Option<Box<Extras>>> {
-        let py = self.hub.py();
-        let principal = call_scope::principal(py)?;
-        let has_any = self.progress.is_some() || self.meta.is_some() || self.passed_on.is_some();
-        if !has_any && watch.is_none() && principal.is_none() {
-            return Ok(None);
-        }
-        let meta = self.meta.as_ref().map(|meta| json::as_json("meta", meta.bind(py)));
-        let meta = match meta.transpose()? {
-            None => Map::new(),
-            Some(Value::Object(map)) => map,
-            Some(_) => return Err(PyTypeError::new_err("meta must be a mapping")),
-        };
-        let progress = self.progress.as_ref().map(|progress| progress.clone_ref(py));
-        let passed_on = self.passed_on.as_ref().map(|passed_on| passed_on.clone_ref(py));
-        let watch = watch.map(|one| Watch::new(one.clone_ref(py)));
-        Ok(Some(Box::new(Extras { progress, meta, watch, passed_on, principal })))
     }
 
     /// What is sent, if somebody has to recognise the call. The error says which part is not JSON.
@@ -222,9 +219,8 @@ impl<'a, 'py> GivenCall<'a, 'py> {
         &self,
         convert: impl Fn(&Bound<'_, PyAny>) -> Result<Value, NotJson>,
     ) -> Result<CallContent, NotJson> {
-        let py = self.hub.py();
-        let passed_on = self.passed_on.as_ref().map(|given| convert(given.bind(py)));
-        let meta = match self.meta.as_ref().map(|meta| convert(meta.bind(py))).transpose()? {
+        let passed_on = self.passed_on().map(|given| convert(given));
+        let meta = match self.meta.as_ref().map(|meta| convert(meta.bind(self.hub.py()))).transpose()? {
             Some(Value::Object(meta)) => meta,
             _ => Map::new(),
         };
@@ -237,7 +233,7 @@ impl<'a, 'py> GivenCall<'a, 'py> {
         let (py, options) = (self.hub.py(), self.options);
         let is_plain = options.may_share()
             && is_plain(&self.args, 0)
-            && self.passed_on.as_ref().is_none_or(|passed_on| is_plain(passed_on.bind(py), 0))
+            && self.passed_on().is_none_or(|passed_on| is_plain(passed_on, 0))
             && self.meta.as_ref().is_none_or(|meta| is_plain(meta.bind(py), 0));
         is_plain.then_some(SharingRequest {
             cache_ttl: options.cache_ttl,
