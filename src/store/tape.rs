@@ -28,9 +28,7 @@ mod replayer;
 pub use line::{LineKind, OuterCall, TapedAnswer, VERSION, read_timestamp, timestamp};
 pub use reading::{Recording, read_events};
 pub use recorder::{OpenCall, Recorder, Taping, finish_cut};
-pub use replayer::{
-    ReplayEnd, ReplayMode, ReplayTool, ReplayedCall, Replayer, ready_recording, recording_of,
-};
+pub use replayer::{ReplayEnd, ReplayMode, ReplayTool, ReplayedCall, Replayer, recording_of};
 
 use arc_swap::ArcSwapOption;
 use serde_json::Value;

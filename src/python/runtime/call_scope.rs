@@ -190,12 +190,14 @@ struct LoopReports {
 
 impl LoopReports {
     fn deliver(&self, py: Python<'_>) {
-        for update in self.waiting.take() {
-            let called = json::to_python(py, &update)
-                .and_then(|update| user_code::call(self.function.bind(py), [&update]));
-            show_unraisable(called, self.function.bind(py));
-        }
+        self.waiting.take().iter().for_each(|update| tell_progress(self.function.bind(py), update));
     }
+}
+
+/// Calls a function of the user's with a progress report.
+pub fn tell_progress(function: &Bound<'_, PyAny>, update: &Value) {
+    let told = json::to_python(function.py(), update).and_then(|update| user_code::call(function, [&update]));
+    show_unraisable(told, function);
 }
 
 #[pymethods]

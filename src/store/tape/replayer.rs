@@ -303,13 +303,6 @@ pub fn recording_of(candidate: &Candidate) -> Option<&Recording> {
     tool.downcast_ref::<ReplayTool>().map(|tool| &*tool.recording)
 }
 
-/// The recording of a candidate whose answer is there at once, so that a driver need not wait for it.
-pub fn ready_recording(candidate: &Candidate) -> Option<&Recording> {
-    let tool: &dyn Any = &*candidate.tool;
-    let tool = tool.downcast_ref::<ReplayTool>().filter(|tool| !tool.is_timed)?;
-    Some(&*tool.recording).filter(|recording| recording.answer.is_some())
-}
-
 impl Tool for ReplayTool {
     fn spec(&self) -> &ToolSpec {
         self.tool.spec()

@@ -6,9 +6,9 @@ use super::state::{Attempt, AttemptState, leftover};
 use crate::drivers::awaiting::{cancellations, is_coroutine};
 use crate::drivers::child::Child;
 use crate::prelude::*;
+use crate::runtime::call_scope::tell_progress;
 use crate::runtime::loop_bridge::{LoopBridge, Message, wake};
 use crate::runtime::pool::Leftover;
-use crate::runtime::user_code;
 use crate::values::arguments::callable::{CallableKind, python_tool, raised};
 use crate::values::json::LargeJson;
 use crate::values::results::blocks::Blocks;
@@ -26,13 +26,14 @@ impl Execution {
         let this = slf.get();
         match message {
             Message::Progress(reports) => {
+                let function = this.extras.as_ref().and_then(|extras| extras.progress.as_ref());
                 for update in reports.take() {
                     if let Some(taping) =
                         this.state.lock().attempts.get(slot).and_then(|one| one.taping.as_ref())
                     {
                         taping.progressed(&update);
                     }
-                    Self::progressed(slf, &update);
+                    function.inspect(|function| tell_progress(function.bind(py), &update));
                 }
                 return;
             }
@@ -78,19 +79,6 @@ impl Execution {
         let done = Self::cancel_direct(slf, now).and_then(|()| Self::arm(slf));
         show_unraisable(done, slf.as_any());
         Self::after_event(slf);
-    }
-
-    /// A tool tells how far it is.
-    pub(super) fn progressed(slf: &Bound<'_, Self>, update: &serde_json::Value) {
-        let py = slf.py();
-        let Some(callback) = slf.get().extras.as_ref().and_then(|extras| extras.progress.as_ref()) else {
-            return;
-        };
-        let call = || {
-            let update = json::to_python(py, update)?;
-            user_code::call(callback.bind(py), [&update])
-        };
-        show_unraisable(call(), callback.bind(py));
     }
 
     /// Losers are stopped at once; everything else is done in the caller's task and context, which is woken if it waits and

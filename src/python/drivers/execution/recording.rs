@@ -2,7 +2,7 @@
 //! cassettes. In a replay the candidates are recordings, which run as any tool in Rust does.
 
 use super::Execution;
-use super::state::{Attempt, AttemptStart, AttemptState, ReadyAttempt, State};
+use super::state::{Attempt, AttemptStart, AttemptState, State};
 use crate::prelude::*;
 use crate::runtime::loop_bridge::{Mail, Message};
 use crate::runtime::{self, call_scope};
@@ -18,12 +18,30 @@ use toolhub::identity::CallContent;
 use toolhub::kill_point::kill_point;
 use toolhub::model::ToolOutput;
 use toolhub::shape::content::ImageNotes;
-use toolhub::tape::{Recording, TapedAnswer, Taping, ready_recording, recording_of};
+use toolhub::tape::{Recording, TapedAnswer, Taping, recording_of};
 
 impl Execution {
-    /// What writes the row that this attempt still needs.
-    pub(super) fn missing_row(&self, slot: usize) -> Option<Arc<EffectRecorder>> {
-        self.with_plan(|plan| plan.recorder.clone().filter(|_| plan.needs_row(slot))).flatten()
+    /// Puts an attempt on the tape that is in. What a replay has missed fails here, with false.
+    pub(super) fn put_on_tape(slf: &Bound<'_, Self>, start: &AttemptStart) -> PyResult<bool> {
+        let (this, slot) = (slf.get(), start.slot);
+        let (missed, recorded) = {
+            let state = this.state.lock();
+            // An attempt that was put on tape before its row was written goes on.
+            let is_on_tape = state.attempts[slot].taping.is_some();
+            let plan = state.plan.as_ref().filter(|_| !is_on_tape);
+            (plan.and_then(|plan| plan.missed.clone()), plan.and_then(|plan| plan.recorded.clone()))
+        };
+        if let Some(miss) = missed {
+            this.fail(slot, miss.count());
+            return Ok(false);
+        }
+        if let Some(call) = recorded {
+            let definition = this.hub.get().core().tool_definition(&start.candidate);
+            let around = call_scope::current(slf.py())?;
+            let taping = call.attempt(&start.candidate, &definition, around.outer.as_ref());
+            this.state.lock().attempts[slot].taping = Some(Box::new(taping));
+        }
+        Ok(true)
     }
 
     /// Writes the row of an attempt, which goes on when it is committed.
@@ -112,42 +130,6 @@ pub fn failure(result: &Bound<'_, PyAny>) -> Option<(ErrorKind, Outcome)> {
     let kind = ErrorKind::ALL.iter().copied().find(|one| kind.as_deref() == Some(one.name()));
     let outcome = Outcome::ALL.into_iter().find(|one| outcome.as_deref() == Some(one.name()));
     Some((kind.unwrap_or(ErrorKind::ToolError), outcome.unwrap_or(Outcome::Unknown)))
-}
-
-impl Execution {
-    /// Launches the tool, recorded if there is a tape. What a replay has missed fails here.
-    pub(super) fn launch(slf: &Bound<'_, Self>, ready: ReadyAttempt) -> PyResult<()> {
-        let (this, start) = (slf.get(), &ready.0);
-        let slot = start.slot;
-        let (missed, recorded) = {
-            let state = this.state.lock();
-            // An attempt that was put on tape before its row was written goes on here.
-            let is_on_tape = state.attempts[slot].taping.is_some();
-            let plan = state.plan.as_ref().filter(|_| !is_on_tape);
-            (plan.and_then(|plan| plan.missed.clone()), plan.and_then(|plan| plan.recorded.clone()))
-        };
-        if let Some(miss) = missed {
-            this.fail(slot, miss.count());
-            return Ok(());
-        }
-        if let Some(recording) = ready_recording(&start.candidate) {
-            recording.progress.iter().for_each(|update| Self::progressed(slf, update));
-            if recording.was_sent() {
-                this.begin_here(slot);
-            }
-            if let Some(answer) = recording.answer.clone() {
-                this.answered(slf.py(), slot, answer);
-            }
-            return Ok(());
-        }
-        if let Some(call) = recorded {
-            let definition = this.hub.get().core().tool_definition(&start.candidate);
-            let around = call_scope::current(slf.py())?;
-            let taping = call.attempt(&start.candidate, &definition, around.outer.as_ref());
-            this.state.lock().attempts[slot].taping = Some(Box::new(taping));
-        }
-        Self::launch_tool(slf, ready)
-    }
 }
 
 /// Writes down the attempts that were recorded.

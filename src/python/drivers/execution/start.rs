@@ -140,8 +140,13 @@ impl Execution {
         Ok((port.get().mailbox.clone(), key))
     }
 
-    pub(super) fn launch_tool(slf: &Bound<'_, Self>, (start, prepared): ReadyAttempt) -> PyResult<()> {
-        if let Some(recorder) = slf.get().missing_row(start.slot) {
+    /// Calls the tool; before that it is put on tape, and its row is written.
+    pub(super) fn launch(slf: &Bound<'_, Self>, (start, prepared): ReadyAttempt) -> PyResult<()> {
+        if !Self::put_on_tape(slf, &start)? {
+            return Ok(());
+        }
+        let recorder = |plan: &mut PlannedRun| plan.recorder.clone().filter(|_| plan.needs_row(start.slot));
+        if let Some(recorder) = slf.get().with_plan(recorder).flatten() {
             return Self::write_row(slf, &start, prepared, recorder);
         }
         kill_point();
