@@ -92,13 +92,10 @@ pub fn wait_for(wakeup: &Wakeup, at_most: Duration) -> bool {
 /// How long one wait lasts; a signal or the answer ends it earlier.
 const SLICE: Duration = Duration::from_secs(1);
 
-fn new_wakeup() -> PyResult<Wakeup> {
-    Wakeup::new().map_err(|error| PyOSError::new_err(format!("toolhub could not wait: {error}")))
-}
-
 /// What wakes the thread.
 pub fn wakeup() -> PyResult<Arc<Wakeup>> {
-    new_wakeup().map(Arc::new)
+    let made = Wakeup::new().map(Arc::new);
+    made.map_err(|error| PyOSError::new_err(format!("toolhub could not wait: {error}")))
 }
 
 /// Wakes the thread when the future has ended or is gone.
@@ -179,7 +176,7 @@ fn panicked() -> HubError {
 pub struct BlockingCall {
     answer: Mutex<Option<PyResult<Py<PyAny>>>>,
     task: Mutex<Option<Py<PyAny>>>,
-    wakeup: Wakeup,
+    wakeup: Arc<Wakeup>,
 }
 
 impl BlockingCall {
@@ -304,8 +301,7 @@ pub fn run_blocking(
     scope: Option<&Bound<'_, CallScope>>,
     function: Option<&Bound<'_, ThreadedFunction>>,
 ) -> PyResult<Py<PyAny>> {
-    let call =
-        Arc::new(BlockingCall { answer: Mutex::default(), task: Mutex::default(), wakeup: new_wakeup()? });
+    let call = Arc::new(BlockingCall { answer: Mutex::default(), task: Mutex::default(), wakeup: wakeup()? });
     let ends: [Option<&GivenUp>; 2] =
         [scope.map(|scope| &*scope.get().given_up), function.map(|function| &function.get().0.given_up)];
     // A caller that has cancelled the call waits for nothing, although its tool may still be running.

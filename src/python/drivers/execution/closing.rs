@@ -10,6 +10,7 @@ use crate::prelude::*;
 use crate::runtime;
 use crate::runtime::bridge::{self, BridgeFuture};
 use crate::runtime::loop_bridge::{self, LoopBridge, Mail, running_loop};
+use futures_util::FutureExt;
 use std::convert::Infallible;
 use tokio::sync::mpsc;
 
@@ -30,13 +31,6 @@ impl Execution {
         };
         if decided {
             Self::stop_what_is_over(slf, now);
-        }
-    }
-
-    /// A call that was planned before the hub was closed and begins after it starts nothing.
-    pub(super) fn refuse_if_closed(&self) {
-        if self.hub.get().core().is_closed() {
-            self.with_plan(|plan| plan.run.close(Instant::now()));
         }
     }
 
@@ -71,20 +65,24 @@ pub struct EndingCalls {
 impl EndingCalls {
     /// Waits without the GIL until they have ended, for a bounded time.
     fn wait(&self, py: Python<'_>) {
-        let (Some(mut ended), Ok(lease)) = (self.ended.lock().take(), runtime::handle()) else { return };
-        let ended = async { tokio::time::timeout(self.limit, ended.recv()).await };
-        drop(py.detach(|| lease.block_on(ended)));
+        let Ok(lease) = runtime::handle() else { return };
+        py.detach(|| lease.block_on(self.ended()));
     }
 
     /// Awaits their end, for a bounded time.
     fn wait_async<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, BridgeFuture>> {
+        bridge::run(py, self.ended().map(Ok))
+    }
+}
+
+impl EndingCalls {
+    fn ended(&self) -> impl Future<Output = ()> + Send + 'static {
         let (ended, limit) = (self.ended.lock().take(), self.limit);
-        bridge::run(py, async move {
+        async move {
             if let Some(mut ended) = ended {
                 let _ = tokio::time::timeout(limit, ended.recv()).await;
             }
-            Ok(())
-        })
+        }
     }
 }
 

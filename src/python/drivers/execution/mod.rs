@@ -15,10 +15,8 @@ mod events;
 mod recording;
 mod start;
 mod state;
-mod watch;
 pub use recording::{failure, kept, replayed_time};
-pub use state::{Attempt, State};
-pub use watch::Watch;
+pub use state::{Attempt, State, Watch};
 
 use super::awaiting::{Awaitable, Awaited, Step, close, is_cancelled_error, send};
 use crate::classes::hub::PyHub;
@@ -227,7 +225,10 @@ impl Awaited for Execution {
         let this = slf.get();
         if !this.is_begun.load(Ordering::Relaxed) {
             this.is_begun.store(true, Ordering::Relaxed);
-            this.refuse_if_closed();
+            // Planned before the hub was closed, it starts nothing.
+            if this.hub.get().core().is_closed() {
+                this.with_plan(|plan| plan.run.close(Instant::now()));
+            }
         }
         Self::pump(slf)
     }
