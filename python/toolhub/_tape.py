@@ -45,12 +45,11 @@ async def on_tape(
 def _record(taped: _core.TapedQuestion, error: Exception) -> None:
     message = whole(readable(error))
     known = error if isinstance(error, ToolError) else ToolError(message)
-    status = known.status if known.status in range(1000) else None
     exception = None
     if type(error).__module__ != ToolError.__module__:
         args = [whole(one) if isinstance(one, str) else one for one in error.args]
         exception = {"type": f"{type(error).__module__}:{type(error).__qualname__}", "args": args}
-    taped.failed(str(known.kind), message, known.code, status, known.retry_after, exception)
+    taped.failed(known, message, exception)
 
 
 def _as_recorded(error: ToolError, exception: Any) -> Exception:

@@ -80,7 +80,7 @@ mod _core {
         skills::{SkillFolder, skill_file},
         tape::{
             TapedQuestion, cassette_events, finish_cassette, first_difference, question_on_tape, scrub,
-            start_recording, start_replay, stop_tape,
+            start_tape, stop_tape,
         },
         telemetry::{TelemetryQueue, telemetry_attributes},
         templates::empty_meta,
@@ -138,12 +138,11 @@ mod _core {
 fn refuse_subinterpreter() -> PyResult<()> {
     const MAIN: i64 = 0;
     // SAFETY: the GIL is held.
-    let id = unsafe { pyo3::ffi::PyInterpreterState_GetID(pyo3::ffi::PyInterpreterState_Get()) };
-    match id {
-        MAIN => Ok(()),
-        _ => Err(pyo3::exceptions::PyImportError::new_err(
-            "toolhub works in the main interpreter of a process only, and this is a subinterpreter; use a thread or a \
-             process instead",
-        )),
+    if unsafe { pyo3::ffi::PyInterpreterState_GetID(pyo3::ffi::PyInterpreterState_Get()) } == MAIN {
+        return Ok(());
     }
+    Err(pyo3::exceptions::PyImportError::new_err(
+        "toolhub works in the main interpreter of a process only, and this is a subinterpreter; use a thread or a \
+         process instead",
+    ))
 }

@@ -34,6 +34,7 @@ macro_rules! kinds {
         impl ErrorKind {
             pub const ALL: &'static [ErrorKind] = &[$(ErrorKind::$variant),*];
             pub fn name(self) -> &'static str { match self { $(ErrorKind::$variant => $name),* } }
+            pub fn named(name: &str) -> Option<Self> { Self::ALL.iter().copied().find(|kind| kind.name() == name) }
             pub fn retryable(self) -> bool { match self { $(ErrorKind::$variant => $retryable),* } }
             fn words(self) -> ErrorWords { match self { $(ErrorKind::$variant => ErrorWords::$words),* } }
             /// A sentence without internals, safe to show to a model.

@@ -312,7 +312,7 @@ pub fn kept_failure(error: Value, kind: &str, outcome: &str) -> Value {
 /// The error of a call that a run has kept.
 pub fn kept_error(kept: &Value) -> HubError {
     let word = |member: &str| kept.get(member).and_then(Value::as_str);
-    let kind = ErrorKind::ALL.iter().copied().find(|kind| word("kind") == Some(kind.name()));
+    let kind = word("kind").and_then(ErrorKind::named);
     let text = word("error").unwrap_or("The call failed.").to_owned();
     let error = HubError::new(kind.unwrap_or(ErrorKind::ToolError), text);
     match Outcome::ALL.into_iter().find(|outcome| word("outcome") == Some(outcome.name())) {

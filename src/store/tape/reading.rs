@@ -277,8 +277,7 @@ impl<'a> LineFields<'a> {
             }
             "stopped" => Ok(None),
             kind => {
-                let known = ErrorKind::ALL.iter().copied().find(|known| known.name() == kind);
-                let known = known.ok_or_else(|| {
+                let known = ErrorKind::named(kind).ok_or_else(|| {
                     format!("'outcome' must be ok, stopped or a kind of error, not '{kind}'")
                 })?;
                 recorded_error(known, self.object("error")?).map(|error| Some(Err(error)))

@@ -4,34 +4,28 @@ use crate::classes::hub::PyHub;
 use crate::classes::options::named;
 use crate::prelude::*;
 use crate::runtime::call_scope;
+use crate::values::arguments::callable::details_of;
 use std::path::PathBuf;
 use toolhub::error::UpstreamError;
 use toolhub::model::ToolOutput;
 use toolhub::secret;
 use toolhub::tape::{self, Deck, QuestionOnTape, Recorder, Recording, Replayer, TapedAnswer, Taping};
 
-/// Begins to record the calls of one hub, or of all hubs of this process.
+/// Begins to record the calls of one hub, or of all hubs of this process; in a mode of replay, to answer them from a cassette.
 #[pyfunction]
-#[pyo3(signature = (path, hub=None))]
-pub fn start_recording(path: PathBuf, hub: Option<&Bound<'_, PyHub>>) -> PyResult<()> {
-    let recorder = Recorder::create(&path).map_err(PyValueError::new_err)?;
-    tape::start(Deck::Record(Arc::new(recorder)), hub.map(|hub| hub.get().core().number))
-        .map_err(PyValueError::new_err)
-}
-
-/// Begins to answer the calls of one hub, or of all hubs of this process, from a cassette.
-#[pyfunction]
-#[pyo3(signature = (path, mode="strict", hub=None))]
-pub fn start_replay(
+#[pyo3(signature = (path, mode=None, hub=None))]
+pub fn start_tape(
     py: Python<'_>,
     path: PathBuf,
-    mode: &str,
+    mode: Option<&str>,
     hub: Option<&Bound<'_, PyHub>>,
 ) -> PyResult<()> {
-    let mode = named("mode", mode)?;
-    let replayer = py.detach(|| Replayer::open(&path, mode)).map_err(PyValueError::new_err)?;
-    tape::start(Deck::Replay(Box::new(replayer)), hub.map(|hub| hub.get().core().number))
-        .map_err(PyValueError::new_err)
+    let deck = match mode.map(|mode| named("mode", mode)).transpose()? {
+        None => Recorder::create(&path).map(|recorder| Deck::Record(Arc::new(recorder))),
+        Some(mode) => py.detach(|| Replayer::open(&path, mode)).map(|one| Deck::Replay(Box::new(one))),
+    };
+    let started = deck.and_then(|deck| tape::start(deck, hub.map(|hub| hub.get().core().number)));
+    started.map_err(PyValueError::new_err)
 }
 
 /// The number of recorded events, the calls that were missed, the recordings that were not used, and the tools that are
@@ -128,23 +122,18 @@ impl TapedQuestion {
         raised.map(|raised| json::to_python(py, raised)).transpose()
     }
 
-    /// Records that the model failed, with the details that a `ToolError` has, or the class and the arguments of another exception.
-    #[pyo3(signature = (kind, message, code=None, status=None, retry_after=None, exception=None))]
+    /// Records that the model failed, with the details of a `ToolError`, and the class and the arguments of another exception.
     fn failed(
         &self,
-        kind: &str,
+        error: &Bound<'_, PyBaseException>,
         message: String,
-        code: Option<i64>,
-        status: Option<u16>,
-        retry_after: Option<f64>,
         exception: Option<&Bound<'_, PyAny>>,
     ) {
-        let kind = ErrorKind::ALL.iter().copied().find(|known| known.name() == kind);
         let raised = exception.map(json::with_texts);
         let upstream =
             raised.map(|raised| Arc::new(UpstreamError { message: message.clone(), data: Some(raised) }));
-        let error = HubError::new(kind.unwrap_or(ErrorKind::ToolError), message);
-        self.end(&Some(Err(HubError { code, status, retry_after, upstream, ..error })));
+        let details = details_of(error).unwrap_or_else(|| HubError::new(ErrorKind::ToolError, ""));
+        self.end(&Some(Err(HubError { message: message.into(), upstream, ..details })));
     }
 }
 

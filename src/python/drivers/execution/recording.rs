@@ -127,7 +127,7 @@ pub fn failure(result: &Bound<'_, PyAny>) -> Option<(ErrorKind, Outcome)> {
     let error = result.get_item(intern!(py, "_meta")).and_then(|meta| meta.get_item(intern!(py, "error")));
     let word = |key: &str| Some(error.as_ref().ok()?.get_item(key).ok()?.str().ok()?.to_string());
     let (kind, outcome) = (word("kind"), word("outcome"));
-    let kind = ErrorKind::ALL.iter().copied().find(|one| kind.as_deref() == Some(one.name()));
+    let kind = kind.as_deref().and_then(ErrorKind::named);
     let outcome = Outcome::ALL.into_iter().find(|one| outcome.as_deref() == Some(one.name()));
     Some((kind.unwrap_or(ErrorKind::ToolError), outcome.unwrap_or(Outcome::Unknown)))
 }

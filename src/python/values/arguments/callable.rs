@@ -91,7 +91,7 @@ const MAX_TEXT: usize = 1_000;
 pub fn raised(py: Python<'_>, kind: CallableKind, name: &str, error: &PyErr) -> HubError {
     let value = error.value(py);
     let text = error_line(&exception_text(py, error), MAX_TEXT);
-    let own = if error.is_instance_of::<PyException>(py) { tool_error(value) } else { None };
+    let own = if error.is_instance_of::<PyException>(py) { details_of(value) } else { None };
     if let (Some(own), false) = (&own, text.is_empty()) {
         return HubError { message: text.into(), ..own.clone() };
     }
@@ -110,15 +110,14 @@ pub fn raised(py: Python<'_>, kind: CallableKind, name: &str, error: &PyErr) -> 
 }
 
 /// Kind and details of a `ToolError`; `None` for other exceptions.
-fn tool_error(value: &Bound<'_, pyo3::exceptions::PyBaseException>) -> Option<HubError> {
+pub fn details_of(value: &Bound<'_, PyBaseException>) -> Option<HubError> {
     static TOOL_ERROR: Imported = Imported::new("toolhub.exceptions", "ToolError");
     let py = value.py();
     if !value.is_instance(TOOL_ERROR.get(py).ok()?).ok()? {
         return None;
     }
     let name: String = value.getattr(intern!(py, "kind")).ok()?.extract().ok()?;
-    let kind = ErrorKind::ALL.iter().copied().find(|kind| kind.name() == name)?;
-    let mut error = HubError::new(kind, "");
+    let mut error = HubError::new(ErrorKind::named(&name)?, "");
     error.code = value.getattr(intern!(py, "code")).ok().and_then(|code| code.extract().ok());
     error.status = value.getattr(intern!(py, "status")).ok().and_then(|status| status.extract().ok());
     error.retry_after = value.getattr(intern!(py, "retry_after")).ok().and_then(|after| after.extract().ok());
