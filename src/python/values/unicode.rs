@@ -121,12 +121,3 @@ unsafe fn write_units<T>(text: &str, place: *mut T, unit: impl Fn(char) -> T) {
         unsafe { place.add(at).write(unit(letter)) };
     }
 }
-
-/// The characters as Python keeps them. Two strings are equal if these are: Python uses the narrowest form for each.
-pub fn raw<'a>(text: &'a Bound<'_, PyString>) -> PyResult<&'a [u8]> {
-    // SAFETY: as above.
-    let data = unsafe { text.data()? };
-    let bytes = data.as_bytes();
-    // SAFETY: they live as long as the string, not only as long as `data`.
-    Ok(unsafe { std::slice::from_raw_parts(bytes.as_ptr(), bytes.len()) })
-}

@@ -156,7 +156,9 @@ pub fn success_text(result: &Bound<'_, PyDict>, images: ImageNotes) -> PyResult<
         None => {
             // Nothing but images, which the API gets beside the text, needs no words.
             let has_images = images == ImageNotes::Omitted && !images_of(result)?.is_empty();
-            Ok(if has_images { String::new() } else { nothing_text(lang_of(result)).to_owned() })
+            let nothing =
+                lang_of(result).pick("Done; the tool returned no value.", "已完成，工具没有返回值。");
+            Ok(if has_images { "" } else { nothing }.to_owned())
         }
     }
 }
@@ -166,10 +168,6 @@ pub fn lang_of(result: &Bound<'_, PyDict>) -> Lang {
     let lang = result.getattr_opt(intern!(result.py(), "_lang")).ok().flatten();
     let lang = lang.and_then(|lang| lang.extract::<String>().ok());
     lang.and_then(|lang| Lang::parse(&lang)).unwrap_or_default()
-}
-
-fn nothing_text(lang: Lang) -> &'static str {
-    lang.pick("Done; the tool returned no value.", "已完成，工具没有返回值。")
 }
 
 /// The value of a successful result as text.

@@ -10,6 +10,7 @@ use crate::values::results::templates::{
     CandidateTemplates, blank_meta, describe_call, describe_error, empty_meta, fill_meta, fill_success,
     new_attempt, source_name,
 };
+use crate::values::results::text::merged;
 use crate::values::unicode::{start_of, string};
 use crate::values::value;
 use pyo3::types::PyFrozenSet;
@@ -17,7 +18,7 @@ use smallvec::SmallVec;
 use std::collections::HashSet;
 use toolhub::error::Outcome;
 use toolhub::execute::Fate;
-use toolhub::hub::{PlannedRun, part};
+use toolhub::hub::PlannedRun;
 use toolhub::invisible::error_line;
 use toolhub::merge::{self, MergedText};
 use toolhub::message::Message;
@@ -216,12 +217,9 @@ impl<'py> EndedAttempts<'_, 'py> {
         for slot in winners {
             let value = inner_value(py, &self.attempts[*slot])?;
             let text = text_of(&value, self.attempts[*slot].blocks.as_deref(), ImageNotes::Shown)?;
-            parts.push((plan.candidates[*slot].label(), text.unwrap_or_default()));
+            parts.push((plan.candidates[*slot].label(), text.unwrap_or_default().into()));
         }
-        Ok(py.detach(move || {
-            let shown = parts.iter().map(|(label, text)| part(label.clone(), text, merge::PART_LIMIT));
-            merge::simple(&shown.collect::<Vec<_>>())
-        }))
+        Ok(merged(py, &parts, merge::PART_LIMIT))
     }
 }
 
@@ -250,8 +248,8 @@ pub fn failed_result<'py>(
     kind: &str,
     message: &Bound<'py, PyString>,
 ) -> PyResult<Bound<'py, PyAny>> {
-    let kind = ErrorKind::ALL.iter().copied().find(|known| known.name() == kind);
-    let kind = kind.ok_or_else(|| PyValueError::new_err("kind must be one of toolhub.ErrorKind"))?;
+    let kind = ErrorKind::named(kind)
+        .ok_or_else(|| PyValueError::new_err("kind must be one of toolhub.ErrorKind"))?;
     let error = HubError::new(kind, message.to_string_lossy().into_owned());
     refused(tool.py(), Some(&tool.to_string_lossy()), &error).map(Bound::into_any)
 }
@@ -455,15 +453,11 @@ pub fn size_of_result(result: &Bound<'_, PyDict>) -> PyResult<usize> {
         if !occurs_once(&object) && !seen.insert(object.as_ptr() as usize) {
             continue;
         }
-        bytes = bytes.saturating_add(own_size(&object));
+        let size = object.call_method0(intern!(object.py(), "__sizeof__")).and_then(|size| size.extract());
+        bytes = bytes.saturating_add(size.unwrap_or(UNKNOWN));
         if is_container(&object) || object.is_instance_of::<PyFrozenSet>() {
             pending.extend(MEMBERS.get(object.py())?.call1((&object,))?.cast_into::<PyList>()?.iter());
         }
     }
     Ok(bytes)
-}
-
-fn own_size(object: &Bound<'_, PyAny>) -> usize {
-    let size = object.call_method0(intern!(object.py(), "__sizeof__"));
-    size.and_then(|size| size.extract()).unwrap_or(UNKNOWN)
 }

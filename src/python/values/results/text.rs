@@ -3,11 +3,11 @@
 
 use crate::prelude::*;
 use crate::runtime::gil::released;
-use crate::values::unicode::{all_of, raw, start_of, string};
+use crate::values::unicode::{all_of, start_of, string};
 use std::borrow::Cow;
+use toolhub::hub::part;
 use toolhub::invisible::visible;
-use toolhub::merge;
-use toolhub::model::Part;
+use toolhub::merge::{self, MergedText};
 use toolhub::truncate::tokens::{Estimate, load};
 use toolhub::truncate::{Options, TokenCounter, Unit, truncate_window, window_chars};
 
@@ -15,22 +15,17 @@ use toolhub::truncate::{Options, TokenCounter, Unit, truncate_window, window_cha
 const HEAD: usize = 256;
 
 /// A text within its limit: `text`, how much was `cut` of a `total`, and whether these are `estimated`.
-#[pyclass(frozen, module = "toolhub", name = "Truncated")]
+#[pyclass(frozen, get_all, module = "toolhub", name = "Truncated")]
 pub struct PyTruncated {
     /// The text, within the limit, with a notice if something was cut.
-    #[pyo3(get)]
     text: Py<PyString>,
     /// How much was cut, in the unit of the limit.
-    #[pyo3(get)]
     cut: usize,
     /// How much there was, in the unit of the limit.
-    #[pyo3(get)]
     total: usize,
     /// Whether the numbers are estimates, because tokens were asked for without a tokenizer.
-    #[pyo3(get)]
     estimated: bool,
     /// Whether something was cut.
-    #[pyo3(get)]
     truncated: bool,
 }
 
@@ -94,7 +89,7 @@ pub fn truncate_text(
     };
     let options = Options { unit, hits, ..Options::default() };
     let total = text.len()?;
-    let window = window(text, 0, limit, &options)?;
+    let window = window(text, limit, &options)?;
     let cut = || truncate_window(&window, total, limit, &options);
     let made = released(py, window.len(), cut);
     Ok(PyTruncated {
@@ -116,39 +111,31 @@ pub fn visible_text<'py>(text: &Bound<'py, PyString>) -> PyResult<Bound<'py, PyS
     }
 }
 
-/// The start of a text that decides how it is cut to `limit`, at least `chars` characters of it.
-fn window(text: &Bound<'_, PyString>, chars: usize, limit: usize, options: &Options<'_>) -> PyResult<String> {
+/// The start of a text that decides how it is cut to `limit`.
+fn window(text: &Bound<'_, PyString>, limit: usize, options: &Options<'_>) -> PyResult<String> {
     // Enough for prose; JSON wants more, and is not known before its start is seen.
-    let usual = window_chars(limit, "", options).max(HEAD).max(chars);
+    let usual = window_chars(limit, "", options).max(HEAD);
     let window = start_of(text, usual)?;
     let needed = window_chars(limit, &window, options);
     if needed > usual && text.len()? > usual { start_of(text, needed) } else { Ok(window) }
 }
 
-/// Merges (label, text) pairs; the second value tells whether what is shown was cut. Of a long text, only the start is converted.
+/// Merges (label, text) pairs; the second value tells whether what is shown was cut.
 #[pyfunction]
 pub fn merge_texts<'py>(
     py: Python<'py>,
     given: Vec<(String, Bound<'py, PyString>)>,
     limit: usize,
 ) -> PyResult<(Bound<'py, PyString>, bool)> {
-    let options = Options::default();
-    let mut answers = Vec::with_capacity(given.len());
-    for (label, text) in &given {
-        answers.push((label, window(text, Part::LONG, limit, &options)?, text.len()?, raw(text)?));
-    }
-    let merged = py.detach(|| {
-        let parts = answers.into_iter().map(|(label, window, total, raw)| {
-            let shown = truncate_window(&window, total, limit, &options);
-            Part {
-                label: label.clone(),
-                start: Cow::Owned(window),
-                long: (total > Part::LONG).then_some(raw),
-                shown: shown.text,
-                cut: shown.truncated,
-            }
-        });
-        merge::simple(&parts.collect::<Vec<_>>())
-    });
+    let texts = given.iter().map(|(label, text)| Ok((label.clone(), all_of(text)?)));
+    let merged = merged(py, &texts.collect::<PyResult<Vec<_>>>()?, limit);
     Ok((string(py, &merged.text)?, merged.truncated))
+}
+
+/// Merges labelled texts, each cut to `limit` characters.
+pub fn merged(py: Python<'_>, texts: &[(String, Cow<'_, str>)], limit: usize) -> MergedText {
+    py.detach(|| {
+        let parts = texts.iter().map(|(label, text)| part(label.clone(), text, limit));
+        merge::simple(&parts.collect::<Vec<_>>())
+    })
 }
