@@ -18,8 +18,8 @@ is described, and pydantic when a signature needs it.
 ...     "Add two numbers."
 ...     return a + b
 >>> tool = describe(add)
->>> tool.name, tool.single, tool.parameters["properties"]["b"]
-('add', 'a', {'type': 'integer', 'default': 1})
+>>> tool.name, tool.parameters["required"], tool.parameters["properties"]["b"]
+('add', ['a'], {'type': 'integer', 'default': 1})
 >>> tool.call(**tool.build({"a": 5}))
 6
 """

@@ -25,7 +25,7 @@ from .exact import exact, safe
 from .parameters import NOTHING, CallSignature, bare
 from .plain import plain_names
 from .readable import Readable
-from .schema import EXTRAS, Arguments, Build, single_of
+from .schema import EXTRAS, Arguments, Build
 
 # pydantic accepts look-around only with Python's engine; `patterns` then takes it out of the validator.
 _CONFIGS = (
@@ -42,7 +42,7 @@ def build(signature: CallSignature, param_docs: Mapping[str, str]) -> Arguments:
     if len(made["properties"]) < len(signature.parameters):
         names = {parameter.name for parameter in signature.parameters}
         hidden = tuple(sorted(names - made["properties"].keys()))
-    return Arguments(made, validator.validate_python, single_of(made), plain_names(signature), hidden)
+    return Arguments(made, validator.validate_python, plain_names(signature), hidden)
 
 
 def builder(signature: CallSignature) -> Build:

@@ -13,7 +13,7 @@ from typing import Any, Literal, Union, cast
 
 from . import schema
 from .parameters import NOTHING, CallSignature
-from .schema import Arguments, Build, single_of
+from .schema import Arguments, Build
 
 _SCALARS: tuple[tuple[Any, dict[str, Any]], ...] = (
     (str, {"type": "string"}),
@@ -102,7 +102,7 @@ def build(signature: CallSignature, param_docs: Mapping[str, str]) -> Arguments:
     if required := [parameter.name for parameter in signature.parameters if parameter.required]:
         raw["required"] = required
     made = schema.assemble(raw, signature, param_docs)
-    return Arguments(made, _LazyBuilder(signature), single_of(made), plain_names(signature), ())
+    return Arguments(made, _LazyBuilder(signature), plain_names(signature), ())
 
 
 class _LazyBuilder:

@@ -23,7 +23,6 @@ class Arguments(NamedTuple):
 
     schema: dict[str, Any]
     build: Build
-    single: str | None
     plain: tuple[str, ...] | None
     hidden: tuple[str, ...]
 
@@ -164,16 +163,3 @@ def declared(schema: Any, where: str) -> dict[str, Any]:
 def is_model(schema: Any) -> bool:
     """Whether this is a pydantic model, or an instance of one."""
     return callable(getattr(schema, "model_json_schema", None))
-
-
-def single_of(schema: Mapping[str, Any]) -> str | None:
-    """The argument that a bare value is for: the only one, or the only required one.
-
-    >>> single_of({"properties": {"a": {}, "b": {}}, "required": ["b"]})
-    'b'
-    """
-    required = schema.get("required", ())
-    if isinstance(required, list) and len(cast("list[Any]", required)) == 1:
-        return str(cast("list[Any]", required)[0])
-    properties: Mapping[str, Any] = schema.get("properties", {})
-    return next(iter(properties)) if len(properties) == 1 else None

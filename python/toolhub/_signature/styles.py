@@ -10,7 +10,6 @@ from typing import Any, Literal, Union
 
 from .facts import Facts
 from .parameters import Parameter
-from .schema import single_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,8 +31,6 @@ class Described:
     build: Callable[[Any], Any] | None
     """Builds Python values from arguments that fit `parameters`: a mapping to a new dict of arguments; style `value`: a value
     (unwrapped) to one. Raises `pydantic_core.ValidationError`. None: the callable takes the arguments as they are."""
-    single: str | None
-    """The argument that a bare value is for."""
     nothing_fails: bool = False
     """Whether None is a failure. For objects with `execute(input)`, whose callers rely on it."""
     is_checked: bool = True
@@ -59,13 +56,11 @@ def by_keyword(
     call: Callable[..., Any], name: str, description: str, schema: dict[str, Any] | None, facts: Facts
 ) -> Described:
     """Describe what is called with `call(**arguments)`; a declared schema replaces the signature's."""
-    build = single = plain = None
+    build = plain = None
     hidden: tuple[str, ...] = ()
-    if schema is not None:
-        single = single_of(schema)
-    elif (arguments := facts.arguments) is not None:
-        schema, build, single, plain, hidden = arguments
-    else:  # no signature: the callable itself refuses what it does not take
+    if schema is None and (arguments := facts.arguments) is not None:
+        schema, build, plain, hidden = arguments
+    elif schema is None:  # no signature: the callable itself refuses what it does not take
         schema = {"type": "object", "properties": {}, "additionalProperties": True}
     return Described(
         name=name,
@@ -75,7 +70,6 @@ def by_keyword(
         is_async=facts.behaviour.is_async,
         style="kwargs",
         build=build,
-        single=single,
         plain=plain,
         hidden=hidden,
     )
@@ -110,7 +104,6 @@ def by_value(
         is_async=facts.behaviour.is_async,
         style="value",
         build=build,
-        single=parameter.name,
         is_checked=is_checked,
         value_optional=not parameter.required,
         value_key=key,

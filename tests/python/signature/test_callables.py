@@ -143,7 +143,6 @@ def test_kinds(obj: Any, name: str, is_async: bool) -> None:
     assert (tool.name, tool.is_async, tool.style) == (name, is_async, "kwargs")
     assert list(tool.parameters["properties"]) == ["a", "b"]
     assert tool.parameters["required"] == ["a"]
-    assert tool.single == "a"
     assert result_of(tool, {"a": 1}) == 3
     assert result_of(tool, {"b": 4, "a": 1}) == 5
 
@@ -378,7 +377,7 @@ def test_builtins() -> None:
     with pytest.raises(ValueError, match="no signature"):
         inspect.signature(max)
     assert silent.parameters == {"type": "object", "properties": {}, "additionalProperties": True}
-    assert (silent.build, silent.single) == (None, None)
+    assert silent.build is None
     assert describe(dict).call(a=1) == {"a": 1}
 
 

@@ -87,7 +87,6 @@ def test_given_schemas_replace_the_signature(schema: dict[str, Any]) -> None:
     assert schema == before
     assert (tool.build, tool.is_checked) == (None, True)
     assert tool.call(a=1, b=2) == 3
-    assert tool.single == ("a" if "properties" in schema else None)
 
 
 def test_a_given_schema_keeps_the_way_of_calling() -> None:

@@ -47,7 +47,7 @@ def test_the_plain_shape() -> None:
     obj = Search()
     tool = describe(obj)
     assert (tool.name, tool.description, tool.style) == ("search", "Search the web.", "value")
-    assert (tool.single, tool.value_key, tool.is_async) == ("input", "input", False)
+    assert (tool.value_key, tool.is_async) == ("input", False)
     assert tool.call("x") == ("found", "x")
     obj.execute = lambda input: ("patched", input)  # type: ignore[method-assign]
     assert tool.call("x") == ("patched", "x")
@@ -182,7 +182,7 @@ def test_declared_schemas(attribute: str) -> None:
     assert tool.parameters == schema
     assert tool.parameters is not schema
     assert (tool.build, tool.is_checked) == (None, True)
-    assert (tool.style, tool.single) == ("value", "input")
+    assert tool.style == "value"
     assert tool.value_key is None, "'input' is not a declared property"
 
 
@@ -210,7 +210,7 @@ def test_a_declared_model() -> None:
         "properties": {"text": {"type": "string"}, "limit": {"type": "integer", "default": 10}},
         "required": ["text"],
     }
-    assert (tool.style, tool.single, tool.build) == ("kwargs", "text", None)
+    assert (tool.style, tool.build) == ("kwargs", None)
 
 
 def test_attributes_that_only_share_the_name_are_no_schema() -> None:
@@ -236,7 +236,7 @@ def test_several_parameters_are_keywords() -> None:
             return query, limit
 
     tool = describe(Tool())
-    assert (tool.style, tool.single, tool.value_key) == ("kwargs", "query", None)
+    assert (tool.style, tool.value_key) == ("kwargs", None)
     assert tool.build is not None
     assert tool.call(**tool.build({"query": "a", "limit": 4})) == ("a", 4)
 

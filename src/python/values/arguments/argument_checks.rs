@@ -172,7 +172,7 @@ impl ArgumentChecks {
         }
         let ArgumentStyle::Value(style) = &self.style else {
             let named = self.named(args)?;
-            if self.plain.as_ref().is_some_and(|plain| plain_values::fit(plain, &named)) {
+            if self.is_plain(&named) {
                 return Ok(named.into_any());
             }
             return self.fitted(&named, None, pass).map(|fitted| fitted.value);
@@ -196,8 +196,7 @@ impl ArgumentChecks {
         pass: &mut CheckPass,
     ) -> Result<PreparedArguments, HubError> {
         let named = self.named(args)?;
-        if !pass.checks.validate || self.plain.as_ref().is_some_and(|plain| plain_values::fit(plain, &named))
-        {
+        if !pass.checks.validate || self.is_plain(&named) {
             return Ok(PreparedArguments::Keywords(named.unbind()));
         }
         let fitting = self.checked(named.into_any(), None, pass)?;
@@ -255,7 +254,8 @@ impl ArgumentChecks {
         let py = value.py();
         let fitted = self.fitted(&value, property, pass)?;
         let (Some(schema), Some(build)) = (&self.schema, &self.build) else { return Ok(fitted.value) };
-        if self.needs_no_builder(&fitted.value) {
+        // Coerced arguments may be plain values now.
+        if fitted.value.cast().is_ok_and(|named| self.is_plain(named)) {
             return Ok(fitted.value);
         }
         let build = build.bind(py);
@@ -278,13 +278,9 @@ impl ArgumentChecks {
             .ok_or_else(|| self.explained(py, schema, image, fitted.json.as_deref(), &error))
     }
 
-    /// Whether coerced arguments are plain values now.
-    fn needs_no_builder(&self, value: &Bound<'_, PyAny>) -> bool {
-        let Some(plain) = self.plain.as_ref().filter(|_| matches!(self.style, ArgumentStyle::Keywords))
-        else {
-            return false;
-        };
-        value.cast::<PyDict>().is_ok_and(|named| plain_values::fit(plain, named))
+    /// Whether nothing has to be checked or built. Only tools that take keywords know this of their parameters.
+    fn is_plain(&self, named: &Bound<'_, PyDict>) -> bool {
+        self.plain.as_ref().is_some_and(|plain| plain_values::fit(plain, named))
     }
 
     /// The value in the form that the schema wants. What fits stays the Python object that it is. Objects that the parameters

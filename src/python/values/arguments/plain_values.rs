@@ -125,9 +125,7 @@ fn is_option(value: &Bound<'_, PyAny>, option: &Value) -> bool {
         }
         Value::Number(number) => {
             value.is_exact_instance_of::<PyInt>()
-                && number
-                    .as_i64()
-                    .is_some_and(|number| value.extract::<i64>().is_ok_and(|value| value == number))
+                && value.extract::<i64>().is_ok_and(|value| number.as_i64() == Some(value))
         }
         Value::Bool(flag) => value.cast_exact::<PyBool>().is_ok_and(|value| value.is_true() == *flag),
         Value::Null => value.is_none(),

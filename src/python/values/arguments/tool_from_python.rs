@@ -89,7 +89,7 @@ fn argument_checks(
         build,
         plain,
         hidden: described.getattr("hidden")?.extract()?,
-        single: described.getattr("single")?.extract()?,
+        single: spec.single_argument().map(|name| PyString::new(described.py(), name).unbind()),
         names: names.into_iter().flat_map(|names| names.keys().cloned()).collect(),
     })
 }
