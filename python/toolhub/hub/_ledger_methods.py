@@ -5,7 +5,6 @@ from typing import TYPE_CHECKING, Any, cast
 from .. import _core
 from .._checks import check_text, check_whole, if_given
 from .._core import Hub
-from ..exceptions import ToolError
 from ..ledger import Decision, EffectState, LedgerRow, PendingApproval, ResumedRun, typed
 
 if TYPE_CHECKING:
@@ -68,7 +67,7 @@ class LedgerMethods:
         (1, True, ['ann'])
         """
         check_text("run", run)
-        _raise_if(_core.resume_run(self._core, run), "not_allowed")
+        _core.resume_run(self._core, run)
         return ResumedRun(cast("ToolHub", self), run)
 
     def settle(self, id: str, decision: Decision, result: Any = None) -> None:
@@ -79,7 +78,7 @@ class LedgerMethods:
         """
         check_text("id", id)
         check_text("decision", decision)
-        _raise_if(_core.settle_row(self._core, id, decision, result), "not_found")
+        _core.settle_row(self._core, id, decision, result)
 
     def pending(self, principal: str | None = None) -> list[PendingApproval]:
         """The calls that wait for an approval because of `approve="ask"`, oldest first."""
@@ -115,9 +114,4 @@ class LedgerMethods:
 
     def _decide(self, id: str, approves: bool, reason: str | None) -> None:
         check_text("id", id)
-        _raise_if(_core.decide_approval(self._core, id, approves, reason), "not_found")
-
-
-def _raise_if(why_not: str | None, kind: str) -> None:
-    if why_not is not None:
-        raise ToolError(why_not, kind)
+        _core.decide_approval(self._core, id, approves, reason)

@@ -37,11 +37,11 @@ class Offered(Part):
         return Offers(offered + [as_offer(made, server, data) for server, data in entries], failed)
 
     async def _ask(
-        self, query: _core.OfferQuery, kind: str, key: str, server: str | None, timeout: float | None
+        self, query: _core.OfferQuery, server: str | None, timeout: float | None
     ) -> tuple[str, dict[str, Any]]:
         """Asks the hub itself if the request names it, or names no server and the hub has what it asks for."""
         limit = if_given(check_seconds, "timeout", timeout)
-        if server == NATIVE or (server is None and _core.has_own_offer(self._core, kind, key)):
+        if server == NATIVE or (server is None and _core.has_own_offer(self._core, query)):
             asked = _core.ask_own(self._core, query, limit)
         else:
             asked = self._servers.open().ask(query, server, limit)

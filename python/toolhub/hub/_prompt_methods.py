@@ -9,7 +9,6 @@ from .. import _core
 from .._checks import check_whole, if_given
 from .._core import Hub, Tokenizer, ToolChoice
 from ..events import Events
-from ..exceptions import ErrorKind, ToolError
 from ..options import Lang
 from ..result import ToolResult
 from ._search import ToolSearch
@@ -230,10 +229,7 @@ class PromptMethods:
         runs work too. A result that newer ones have replaced raises `ToolError` of kind `not_found`.
         """
         offset, limit = check_whole("offset", offset, 0), check_whole("limit", limit, 0)
-        page, error = _core.read_more(self._core, handle, offset, limit)
-        if page is None:
-            raise ToolError(str(error), ErrorKind.NOT_FOUND)
-        return page
+        return _core.read_more(self._core, handle, offset, limit)
 
     def _declared(
         self,

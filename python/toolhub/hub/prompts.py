@@ -43,7 +43,7 @@ class Prompts(Offered):
         Required arguments must be there.
         """
         query = _core.OfferQuery.get(name, dict(arguments or {}))
-        source, answer = await self._ask(query, "prompts", name, server, timeout)
+        source, answer = await self._ask(query, server, timeout)
         return offers.as_prompt_text(name, source, answer)
 
     get_sync = blocking(get)
@@ -69,7 +69,7 @@ class Prompts(Offered):
             raise TypeError("complete takes either a prompt or a template")
         kind = "resourceTemplates" if prompt is None else "prompts"
         query = _core.OfferQuery.complete(kind, key, argument, value, dict(context or {}))
-        _, answer = await self._ask(query, kind, key, server, timeout)
+        _, answer = await self._ask(query, server, timeout)
         return offers.as_values(answer)
 
     complete_sync = blocking(complete)

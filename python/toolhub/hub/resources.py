@@ -58,7 +58,7 @@ class Resources(Offered):
         Raises `ToolError`: of kind `not_found` if no server lists it, `invalid_arguments` if several do.
         """
         query = _core.OfferQuery.read(uri)
-        source, answer = await self._ask(query, "resources", uri, server, timeout)
+        source, answer = await self._ask(query, server, timeout)
         return offers.as_contents(uri, source, answer)
 
     read_sync = blocking(read)

@@ -11,6 +11,7 @@ use serde::Serialize;
 use std::path::PathBuf;
 use tokio::sync::oneshot;
 use toolhub::hub::not_settled;
+use toolhub::message::Message;
 use toolhub::plan::in_short;
 use toolhub::store::ledger::{self, LedgerFailure, LedgerFilter};
 use toolhub::store::{Store as Core, accept, fork, real_place};
@@ -55,14 +56,18 @@ pub fn ledger_rows(
     Ok(shown(wait(py, |done| core.ledger().rows(filter, done))?))
 }
 
-/// Takes a run that was begun, whose calls are counted from the beginning; otherwise says why that cannot be.
+/// Why something was not done, as an exception in the language of the hub.
+fn refused(hub: &Bound<'_, PyHub>, kind: ErrorKind, why: Message) -> PyErr {
+    tool_error(hub.py(), &HubError::new(kind, why).in_language(hub.get().core().options.lang))
+}
+
+/// Takes a run that was begun, whose calls are counted from the beginning; raises if that cannot be.
 #[pyfunction]
-pub fn resume_run(hub: &Bound<'_, PyHub>, run: String) -> PyResult<Option<String>> {
+pub fn resume_run(hub: &Bound<'_, PyHub>, run: String) -> PyResult<()> {
     let py = hub.py();
     let (core, principal) = (hub.get().checked_core()?, seen_by(py, None)?.unwrap_or_default());
     let taken = wait(py, |done| core.ledger().resume(principal, run, done))?;
-    let refusal = |why| message!("The run cannot be resumed: {}", why).text(core.options.lang).into_owned();
-    Ok(taken.err().map(refusal))
+    taken.map_err(|why| refused(hub, ErrorKind::NotAllowed, message!("The run cannot be resumed: {}", why)))
 }
 
 /// Lets other processes have a run.
@@ -73,21 +78,23 @@ pub fn release_run(hub: &Bound<'_, PyHub>, run: String) -> PyResult<()> {
     wait(py, |done| core.ledger().release(principal, run, done))
 }
 
-/// Decides about a row: `done`, `failed` or `again`. Why not, if there is none that can be decided about.
+/// Decides about a row: `done`, `failed` or `again`; raises if there is none that can be decided about.
 #[pyfunction]
-#[pyo3(signature = (hub, id: "str", decision: "str", value: "object") -> "str | None")]
+#[pyo3(signature = (hub, id: "str", decision: "str", value: "object"))]
 pub fn settle_row(
     hub: &Bound<'_, PyHub>,
     id: String,
     decision: &str,
     value: &Bound<'_, PyAny>,
-) -> PyResult<Option<String>> {
+) -> PyResult<()> {
     let py = hub.py();
     let decision = (named("the decision", decision)?, json::as_json("the result of a settled call", value)?);
     let (core, principal) = (hub.get().checked_core()?, seen_by(py, None)?);
     let settled = id.clone();
-    let is_settled = wait(py, |done| core.ledger().settle(settled, principal, decision, done))?;
-    Ok((!is_settled).then(|| not_settled(&id).text(core.options.lang).into_owned()))
+    match wait(py, |done| core.ledger().settle(settled, principal, decision, done))? {
+        true => Ok(()),
+        false => Err(refused(hub, ErrorKind::NotFound, not_settled(&id))),
+    }
 }
 
 /// The questions that wait for an answer, oldest first.
@@ -99,7 +106,7 @@ pub fn pending_approvals(hub: &Bound<'_, PyHub>, principal: Option<String>) -> P
     Ok(shown(wait(py, |done| core.ledger().pending(principal, done))?))
 }
 
-/// Answers a question; otherwise says why that cannot be.
+/// Answers a question; raises if that cannot be.
 #[pyfunction]
 #[pyo3(signature = (hub, id, approves, reason=None))]
 pub fn decide_approval(
@@ -107,11 +114,11 @@ pub fn decide_approval(
     id: String,
     approves: bool,
     reason: Option<String>,
-) -> PyResult<Option<String>> {
+) -> PyResult<()> {
     let py = hub.py();
     let (core, principal) = (hub.get().checked_core()?, seen_by(py, None)?);
     let decided = wait(py, |done| core.ledger().decide(id, principal, (approves, reason), done))?;
-    Ok(decided.err().map(|refusal| refusal.text(core.options.lang).into_owned()))
+    decided.map_err(|why| refused(hub, ErrorKind::NotFound, why))
 }
 
 /// Whether anything was asked of the ledger so far.
@@ -177,9 +184,7 @@ impl PyStore {
 
     /// Writes everything now. False if that failed or took longer than `seconds`, or if there is no file.
     fn flush(&self, py: Python<'_>, seconds: f64) -> PyResult<bool> {
-        if self.generation != process::generation() {
-            return Err(PyRuntimeError::new_err("this hub was made before a fork; make a new ToolHub here"));
-        }
+        process::check_generation(self.generation)?;
         let patience = Duration::from_secs_f64(seconds);
         Ok(self.core.as_ref().is_some_and(|core| py.detach(|| core.flush(patience))))
     }

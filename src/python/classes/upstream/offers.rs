@@ -157,23 +157,14 @@ pub fn own_offers(hub: &Bound<'_, PyHub>, kind: &str) -> PyResult<Vec<(&'static 
     Ok(entries.into_iter().map(|entry| (NATIVE, JsonValue(entry))).collect())
 }
 
-/// Whether the hub itself answers for a URI or a name.
+/// Whether the hub itself has what a query asks for.
 #[pyfunction]
-pub fn has_own_offer(hub: &Bound<'_, PyHub>, kind: &str, key: &str) -> PyResult<bool> {
-    Ok(hub.get().core().own_offers.find(kinds(offer_kind(kind)?), key).is_some())
-}
-
-fn kinds(kind: OfferKind) -> &'static [OfferKind] {
-    match kind {
-        OfferKind::Resources => OfferKind::READ,
-        OfferKind::ResourceTemplates => &[OfferKind::ResourceTemplates, OfferKind::Resources],
-        OfferKind::Prompts => &[OfferKind::Prompts],
-    }
+pub fn has_own_offer(hub: &Bound<'_, PyHub>, query: &PyOfferQuery) -> PyResult<bool> {
+    Ok(hub.get().checked_core()?.own_offers.find(query.0.kinds(), query.0.key()).is_some())
 }
 
 /// Awaits `(server, answer)` of the hub itself. The function runs on the running loop, or in the thread pool.
 #[pyfunction]
-#[pyo3(signature = (hub, query, timeout))]
 pub fn ask_own<'py>(
     hub: &Bound<'py, PyHub>,
     query: &Bound<'py, PyOfferQuery>,

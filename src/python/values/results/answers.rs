@@ -110,15 +110,12 @@ pub fn read_more(
     handle: &Bound<'_, PyAny>,
     offset: usize,
     limit: usize,
-) -> PyResult<(Option<String>, Option<String>)> {
+) -> PyResult<String> {
     let handle = as_text("handle", handle)?.to_string_lossy();
     let core = hub.get().checked_core()?;
     let reader = call_scope::principal(hub.py())?;
     let page = hub.py().detach(|| core.read_more(&handle, (offset, limit), reader.as_deref()));
-    Ok(match page {
-        Ok(page) => (Some(page.text), None),
-        Err(error) => (None, Some(error.message.text(core.options.lang).into_owned())),
-    })
+    page.map(|page| page.text).map_err(|error| tool_error(hub.py(), &error.in_language(core.options.lang)))
 }
 
 /// The text of a result that raises when it is read. What is not an error of the value, such as Ctrl-C, is raised.
