@@ -1,15 +1,13 @@
 """Tool calls in model text: in the house format, in the formats of model families, and in messages of the chat APIs."""
 
-from collections.abc import Callable, Iterable, Mapping
-from typing import Any, NamedTuple, TypeVar, cast
+from collections.abc import Iterable, Mapping
+from typing import Any, NamedTuple, cast
 
 from . import _core
 from ._core import ParsedCall, StreamParser
 from .options import Reasoning
 
 __all__ = ["ParseResult", "ParsedCall", "StreamParser", "formats", "parse"]
-
-T = TypeVar("T")
 
 _DEEPEST = 100
 """Deeper objects are cyclic or an attack; the core refuses both."""
@@ -58,27 +56,11 @@ def parse(
     >>> parse("<tool_call>{oops!}</tool_call>").calls[0].error
     'The call cannot be read: there is no colon after the key "oops".'
     """
-    described = None if tools is None else list(tools)
-
-    def read(message: Any, is_spelt_out: bool) -> tuple[list[ParsedCall], str, str | None]:
-        return _core.parse_text(message, format, described, is_spelt_out, reasoning)
-
-    return ParseResult(*read_message(text, read))
-
-
-def read_message(message: Any, read: Callable[[Any, bool], T]) -> T:
-    """What the core reads in a message; one of objects is spelt out first. `read` gets it, and whether it was."""
-    try:
-        return read(message, False)
-    except TypeError:
-        plain = spelt_out(message)
-        if not isinstance(plain, (dict, list)):
-            raise
-    return read(plain, True)
+    return ParseResult(*_core.parse_text(text, format, tools, reasoning))
 
 
 def spelt_out(value: Any, depth: int = 0) -> Any:
-    """A message of objects as plain data: objects without `model_dump` become their attributes.
+    """A message of objects as plain data: objects without `model_dump` become their attributes. The core calls it, too.
 
     >>> from types import SimpleNamespace as Object
     >>> spelt_out([Object(type="text", text="hi", signature=b"1", _cache={})])

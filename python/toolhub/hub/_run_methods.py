@@ -12,7 +12,6 @@ from .._unknown_options import refuse_unknown
 from ..events import ROUTE
 from ..exceptions import ErrorKind
 from ..options import DispatchOptions, Prefer, Reasoning, RequestOptions, ResultFormat, StrategyName
-from ..parsing import read_message
 from ..permissions import PATIENCE, Approve, Permissions, permissions_of
 from ..result import ToolResult
 from ..routing import Explanation
@@ -248,10 +247,7 @@ class RunMethods(CallMethods):
         self, message: Any, format: str, reasoning: Reasoning
     ) -> "tuple[list[_core.ParsedCall], str, str | None]":
         """The calls of a message, the text around them, and the format."""
-        planned = read_message(
-            message, lambda it, is_spelt_out: _core.plan_run(self._core, it, format, is_spelt_out, reasoning)
-        )
-        calls, _, found = planned
+        planned = calls, _, found = _core.plan_run(self._core, message, format, reasoning)
         repairs = sum(len(call.repairs) for call in calls)
         self._events.emit("parsed", calls=len(calls), format=found, repairs=repairs)
         return planned

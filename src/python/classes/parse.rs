@@ -3,14 +3,14 @@
 use crate::prelude::*;
 use crate::runtime::gil::released;
 use crate::values::json::LargeJson;
-use crate::values::stub_types::DictField;
+use crate::values::stub_types::TypedDict;
 use crate::values::unicode::{all_of, string};
 use pyo3::types::PyBytes;
 use serde_json::json;
 use std::borrow::Cow;
 use toolhub::message::Message;
 use toolhub::parse::{
-    self, CallArguments, CallText, Certainty, Event, ParseOptions, ParsedCall, ParsedText, ReasoningMode,
+    self, CallArguments, CallText, Certainty, Event, ParseOptions, ParsedCall, ReasoningMode,
 };
 
 /// A tool call found in a text. If it cannot be read, `error` says why and `raw` is its text.
@@ -20,9 +20,7 @@ pub struct PyParsedCall {
     /// The tool; empty only when there is an error and no name could be read.
     #[pyo3(get)]
     name: Py<PyString>,
-    /// A dict, the same one each time.
-    #[pyo3(get)]
-    arguments: Py<DictField>,
+    arguments: Py<PyAny>,
     /// The model's id, or one made here (`call_1`, …) when it gave none, or gave the same one twice in a text.
     #[pyo3(get)]
     id: Py<PyString>,
@@ -61,7 +59,7 @@ impl PyParsedCall {
         let arguments = json::to_python(py, &LargeJson(Value::Object(arguments)))?;
         let call = Self {
             name: PyString::new(py, &call.name).unbind(),
-            arguments: arguments.cast_into()?.unbind(),
+            arguments: arguments.unbind(),
             id: PyString::new(py, &call.id).unbind(),
             span: call.span,
             id_from_model: call.id_from_model,
@@ -76,6 +74,12 @@ impl PyParsedCall {
 
 #[pymethods]
 impl PyParsedCall {
+    /// A dict, the same one each time.
+    #[getter]
+    fn arguments<'py>(&self, py: Python<'py>) -> TypedDict<'py> {
+        TypedDict(self.arguments.bind(py).clone())
+    }
+
     /// The source of the tool that the model asked for.
     #[getter]
     fn source(&self) -> Option<&str> {
@@ -136,7 +140,7 @@ impl PyParsedCall {
         Ok(match self.error() {
             Some(error) => format!("ParsedCall(name={name:?}, id={id:?}, error={error:?})"),
             None => {
-                let arguments = self.arguments.bind(py).as_any().repr()?;
+                let arguments = self.arguments.bind(py).repr()?;
                 format!("ParsedCall(name={name:?}, id={id:?}, arguments={arguments})")
             }
         })
@@ -149,28 +153,27 @@ impl PyParsedCall {
 
 /// The calls in a text or in a message of a chat API, the text around them, and the dialect that it commits to.
 #[pyfunction]
-#[pyo3(signature = (text, format="auto", tools=None, is_plain=false, reasoning="auto"))]
+#[pyo3(signature = (text, format="auto", tools=None, reasoning="auto"))]
 pub fn parse_text(
     text: &Bound<'_, PyAny>,
     format: &str,
     tools: Option<&Bound<'_, PyAny>>,
-    is_plain: bool,
     reasoning: &str,
 ) -> PyResult<ParsedMessage> {
-    parse_message("parse()", text, &options(format, tools, reasoning)?, is_plain)
+    parse_message("parse()", text, &options(format, tools, reasoning)?)
 }
 
 /// The calls, the text around them, and the dialect that the text commits to.
 pub type ParsedMessage = (Vec<Py<PyParsedCall>>, Py<PyString>, Option<&'static str>);
 
-/// Parses a text or a message of a chat API; `caller` is the function that takes it. A message that `is_plain` has no objects
-/// left that could be spelt out: a call with values that have no JSON form is an entry with an error.
+/// Parses a text or a message of a chat API; `caller` is the function that takes it. A message of objects is spelt out, and a
+/// call with values that have no JSON form is an entry with an error.
 pub fn parse_message(
     caller: &str,
     text: &Bound<'_, PyAny>,
     options: &ParseOptions,
-    is_plain: bool,
 ) -> PyResult<ParsedMessage> {
+    static SPELT_OUT: Imported = Imported::new("toolhub.parsing", "spelt_out");
     let py = text.py();
     let given = text.cast::<PyString>().ok();
     let read = match (given, text.cast::<PyBytes>()) {
@@ -182,14 +185,20 @@ pub fn parse_message(
         // Other texts may have lone surrogates, which are replaced.
         let is_same = matches!(text, Cow::Borrowed(ascii) if ascii == found.text);
         let around = given.filter(|given| is_same && given.is_exact_instance_of::<PyString>());
-        return found_message(py, found, &text, around.cloned());
+        let around = around.cloned().map_or_else(|| string(py, &found.text), Ok)?;
+        let is_sure = |call: &ParsedCall| call.certainty == Some(Certainty::Sure);
+        let text = (!found.calls.iter().all(is_sure)).then(|| CallText::from(&*text));
+        return Ok((made(py, found.calls, None, text.as_ref())?, around.unbind(), found.format));
     }
     let refuse = |why: String| {
         PyTypeError::new_err(format!("{caller} takes a text or a message of a chat API: {why}"))
     };
-    let (value, marks) = match is_plain {
-        true => json::marked(text).map(|(value, marks)| (value, Some(marks))).map_err(refuse)?,
-        false => (json::from_python(text).map_err(refuse)?, None),
+    let (value, marks) = match json::from_python(text) {
+        Ok(value) => (value, None),
+        Err(why) => match json::marked(&SPELT_OUT.get(py)?.call1((text,))?).map_err(refuse)? {
+            (value, marks) if value.is_object() || value.is_array() => (value, Some(marks)),
+            _ => return Err(refuse(why)),
+        },
     };
     if !(value.is_object() || value.is_array()) {
         return Err(refused(caller, text));
@@ -211,20 +220,6 @@ pub fn parse_message(
     let (api, text) = (found.format, spoken.as_deref().map(CallText::from));
     let calls = made(py, found.calls, api, text.as_ref())?;
     Ok((calls, string(py, &found.text)?.unbind(), found.format))
-}
-
-/// What was found in a text. If all of it is text, `around` is the object that it came as.
-fn found_message(
-    py: Python<'_>,
-    found: ParsedText,
-    text: &str,
-    around: Option<Bound<'_, PyString>>,
-) -> PyResult<ParsedMessage> {
-    let is_sure = |call: &ParsedCall| call.certainty == Some(Certainty::Sure);
-    let text = (!found.calls.iter().all(is_sure)).then(|| CallText::from(text));
-    let calls = made(py, found.calls, None, text.as_ref())?;
-    let around = around.map_or_else(|| string(py, &found.text), Ok)?;
-    Ok((calls, around.unbind(), found.format))
 }
 
 fn made(
@@ -320,9 +315,13 @@ impl PyStreamParser {
         let made = if let Ok(text) = delta.cast::<PyString>() {
             let given = text;
             let text = all_of(given)?;
-            let is_borrowed = matches!(text, Cow::Borrowed(_));
-            if is_borrowed && is_short(given, &text) && self.stream.lock().pass(&text) {
-                return PyList::new(py, [text_event(py, given)?]);
+            // One that was read where Python keeps it may be passed on as the object that it is.
+            let is_short = matches!(text, Cow::Borrowed(text) if text.len() <= LONGEST_PASSED);
+            if is_short && given.is_exact_instance_of::<PyString>() && self.stream.lock().pass(&text) {
+                let dict = PyDict::new(py);
+                dict.set_item(intern!(py, "type"), intern!(py, "text"))?;
+                dict.set_item(intern!(py, "text"), given)?;
+                return PyList::new(py, [dict]);
             }
             released(py, text.len(), || self.stream.lock().feed(&text))
         } else if let Ok(bytes) = delta.cast::<PyBytes>() {
@@ -400,18 +399,6 @@ fn described(tool: &Bound<'_, PyAny>) -> PyResult<Value> {
 
 /// Longer deltas are read without the GIL.
 const LONGEST_PASSED: usize = 1_000;
-
-/// Whether a text that was read where Python keeps it may be passed on as the object that it is.
-fn is_short(given: &Bound<'_, PyString>, read: &str) -> bool {
-    read.len() <= LONGEST_PASSED && given.is_exact_instance_of::<PyString>()
-}
-
-fn text_event<'py>(py: Python<'py>, text: &Bound<'py, PyString>) -> PyResult<Bound<'py, PyDict>> {
-    let dict = PyDict::new(py);
-    dict.set_item(intern!(py, "type"), intern!(py, "text"))?;
-    dict.set_item(intern!(py, "text"), text)?;
-    Ok(dict)
-}
 
 /// Events as plain dicts.
 fn events(py: Python<'_>, events: Vec<Event>) -> PyResult<Bound<'_, PyList>> {

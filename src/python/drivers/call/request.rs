@@ -214,18 +214,17 @@ pub fn read_request<'py>(
 
 /// Parses a model's message with the schemas of the tools that it names.
 #[pyfunction]
-#[pyo3(signature = (hub, message, format, is_plain=false, reasoning="auto"))]
+#[pyo3(signature = (hub, message, format, reasoning="auto"))]
 pub fn plan_run(
     hub: &Bound<'_, PyHub>,
     message: &Bound<'_, PyAny>,
     format: &str,
-    is_plain: bool,
     reasoning: &str,
 ) -> PyResult<ParsedMessage> {
     hub.get().check_process()?;
     let schemas = Arc::new(HubSchemas(hub.get().core().registry.snapshot()));
     let options = options(format, None, reasoning)?.with_schemas(schemas);
-    parse_message("run()", message, &options, is_plain)
+    parse_message("run()", message, &options)
 }
 
 /// The order of the calls of one message: who waits for whom, and what is not made.
