@@ -18,13 +18,11 @@ use std::thread::{self, ThreadId};
 use toolhub::catalog::Servers;
 use toolhub::hub::{Hub, HubOptions};
 use toolhub::limit::Gate;
-use toolhub::model::Source;
 use toolhub::plan::{ServerSet, SharedResults, unknown_server, unknown_to};
 use toolhub::registry::capability::answering;
 use toolhub::registry::{Candidate, Filter, ReplaceRule};
 use toolhub::stack;
 use toolhub::stats::BreakerPolicy;
-use toolhub::tool::Tool;
 
 #[pyclass(frozen, module = "toolhub._core", name = "Hub")]
 pub struct PyHub {
@@ -75,28 +73,6 @@ impl PyHub {
     /// The core, for what [`Self::check_process`] does not refuse.
     pub fn checked_core(&self) -> PyResult<&Hub> {
         self.check_process().map(|()| self.core())
-    }
-
-    pub fn enroll(
-        slf: &Bound<'_, Self>,
-        source: Source,
-        server: Option<&str>,
-        priority: Option<i32>,
-        tool: Arc<dyn Tool>,
-        replacement: ReplaceRule,
-    ) -> PyResult<(Py<PyCandidate>, Option<Py<PyCandidate>>)> {
-        let core = &slf.get().core;
-        let gate = tool.spec().max_concurrency.map(|n| Gate::new(n, core.options.max_waiting));
-        let candidate = Candidate::new(core.registry.next_id(), source, server.map(Arc::from), tool);
-        let priority = priority.unwrap_or(candidate.priority);
-        let candidate = Candidate { priority, gate, ..candidate };
-        if let Some(tool) = python_tool(&candidate) {
-            // A tool is made for one registration, so this is the first time.
-            let _ = tool.stats.set(candidate.stats.clone());
-        }
-        let (registered, replaced) = core.registry.register(candidate, replacement);
-        let seen = |candidate| PyCandidate::new(slf, candidate);
-        Ok((seen(registered)?, replaced.into_iter().next().map(seen).transpose()?))
     }
 }
 
@@ -187,15 +163,24 @@ impl PyHub {
         replace: bool,
         instead_of: Option<&Bound<'_, PyAny>>,
     ) -> PyResult<(Py<PyCandidate>, Option<Py<PyCandidate>>)> {
+        let core = &slf.get().core;
         slf.get().check_process()?;
-        let callable = callable(&slf.get().core, slf.get().served_on.clone(), described, options)?;
+        let tool = Arc::new(callable(core, slf.get().served_on.clone(), described, options)?);
         let replacement = match instead_of {
             _ if replace => ReplaceRule::All,
             Some(object) => ReplaceRule::Object(object.as_ptr() as usize),
             None => ReplaceRule::Same,
         };
-        let tool = Arc::new(PythonTool(Arc::new(callable)));
-        Self::enroll(slf, named("source", source)?, server, priority, tool, replacement)
+        let (source, server) = (named("source", source)?, server.map(Arc::from));
+        let gate = tool.spec.max_concurrency.map(|n| Gate::new(n, core.options.max_waiting));
+        let made =
+            Candidate::new(core.registry.next_id(), source, server, Arc::new(PythonTool(tool.clone())));
+        let candidate = Candidate { priority: priority.unwrap_or(made.priority), gate, ..made };
+        // A tool is made for one registration, so this is the first time.
+        let _ = tool.stats.set(candidate.stats.clone());
+        let (registered, replaced) = core.registry.register(candidate, replacement);
+        let seen = |candidate| PyCandidate::new(slf, candidate);
+        Ok((seen(registered)?, replaced.into_iter().next().map(seen).transpose()?))
     }
 
     /// Removes candidates of a name; with `object` only those that were made from it.
@@ -267,7 +252,6 @@ impl PyHub {
         candidates.map(|candidates| ToolInfo::new(slf, entry.name.clone(), candidates)).transpose()
     }
 
-    #[pyo3(signature = (capability) -> "list[Candidate]")]
     fn find_by_capability<'py>(
         slf: &Bound<'py, Self>,
         capability: &Bound<'py, PyAny>,

@@ -5,6 +5,7 @@ use crate::prelude::*;
 use crate::runtime::bridge::{self, BridgeFuture, BridgeStream};
 use crate::values::errors::value_error;
 use crate::values::json::JsonValue;
+use futures_util::future::ready;
 use futures_util::stream::{Stream, TryStreamExt, once, try_unfold};
 use toolhub::llm::{ChatMessage, OpenAi, OpenAiConfig, Secret};
 
@@ -15,7 +16,6 @@ pub struct ChatClient(OpenAi);
 #[pymethods]
 impl ChatClient {
     #[new]
-    #[pyo3(signature = (model, base_url, api_key, timeout, max_retries, temperature, max_tokens, headers, extra))]
     #[expect(clippy::too_many_arguments, reason = "one for each option of toolhub.llm.OpenAI")]
     fn new(
         model: &str,
@@ -61,18 +61,12 @@ impl ChatClient {
 
 fn texts(client: OpenAi, messages: Vec<ChatMessage>) -> impl Stream<Item = Result<String, HubError>> {
     let open = async move { client.stream(&messages).await };
-    once(open)
-        .map_ok(|stream| {
-            try_unfold(stream, |mut stream| async move {
-                while let Some(text) = stream.next().await.transpose()? {
-                    if !text.is_empty() {
-                        return Ok(Some((text, stream)));
-                    }
-                }
-                Ok(None)
-            })
+    let texts = once(open).map_ok(|stream| {
+        try_unfold(stream, |mut stream| async move {
+            Ok(stream.next().await.transpose()?.map(|text| (text, stream)))
         })
-        .try_flatten()
+    });
+    texts.try_flatten().try_filter(|text| ready(!text.is_empty()))
 }
 
 fn read_messages(given: &Bound<'_, PyAny>) -> PyResult<Vec<ChatMessage>> {

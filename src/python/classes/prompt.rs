@@ -91,21 +91,14 @@ pub fn vendor_tools(
     Ok(skipped)
 }
 
-/// The tool with this name in an API; None if there is none.
+/// The tool that has this name in an API alone; None if there is none.
 #[pyfunction]
 pub fn original_name(hub: &Bound<'_, PyHub>, vendor_name: &Bound<'_, PyString>) -> PyResult<Option<String>> {
-    hub.get().check_process()?;
-    Ok(tool_with_vendor_name(hub.get(), vendor_name))
-}
-
-pub fn tool_with_vendor_name(hub: &PyHub, vendor_name: &Bound<'_, PyString>) -> Option<String> {
+    let snapshot = hub.get().checked_core()?.registry.load();
     // No tool has a name with a lone surrogate.
-    let vendor_name = vendor_name.to_str().ok()?;
-    let snapshot = hub.core().registry.load();
-    if snapshot.find(vendor_name).is_some() {
-        return Some(vendor_name.to_owned());
-    }
-    vendor::original_name(vendor_name, snapshot.entries().map(|(name, _)| &**name)).map(str::to_owned)
+    let unknown = vendor_name.to_str().ok().filter(|name| snapshot.find(name).is_none());
+    let names = || snapshot.entries().map(|(name, _)| &**name);
+    Ok(unknown.and_then(|name| vendor::original_name(name, names())).map(str::to_owned))
 }
 
 /// A call as an API sent it, in a message of this format if that is known, with the name and the arguments of the tool.
@@ -118,8 +111,7 @@ pub fn from_form_of<'py>(
     let py = hub.py();
     // A string with a lone surrogate is not the name of a tool.
     let Ok(given) = name.to_str() else { return Ok((name.clone(), arguments)) };
-    let known = hub.get().checked_core()?.registry.load().find(given).is_some();
-    let original = if known { None } else { tool_with_vendor_name(hub.get(), name) };
+    let original = original_name(hub, name)?;
     let tool = original.as_deref().unwrap_or(given);
     let restored = match (hub.get().vendor_forms.of(tool, api), arguments.cast_exact::<PyDict>()) {
         (Some(vendor), Ok(given)) => restored(hub, tool, given, vendor)?,

@@ -10,18 +10,10 @@ use toolhub::hub::explain::Facts;
 use toolhub::model::Prefer;
 use toolhub::plan::{KnownServers, ServerSet, UNKNOWN_SOURCE};
 use toolhub::registry::Candidate;
-use toolhub::route::Route;
 use toolhub::select::{configured, is_shadow};
-
-fn find_route(hub: &PyHub, source: Option<&str>) -> Result<Route, HubError> {
-    let servers = hub.servers();
-    let servers = servers.as_deref().map(|servers| servers as &dyn ServerSet);
-    hub.core().route(source, &KnownServers::new(hub.core().registry.snapshot(), servers))
-}
 
 /// Adds a word that routed calls may give as their source.
 #[pyfunction]
-#[pyo3(signature = (hub, label, target))]
 pub fn add_alias(hub: &Bound<'_, PyHub>, label: &str, target: Option<&str>) -> PyResult<()> {
     hub.get().checked_core()?.add_alias(label, target).map_err(PyValueError::new_err)
 }
@@ -47,7 +39,10 @@ pub fn explain(
     let core = this.core();
     let name = name.to_string_lossy();
     let source = source.map(|source| source.to_string_lossy());
-    let route = routed.then(|| find_route(this, source.as_deref())).transpose();
+    let (servers, snapshot) = (this.servers(), core.registry.snapshot());
+    let set = servers.as_deref().map(|servers| servers as &dyn ServerSet);
+    let known = KnownServers::new(snapshot.clone(), set);
+    let route = routed.then(|| core.route(source.as_deref(), &known)).transpose();
     let mut wanted = given.options.clone();
     let (rule, sentence) = match &route {
         Err(_) => (UNKNOWN_SOURCE, message!("its source is unknown")),
@@ -61,7 +56,6 @@ pub fn explain(
         }
     };
     // A name that is missing is compared with many others.
-    let snapshot = core.registry.snapshot();
     let plan = hub.py().detach(|| {
         let route = route?;
         if route.is_some() {
@@ -69,7 +63,6 @@ pub fn explain(
         }
         core.plan_by_name(&snapshot, &name, &wanted, now)
     });
-    let servers = this.servers();
     let (mut to_ask, mut never_listed) = (Vec::new(), Vec::new());
     if let (Err(error), Some(servers), true) = (&plan, &servers, rule != UNKNOWN_SOURCE) {
         let asked = servers.for_a_miss(wanted.source, wanted.server.as_deref());

@@ -14,16 +14,13 @@ use toolhub::search::Hit as Found;
 const QUERY_CHARS: usize = 8_000;
 
 /// A tool that matches a query: its `name`, its `score` (higher is better; scores of different queries do not compare) and the `tool`.
-#[pyclass(frozen, module = "toolhub", name = "Hit")]
+#[pyclass(frozen, get_all, module = "toolhub", name = "Hit")]
 pub struct PyHit {
     /// The name of the tool.
-    #[pyo3(get)]
     name: String,
     /// How well it fits: higher is better; scores of different queries do not compare.
-    #[pyo3(get)]
     score: f32,
     /// The tool.
-    #[pyo3(get)]
     tool: Py<ToolInfo>,
 }
 
@@ -36,19 +33,6 @@ impl PyHit {
     fn __traverse__(&self, visit: PyVisit<'_>) -> Result<(), PyTraverseError> {
         visit.call(&self.tool)
     }
-}
-
-/// The hits whose tools are still registered.
-fn hits<'py>(hub: &Bound<'py, PyHub>, found: Vec<Found>) -> PyResult<Bound<'py, PyList>> {
-    let (py, snapshot) = (hub.py(), hub.get().core().registry.snapshot());
-    let hits = PyList::empty(py);
-    for Found { name, score } in found {
-        if let Some(candidates) = snapshot.get(&name).and_then(|entry| kept(entry, |_| true)) {
-            let tool = ToolInfo::new(hub, name.clone(), candidates)?;
-            hits.append(PyHit { name: name.to_string(), score, tool })?;
-        }
-    }
-    Ok(hits)
 }
 
 /// The tools that fit the words of a query, and its vector where there is an embedding; `learnt`: weighed with what has worked.
@@ -67,7 +51,15 @@ pub fn search<'py>(
     let caller = principal.as_ref().map(|principal| &*principal.id);
     let asked = SearchQuery { words: &query, vector: vector.as_deref(), caller };
     let found = hub.py().detach(|| if learnt { core.recommend(asked, k) } else { core.search(asked, k) });
-    hits(hub, found)
+    let (hits, snapshot) = (PyList::empty(hub.py()), core.registry.snapshot());
+    for Found { name, score } in found {
+        // Those whose tools are still registered.
+        if let Some(candidates) = snapshot.get(&name).and_then(|entry| kept(entry, |_| true)) {
+            let tool = ToolInfo::new(hub, name.clone(), candidates)?;
+            hits.append(PyHit { name: name.to_string(), score, tool })?;
+        }
+    }
+    Ok(hits)
 }
 
 /// Names the files of the bilingual dictionary and of the word vectors of search.
@@ -87,7 +79,6 @@ pub fn unembedded(hub: &Bound<'_, PyHub>, most: usize) -> PyResult<Vec<(String, 
 
 /// Takes the vector of a tool; None when the embedding has no opinion of it.
 #[pyfunction]
-#[pyo3(signature = (hub, name, state, vector))]
 pub fn embed(hub: &Bound<'_, PyHub>, name: &str, state: u64, vector: Option<Vec<f32>>) -> PyResult<()> {
     hub.get().checked_core()?.embed(name.into(), state, vector);
     Ok(())

@@ -347,16 +347,6 @@ pub fn row_of<'py>(
     json::to_python(py, &row)
 }
 
-/// The names whose statistics are asked for, in the order of the list. A candidate counts once, by the name that it gave.
-fn asked(snapshot: &Snapshot, name: Option<&str>) -> Vec<Arc<NameEntry>> {
-    if let Some(name) = name {
-        return snapshot.find(name).into_iter().collect();
-    }
-    let mut all: Vec<_> = snapshot.families().map(|(_, entry)| entry.clone()).collect();
-    all.sort_by_key(|entry| entry.position());
-    all
-}
-
 /// The rows of each tool name, or of one.
 pub fn stats_by_tool<'py>(
     py: Python<'py>,
@@ -365,7 +355,14 @@ pub fn stats_by_tool<'py>(
     counted: &CountedCalls,
 ) -> PyResult<Bound<'py, PyDict>> {
     let (grouped, now) = (PyDict::new(py), Instant::now());
-    for entry in asked(snapshot, name) {
+    let mut asked: Vec<_> = match name {
+        Some(name) => snapshot.find(name).into_iter().collect(),
+        // A candidate counts once, by the name that it gave.
+        None => snapshot.families().map(|(_, entry)| entry.clone()).collect(),
+    };
+    // In the order of the list.
+    asked.sort_by_key(|entry| entry.position());
+    for entry in asked {
         let rows = PyList::empty(py);
         for candidate in &entry.candidates {
             rows.append(row_of(py, candidate, counted, now)?)?;

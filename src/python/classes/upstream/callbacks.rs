@@ -19,23 +19,25 @@ pub struct CallbackRequest {
     server: String,
     #[pyo3(get)]
     params: Py<PyAny>,
-    answer: parking_lot::Mutex<Option<oneshot::Sender<QuestionAnswer>>>,
+    answer: Mutex<Option<oneshot::Sender<QuestionAnswer>>>,
 }
 
 #[pymethods]
 impl CallbackRequest {
     fn answer(&self, value: &Bound<'_, PyAny>) -> PyResult<()> {
-        let value = json::as_json("the answer to a server", value)?;
-        if let Some(answer) = self.answer.lock().take() {
-            let _ = answer.send(Ok(value));
-        }
+        self.end(Ok(json::as_json("the answer to a server", value)?));
         Ok(())
     }
 
     fn refuse(&self, reason: String) {
-        if let Some(answer) = self.answer.lock().take() {
-            let _ = answer.send(Err((-32603, reason)));
-        }
+        self.end(Err((-32603, reason)));
+    }
+}
+
+impl CallbackRequest {
+    fn end(&self, answer: QuestionAnswer) {
+        // Nobody waits any more for an answer that comes too late, or twice.
+        let _ = self.answer.lock().take().map(|waiting| waiting.send(answer));
     }
 }
 
@@ -66,7 +68,7 @@ impl CallbackQueue {
             function: request.function,
             server: request.server.to_string(),
             params: json::to_python(py, &request.params)?.unbind(),
-            answer: parking_lot::Mutex::new(Some(request.answer)),
+            answer: Mutex::new(Some(request.answer)),
         }))
     }
 
