@@ -169,59 +169,15 @@ class CallbackRequest:
     def server(self, /) -> str: ...
 
 @final
-class Candidate:
+class Candidate(ToolView):
     """
     One provider of a tool name.
     """
     def __repr__(self, /) -> str: ...
-    def _repr_mimebundle_(self, /, include: Any | None = None, exclude: Any | None = None) -> dict[str, Any]:
-        """
-        What a notebook shows.
-        """
-    @property
-    def annotations(self, /) -> dict[str, Any]:
-        """
-        The hints that came with it, as MCP names them (`readOnlyHint`, `title`, …).
-        """
-    @property
-    def capabilities(self, /) -> list[str]:
-        """
-        Its tags, declared or seen from name and description.
-        """
-    @property
-    def category(self, /) -> str | None:
-        """
-        The group that it was put into, if any.
-        """
-    @property
-    def description(self, /) -> str:
-        """
-        What the tool says of itself.
-        """
-    @property
-    def effects(self, /) -> bool:
-        """
-        Whether it was declared to change something, or its name says so. See `safety`.
-        """
-    @property
-    def evidence(self, /) -> str:
-        """
-        What `safety` rests on, in words.
-        """
-    @property
-    def examples(self, /) -> list[Any]:
-        """
-        Arguments that were given as examples.
-        """
     @property
     def idempotent(self, /) -> bool:
         """
         Whether calling it twice is as good as once, as declared.
-        """
-    @property
-    def location(self, /) -> str | None:
-        """
-        Where the `SKILL.md` of a skill is, a path or a URI; None for everything else.
         """
     @property
     def meta(self, /) -> dict[str, Any]:
@@ -234,16 +190,6 @@ class Candidate:
         The name of the tool.
         """
     @property
-    def output_schema(self, /) -> dict[str, Any] | None:
-        """
-        The JSON Schema of its structured results, if its server gives one.
-        """
-    @property
-    def parameters(self, /) -> dict[str, Any]:
-        """
-        The JSON Schema of the arguments.
-        """
-    @property
     def priority(self, /) -> int:
         """
         The smaller one comes first: 0 for `tools`, 1 for `skills`, 2 for `mcps`, unless it was given.
@@ -252,11 +198,6 @@ class Candidate:
     def read_only(self, /) -> bool:
         """
         Whether it was declared to change nothing. See `safety`.
-        """
-    @property
-    def safety(self, /) -> str:
-        """
-        `harmless` on evidence, `may_act` when it was declared or the name says so, otherwise `unknown`.
         """
     @property
     def server(self, /) -> str | None:
@@ -282,16 +223,6 @@ class Candidate:
     def tool(self, /) -> Any | None:
         """
         What was registered: the function or object; None for a tool that lives elsewhere.
-        """
-    @property
-    def unchecked(self, /) -> list[str]:
-        """
-        Rules of the schema that are not checked before a call, and why: broken ones, and references without an end.
-        """
-    @property
-    def version(self, /) -> str | None:
-        """
-        Its version, if it has one.
         """
 
 @final
@@ -470,7 +401,7 @@ class Hub:
         Forgets all tools and cached results; every later call is refused.
         """
     def extract_capabilities(self, /, name: str, description: str) -> list[str]: ...
-    def find_by_capability(self, /, capability: Any) -> "list[Candidate]": ...
+    def find_by_capability(self, /, capability: Any) -> list[Candidate]: ...
     def get(self, /, name: Any) -> ToolInfo | None: ...
     def register(self, /, described: Any, source: str, server: str | None, priority: int | None, options: dict, replace: bool = False, instead_of: Any | None = None) -> tuple[Candidate, Candidate | None]:
         """
@@ -716,7 +647,6 @@ class ServedCall:
 
 @final
 class Servers:
-    def __len__(self, /) -> int: ...
     def __new__(cls, /, hub: Hub, queue: CallbackQueue, asks: Sequence[str], tokens: str | PathLike[str] | None) -> Servers:
         """
         The servers of `hub`. `asks` names the callbacks that the user has given.
@@ -746,14 +676,10 @@ class Servers:
         """
         Ends all servers and waits for it without the GIL, for at most `seconds`.
         """
-    def connect(self, /, ids: Sequence[str] | None, timeout: float | None, refresh: bool = False) -> BridgeFuture:
+    def connect(self, /, ids: Sequence[str] | None, timeout: float | None, refresh: bool = False, at_once: int | None = None) -> BridgeStream:
         """
-        Awaits `(connected, failed)`: the ids of the servers that are connected now, and why the others are not. With `refresh`
-        they list their tools again.
-        """
-    def connect_each(self, /, ids: Sequence[str] | None, timeout: float | None, at_once: int | None = None) -> BridgeStream:
-        """
-        Iterates over `(id, error or None)`, each as soon as it is known.
+        Iterates over `(id, error or None)`: in the given order, or each as soon as it is known if `at_once` says how many may be
+        on their way. With `refresh` they list their tools again.
         """
     def load_file(self, /, path: str | PathLike[str]) -> Any:
         """
@@ -867,9 +793,9 @@ class TapedQuestion:
         """
         The exception that the model raised when this was recorded: its class and its arguments, as `failed` was given them.
         """
-    def failed(self, /, kind: str, message: str, code: int | None = None, status: int | None = None, retry_after: float | None = None, exception: Any | None = None) -> None:
+    def failed(self, /, error: BaseException, message: str, exception: Any | None) -> None:
         """
-        Records that the model failed, with the details that a `ToolError` has, or the class and the arguments of another exception.
+        Records that the model failed, with the details of a `ToolError`, and the class and the arguments of another exception.
         """
     @property
     def is_replayed(self, /) -> bool:
@@ -949,11 +875,36 @@ class ToolChoice:
         """
 
 @final
-class ToolInfo:
+class ToolInfo(ToolView):
     """
     One tool name and its candidates. What it shows of itself is what its first candidate says.
     """
     def __repr__(self, /) -> str: ...
+    @property
+    def candidates(self, /) -> list[Candidate]:
+        """
+        Its providers, in the order in which they come into question.
+        """
+    @property
+    def name(self, /) -> str:
+        """
+        The name that it is called by.
+        """
+    @property
+    def needs_approval(self, /) -> bool:
+        """
+        Whether `approve` is asked before a call: for all tools but the harmless ones.
+        """
+    @property
+    def sources(self, /) -> list[str]:
+        """
+        Where it comes from: the sources of its candidates, in their order.
+        """
+
+class ToolView:
+    """
+    What a tool and each of its candidates say of themselves.
+    """
     def _repr_mimebundle_(self, /, include: Any | None = None, exclude: Any | None = None) -> dict[str, Any]:
         """
         What a notebook shows.
@@ -961,17 +912,12 @@ class ToolInfo:
     @property
     def annotations(self, /) -> dict[str, Any]:
         """
-        The hints of its first candidate, as MCP names them (`readOnlyHint`, `title`, …).
-        """
-    @property
-    def candidates(self, /) -> list[Candidate]:
-        """
-        Its providers, in the order in which they come into question.
+        The hints that came with it, as MCP names them (`readOnlyHint`, `title`, …).
         """
     @property
     def capabilities(self, /) -> list[str]:
         """
-        The tags of all candidates.
+        The tags, declared or seen from name and description; those of all candidates.
         """
     @property
     def category(self, /) -> str | None:
@@ -981,12 +927,12 @@ class ToolInfo:
     @property
     def description(self, /) -> str:
         """
-        What its first candidate says of itself.
+        What it says of itself.
         """
     @property
     def effects(self, /) -> bool:
         """
-        Whether any candidate was declared to change something, or its name says so. See `safety`.
+        Whether it, or any of its candidates, was declared to change something, or its name says so. See `safety`.
         """
     @property
     def evidence(self, /) -> str:
@@ -1004,34 +950,20 @@ class ToolInfo:
         Where the `SKILL.md` of a skill is, a path or a URI; None for everything else.
         """
     @property
-    def name(self, /) -> str:
-        """
-        The name that it is called by.
-        """
-    @property
-    def needs_approval(self, /) -> bool:
-        """
-        Whether `approve` is asked before a call: for all tools but the harmless ones.
-        """
-    @property
     def output_schema(self, /) -> dict[str, Any] | None:
         """
-        The JSON Schema of the structured results of its first candidate, if its server gives one.
+        The JSON Schema of its structured results, if its server gives one.
         """
     @property
     def parameters(self, /) -> dict[str, Any]:
         """
-        The JSON Schema of the arguments of its first candidate.
+        The JSON Schema of the arguments.
         """
     @property
     def safety(self, /) -> str:
         """
-        The safety of the least safe candidate: `harmless`, `unknown` or `may_act`.
-        """
-    @property
-    def sources(self, /) -> list[str]:
-        """
-        Where it comes from: the sources of its candidates, in their order.
+        `harmless` on evidence, `may_act` when it was declared or the name says so, otherwise `unknown`; that of the least safe
+        candidate.
         """
     @property
     def unchecked(self, /) -> list[str]:
@@ -1177,9 +1109,9 @@ def current_function() -> ThreadedFunction | None:
     The function that this thread runs; None on threads of others.
     """
 
-def decide_approval(hub: Hub, id: str, approves: bool, reason: str | None = None) -> str | None:
+def decide_approval(hub: Hub, id: str, approves: bool, reason: str | None = None) -> None:
     """
-    Answers a question; otherwise says why that cannot be.
+    Answers a question; raises if that cannot be.
     """
 
 def deeds_in(text: str) -> list[tuple[int, int, str, list[str]]]:
@@ -1282,9 +1214,9 @@ def has_ledger(hub: Hub) -> bool:
     Whether anything was asked of the ledger so far.
     """
 
-def has_own_offer(hub: Hub, kind: str, key: str) -> bool:
+def has_own_offer(hub: Hub, query: OfferQuery) -> bool:
     """
-    Whether the hub itself answers for a URI or a name.
+    Whether the hub itself has what a query asks for.
     """
 
 def idle_look(seconds: float | None = None) -> float:
@@ -1329,7 +1261,7 @@ def meanings(text: str) -> list[str]:
 
 def merge_texts(given: Sequence[tuple[str, str]], limit: int) -> tuple[str, bool]:
     """
-    Merges (label, text) pairs; the second value tells whether what is shown was cut. Of a long text, only the start is converted.
+    Merges (label, text) pairs; the second value tells whether what is shown was cut.
     """
 
 def message_text(message: Any) -> str | None:
@@ -1354,7 +1286,7 @@ def open_hubs() -> int:
 
 def original_name(hub: Hub, vendor_name: str) -> str | None:
     """
-    The tool with this name in an API; None if there is none.
+    The tool that has this name in an API alone; None if there is none.
     """
 
 def own_offers(hub: Hub, kind: str) -> "list[tuple[str, dict[str, Any]]]":
@@ -1367,7 +1299,7 @@ def parse_formats() -> list[str]:
     The names of all formats, without `auto`.
     """
 
-def parse_text(text: Any, format: str = "auto", tools: Any | None = None, is_plain: bool = False, reasoning: str = "auto") -> tuple[list[ParsedCall], str, str | None]:
+def parse_text(text: Any, format: str = "auto", tools: Any | None = None, reasoning: str = "auto") -> tuple[list[ParsedCall], str, str | None]:
     """
     The calls in a text or in a message of a chat API, the text around them, and the dialect that it commits to.
     """
@@ -1377,7 +1309,7 @@ def pending_approvals(hub: Hub, principal: "str | None") -> "list[dict[str, obje
     The questions that wait for an answer, oldest first.
     """
 
-def plan_run(hub: Hub, message: Any, format: str, is_plain: bool = False, reasoning: str = "auto") -> tuple[list[ParsedCall], str, str | None]:
+def plan_run(hub: Hub, message: Any, format: str, reasoning: str = "auto") -> tuple[list[ParsedCall], str, str | None]:
     """
     Parses a model's message with the schemas of the tools that it names.
     """
@@ -1407,7 +1339,7 @@ def read_json(text: str) -> tuple[Any, list[str], str | None]:
     Reads the JSON value at the start of a model's text: the value, the repairs, and why the rest of a list was left out.
     """
 
-def read_more(hub: Hub, handle: Any, offset: int, limit: int) -> tuple[str | None, str | None]:
+def read_more(hub: Hub, handle: Any, offset: int, limit: int) -> str:
     """
     One page of a result that was cut.
     """
@@ -1447,9 +1379,9 @@ def result_text(result: dict) -> str:
     The value of a successful result as text.
     """
 
-def resume_run(hub: Hub, run: str) -> str | None:
+def resume_run(hub: Hub, run: str) -> None:
     """
-    Takes a run that was begun, whose calls are counted from the beginning; otherwise says why that cannot be.
+    Takes a run that was begun, whose calls are counted from the beginning; raises if that cannot be.
     """
 
 def run_blocking(bridge: LoopBridge, coroutine: Any, scope: CallScope | None = None, function: ThreadedFunction | None = None) -> Any:
@@ -1478,9 +1410,9 @@ def server_options() -> list[str]:
     The keys of `toolhub` in the entry of a server.
     """
 
-def settle_row(hub: Hub, id: "str", decision: "str", value: "object") -> "str | None":
+def settle_row(hub: Hub, id: "str", decision: "str", value: "object") -> None:
     """
-    Decides about a row: `done`, `failed` or `again`. Why not, if there is none that can be decided about.
+    Decides about a row: `done`, `failed` or `again`; raises if there is none that can be decided about.
     """
 
 def shown_in_short(shown: str) -> str:
@@ -1508,14 +1440,9 @@ def skill_file(folder: str | PathLike[str], path: str) -> Path:
     The real path of a skill's file; raises `PermissionError` if that is outside the skill's folder.
     """
 
-def start_recording(path: str | PathLike[str], hub: Hub | None = None) -> None:
+def start_tape(path: str | PathLike[str], mode: str | None = None, hub: Hub | None = None) -> None:
     """
-    Begins to record the calls of one hub, or of all hubs of this process.
-    """
-
-def start_replay(path: str | PathLike[str], mode: str = "strict", hub: Hub | None = None) -> None:
-    """
-    Begins to answer the calls of one hub, or of all hubs of this process, from a cassette.
+    Begins to record the calls of one hub, or of all hubs of this process; in a mode of replay, to answer them from a cassette.
     """
 
 def stop_tape() -> tuple[int, list[str], list[str], list[str]]:
