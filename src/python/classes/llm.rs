@@ -36,10 +36,7 @@ impl ChatClient {
         config.temperature = temperature;
         config.max_tokens = max_tokens;
         config.headers = headers.into_iter().map(|(name, value)| (name, Secret::new(value))).collect();
-        let Value::Object(extra) = json::as_json("extra", extra)? else {
-            return Err(PyValueError::new_err("extra must be a mapping of fields of the request"));
-        };
-        config.extra = extra;
+        config.extra = json::as_object("extra", extra)?;
         OpenAi::new(config).map(ChatClient).map_err(value_error)
     }
 

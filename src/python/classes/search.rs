@@ -102,12 +102,9 @@ impl ToolChoice {
         let name = |given: &Bound<'_, PyAny>| {
             PyResult::Ok(as_text("each name in tools", given)?.to_string_lossy().into_owned())
         };
-        let tools =
-            tools.map(|tools| tools.iter().map(name).collect::<PyResult<Vec<String>>>()).transpose()?;
-        Ok(hub.py().detach(|| {
-            let among: Option<HashSet<String>> = tools.map(|tools| tools.into_iter().collect());
-            ToolChoice(core.shown_tools(&first, among.as_ref()))
-        }))
+        let among =
+            tools.map(|tools| tools.iter().map(name).collect::<PyResult<HashSet<_>>>()).transpose()?;
+        Ok(ToolChoice(hub.py().detach(|| core.shown_tools(&first, among.as_ref()))))
     }
 
     /// The number of tools behind the first ones.

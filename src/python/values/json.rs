@@ -45,6 +45,14 @@ pub fn as_json(what: &str, object: &Bound<'_, PyAny>) -> PyResult<Value> {
     from_python(object).map_err(|reason| PyValueError::new_err(format!("{what} must be JSON: {reason}")))
 }
 
+/// The same for one that must be a mapping.
+pub fn as_object(what: &str, object: &Bound<'_, PyAny>) -> PyResult<Map<String, Value>> {
+    match as_json(what, object)? {
+        Value::Object(map) => Ok(map),
+        _ => Err(PyTypeError::new_err(format!("{what} must be a mapping"))),
+    }
+}
+
 /// A Python object as JSON, with a text for each part that has no JSON form: how it reads. An object that reads as its
 /// address in memory reads differently in each process, and is `null`.
 pub fn with_texts(object: &Bound<'_, PyAny>) -> Value {

@@ -10,7 +10,6 @@ use crate::values::arguments::callable::{CallableKind, PythonTool};
 use crate::values::arguments::tool_from_python::callable;
 use crate::values::errors::{ErrorValue, value_error};
 use crate::values::json::JsonValue;
-use serde_json::Map;
 use std::collections::BTreeMap;
 use toolhub::catalog::resources::OfferedBy;
 use toolhub::model::{Lang, OfferKind};
@@ -45,7 +44,7 @@ impl PyOfferQuery {
     /// `prompts/get`
     #[staticmethod]
     fn get(name: String, given: &Bound<'_, PyAny>) -> PyResult<Self> {
-        Ok(PyOfferQuery(OfferQuery::Get { name, arguments: arguments(given)? }))
+        Ok(PyOfferQuery(OfferQuery::Get { name, arguments: json::as_object("the arguments", given)? }))
     }
 
     /// `completion/complete`
@@ -57,17 +56,9 @@ impl PyOfferQuery {
         value: String,
         context: &Bound<'_, PyAny>,
     ) -> PyResult<Self> {
-        let argument = PartialArgument { name: argument, value, context: arguments(context)? };
+        let context = json::as_object("the context", context)?;
+        let argument = PartialArgument { name: argument, value, context };
         Ok(PyOfferQuery(OfferQuery::Complete { of: offer_kind(kind)?, key, argument }))
-    }
-}
-
-/// Arguments of a prompt; which values they may have is decided in the core.
-fn arguments(given: &Bound<'_, PyAny>) -> PyResult<Map<String, Value>> {
-    match json::from_python(given) {
-        Ok(Value::Object(arguments)) => Ok(arguments),
-        Ok(_) => Err(PyValueError::new_err("the arguments must be a mapping of texts")),
-        Err(reason) => Err(PyValueError::new_err(format!("the arguments must be texts: {reason}"))),
     }
 }
 
@@ -101,9 +92,7 @@ pub fn add_offer(
 ) -> PyResult<()> {
     hub.get().check_process()?;
     let kind = offer_kind(kind)?;
-    let Value::Object(entry) = json::as_json("the options", entry)? else {
-        return Err(PyTypeError::new_err("the options of an offer must be a mapping"));
-    };
+    let entry = json::as_object("the options", entry)?;
     let noun = if kind == OfferKind::Prompts { CallableKind::Prompt } else { CallableKind::Resource };
     let function = function(hub, noun, described, object)?;
     let suggestions = |given: &Bound<'_, PyAny>, object: &Bound<'_, PyAny>| match given.extract() {

@@ -129,12 +129,8 @@ impl<'a, 'py> GivenCall<'a, 'py> {
     ) -> PyResult<Self> {
         hub.get().check_process()?;
         let (progress, meta, make_watch, llm, passed_on, permissions) = around.unwrap_or_default();
-        let sent = meta.as_ref().map(|meta| json::as_json("meta", meta.bind(hub.py()))).transpose()?;
-        let sent = match sent {
-            None => Map::new(),
-            Some(Value::Object(map)) => map,
-            Some(_) => return Err(PyTypeError::new_err("meta must be a mapping")),
-        };
+        let sent = meta.as_ref().map(|meta| json::as_object("meta", meta.bind(hub.py()))).transpose()?;
+        let sent = sent.unwrap_or_default();
         let principal = call_scope::principal(hub.py())?;
         let is_given = progress.is_some() || meta.is_some() || passed_on.is_some();
         let extras = (is_given || make_watch.is_some() || principal.is_some())

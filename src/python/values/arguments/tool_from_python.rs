@@ -102,11 +102,9 @@ fn spec(core: &Hub, described: &Bound<'_, PyAny>, options: &Bound<'_, PyDict>) -
     let object = |key: &str| option::<Bound<'_, PyAny>>(options, key, "an object");
     let flag = |key: &str| option::<bool>(options, key, "True or False");
     let text = |key: &str| Ok::<_, PyErr>(option::<String>(options, key, "text")?.map(Arc::<str>::from));
-    let annotations = match object("annotations")?.map(|value| as_json("annotations", &value)).transpose()? {
-        None => serde_json::Map::new(),
-        Some(Value::Object(map)) => map,
-        Some(_) => return Err(PyTypeError::new_err("annotations must be a mapping of hints")),
-    };
+    let annotations =
+        object("annotations")?.map(|value| json::as_object("annotations", &value)).transpose()?;
+    let annotations = annotations.unwrap_or_default();
     let declared = object("capabilities")?.map(|given| declared_capabilities(&given)).transpose()?;
     let examples = match object("examples")? {
         Some(given) => {

@@ -31,8 +31,7 @@ pub fn format_result<'py>(
     limit: Option<usize>,
 ) -> PyResult<(Bound<'py, PyString>, Option<ReportedCut>)> {
     let core = hub.get().checked_core()?;
-    let (text, cut) =
-        Shaping { hub: core, result, limit, budget: ResultBudget::Kind, format: None }.shaped()?;
+    let (text, cut) = shaped(core, result, limit, ResultBudget::Kind, None)?;
     Ok((string(hub.py(), &text)?, cut))
 }
 
@@ -53,10 +52,9 @@ pub fn write_answers<'py>(
     let core = hub.get().checked_core()?;
     let mut cuts = Vec::with_capacity(answers.len());
     let written = answers.into_iter().map(|given| {
-        let shaping =
-            Shaping { hub: core, result: &given.4, limit, budget: ResultBudget::Run, format: Some(format) };
+        let shaped = shaped(core, &given.4, limit, ResultBudget::Run, Some(format));
         // A result that cannot be read does not take the others along.
-        let (text, cut) = shaping.shaped().or_else(|error| unreadable(hub.py(), &given.3, error))?;
+        let (text, cut) = shaped.or_else(|error| unreadable(hub.py(), &given.3, error))?;
         cuts.push(cut);
         answer(given, text, format)
     });
@@ -149,69 +147,69 @@ fn answer(given: GivenAnswer<'_>, text: String, format: ResultFormat) -> PyResul
     })
 }
 
-/// A result that becomes a text of a bounded length.
-struct Shaping<'a, 'py> {
-    hub: &'a Hub,
-    result: &'a Bound<'py, PyDict>,
+/// A result as a text of a bounded length, and what was cut.
+fn shaped(
+    hub: &Hub,
+    result: &Bound<'_, PyDict>,
     limit: Option<usize>,
     budget: ResultBudget,
     format: Option<ResultFormat>,
+) -> PyResult<(String, Option<ReportedCut>)> {
+    let py = result.py();
+    let request = match failure_text(result, hub.options.lang, format)? {
+        // Sentences are short; what a server reports may not be.
+        Some(full) => {
+            let chars = hub.options.result_limit.max(limit.unwrap_or_default());
+            ShapeRequest { full, hits: None, skill: None, limit: ResultLimit { chars, hits: None } }
+        }
+        None => success_request(hub, result, limit, budget, format)?,
+    };
+    let reader = call_scope::principal(py)?;
+    let ShapedText { text, cut } = py.detach(|| {
+        let shaped = hub.shape(&request, reader.as_deref());
+        drop(request);
+        shaped
+    });
+    let cut = cut.map(|CutText { handle, shown, total }| (handle, shown, total));
+    if let Some((handle, _, _)) = &cut {
+        let meta = result.getattr(intern!(py, "meta"))?;
+        meta.set_item(intern!(py, "truncated"), true)?;
+        meta.set_item(intern!(py, "handle"), handle)?;
+    }
+    Ok((text, cut))
 }
 
-impl Shaping<'_, '_> {
-    fn shaped(&self) -> PyResult<(String, Option<ReportedCut>)> {
-        let &Shaping { hub, result, limit, format, .. } = self;
-        let py = result.py();
-        let tool = text_in(meta(result, intern!(py, "tool"))?);
-        let request = match failure_text(result, hub.options.lang, format)? {
-            // Sentences are short; what a server reports may not be.
-            Some(full) => {
-                let chars = hub.options.result_limit.max(limit.unwrap_or_default());
-                ShapeRequest { full, hits: None, skill: None, limit: ResultLimit { chars, hits: None } }
-            }
-            None => self.success_request(&tool)?,
+fn success_request(
+    hub: &Hub,
+    result: &Bound<'_, PyDict>,
+    limit: Option<usize>,
+    budget: ResultBudget,
+    format: Option<ResultFormat>,
+) -> PyResult<ShapeRequest> {
+    let py = result.py();
+    let tool = text_in(meta(result, intern!(py, "tool"))?);
+    let value = result.get_item(intern!(py, "result"))?;
+    if is_skill(hub, result, &tool)?
+        && let Some(answer) = value.as_ref().and_then(|value| json::from_python(value).ok())
+    {
+        let chars = limit.unwrap_or(Hub::skill_limit().chars);
+        let skill = SkillBlock::of(&answer);
+        let full = match &skill {
+            Some(skill) => Some(skill.with(&skill.instructions)),
+            None => answer.get("text").and_then(Value::as_str).map(str::to_owned),
         };
-        let reader = call_scope::principal(py)?;
-        let ShapedText { text, cut } = py.detach(|| {
-            let shaped = hub.shape(&request, reader.as_deref());
-            drop(request);
-            shaped
-        });
-        let cut = cut.map(|CutText { handle, shown, total }| (handle, shown, total));
-        if let Some((handle, _, _)) = &cut {
-            let meta = result.getattr(intern!(py, "meta"))?;
-            meta.set_item(intern!(py, "truncated"), true)?;
-            meta.set_item(intern!(py, "handle"), handle)?;
+        if let Some(full) = full {
+            let limit = ResultLimit { chars, hits: None };
+            return Ok(ShapeRequest { full: seen(py, full), hits: None, skill, limit });
         }
-        Ok((text, cut))
     }
-
-    fn success_request(&self, tool: &str) -> PyResult<ShapeRequest> {
-        let &Shaping { hub, result, limit, budget, format } = self;
-        let py = result.py();
-        let value = result.get_item(intern!(py, "result"))?;
-        if is_skill(hub, result, tool)?
-            && let Some(answer) = value.as_ref().and_then(|value| json::from_python(value).ok())
-        {
-            let chars = limit.unwrap_or(Hub::skill_limit().chars);
-            let skill = SkillBlock::of(&answer);
-            let full = match &skill {
-                Some(skill) => Some(skill.with(&skill.instructions)),
-                None => answer.get("text").and_then(Value::as_str).map(str::to_owned),
-            };
-            if let Some(full) = full {
-                let limit = ResultLimit { chars, hits: None };
-                return Ok(ShapeRequest { full: seen(py, full), hits: None, skill, limit });
-            }
-        }
-        let own = hub.result_limit(tool, budget, limit);
-        let hits = match (own.hits, value.and_then(|value| value.cast_into::<PyList>().ok())) {
-            (Some(count), Some(list)) => hit_lines(&list, count),
-            _ => None,
-        };
-        let full = seen(py, success_text(result, image_notes(format))?);
-        Ok(ShapeRequest { full, hits, skill: None, limit: own })
-    }
+    let own = hub.result_limit(&tool, budget, limit);
+    let hits = match (own.hits, value.and_then(|value| value.cast_into::<PyList>().ok())) {
+        (Some(count), Some(list)) => hit_lines(&list, count),
+        _ => None,
+    };
+    let full = seen(py, success_text(result, image_notes(format))?);
+    Ok(ShapeRequest { full, hits, skill: None, limit: own })
 }
 
 /// The first hits of a list as lines, and whether there are more; `None` if it is not a list of hits.

@@ -100,13 +100,18 @@ pub fn fill_meta(
     name: &Bound<'_, PyString>,
     candidate: &Candidate,
 ) -> PyResult<()> {
-    let py = meta.py();
-    meta.set_item(intern!(py, "tool"), name)?;
-    meta.set_item(intern!(py, "source"), source_name(py, candidate.source))?;
-    if let Some(server) = &candidate.server {
-        meta.set_item(intern!(py, "server"), &**server)?;
+    fill_source(meta, name, candidate)?;
+    meta.set_item(intern!(meta.py(), "source_count"), 1)
+}
+
+fn fill_source(row: &Bound<'_, PyDict>, name: &Bound<'_, PyString>, candidate: &Candidate) -> PyResult<()> {
+    let py = row.py();
+    row.set_item(intern!(py, "tool"), name)?;
+    row.set_item(intern!(py, "source"), source_name(py, candidate.source))?;
+    match &candidate.server {
+        Some(server) => row.set_item(intern!(py, "server"), &**server),
+        None => Ok(()),
     }
-    meta.set_item(intern!(py, "source_count"), 1)
 }
 
 /// Adds what differs from call to call.
@@ -128,13 +133,8 @@ pub fn describe_call(
 
 /// What every attempt of this candidate says.
 pub fn new_attempt<'py>(name: &Bound<'py, PyString>, candidate: &Candidate) -> PyResult<Bound<'py, PyDict>> {
-    let py = name.py();
-    let row = ResultTemplates::get(py)?.attempt.bind(py).copy()?;
-    row.set_item(intern!(py, "tool"), name)?;
-    row.set_item(intern!(py, "source"), source_name(py, candidate.source))?;
-    if let Some(server) = &candidate.server {
-        row.set_item(intern!(py, "server"), &**server)?;
-    }
+    let row = ResultTemplates::get(name.py())?.attempt.bind(name.py()).copy()?;
+    fill_source(&row, name, candidate)?;
     Ok(row)
 }
 
