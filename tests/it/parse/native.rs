@@ -3,7 +3,10 @@
 use serde_json::{Value, json};
 use toolhub::parse::{ParseOptions, parse_value};
 
-fn read(value: Value) -> (Vec<(String, String, Value)>, String, Option<&'static str>) {
+/// Name, id and arguments of a call.
+type ReadCall = (String, String, Value);
+
+fn read(value: Value) -> (Vec<ReadCall>, String, Option<&'static str>) {
     let (parsed, _) = parse_value(&value, &ParseOptions::default());
     assert!(parsed.calls.iter().all(|call| call.error.is_none()), "{:?}", parsed.calls);
     let calls =
@@ -65,7 +68,7 @@ fn each_api_has_its_own_structure() {
 fn a_message_whose_text_has_the_call_is_read_as_text() {
     let message = json!({"role": "assistant", "content": "Hi <tool_call>{\"name\": \"ping\"}</tool_call>"});
     let (calls, text, format) = read(message);
-    assert_eq!((calls.len(), text.as_str(), format.as_deref()), (1, "Hi ", Some("hermes")));
+    assert_eq!((calls.len(), text.as_str(), format), (1, "Hi ", Some("hermes")));
 }
 
 #[test]
@@ -82,7 +85,7 @@ fn the_format_that_is_reported_may_be_asked_for() {
     for format in ["openai", "openai_responses", "anthropic", "gemini"] {
         let options = ParseOptions::format(format).unwrap();
         let message = json!({"content": [{"type": "tool_use", "id": "t", "name": "ping", "input": {}}]});
-        assert_eq!(parse_value(&message, &options).0.format.as_deref(), Some("anthropic"));
+        assert_eq!(parse_value(&message, &options).0.format, Some("anthropic"));
         let text = json!({"role": "assistant", "content": "<tool_call>{\"name\": \"ping\"}</tool_call>"});
         assert_eq!(parse_value(&text, &options).0.calls.len(), 1);
     }
