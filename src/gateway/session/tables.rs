@@ -101,31 +101,20 @@ impl RequestsInFlight {
 // Callers do not push each other out: when the table is full, the principal with the most entries makes room, with its oldest.
 
 pub struct PrincipalTable<K, V> {
-    /// By the id of the principal.
+    /// By the id of the principal; none of them is empty.
     of_principals: BTreeMap<Box<str>, OwnEntries<K, V>>,
     count: usize,
     most: usize,
     next_age: u64,
 }
 
-/// Those of one principal; never none.
-struct OwnEntries<K, V> {
-    by_key: BTreeMap<K, (u64, V)>,
-    /// The oldest first.
-    by_age: BTreeMap<u64, K>,
-}
+/// The entries of one principal, each with a number that is the lowest for the oldest.
+type OwnEntries<K, V> = BTreeMap<K, (u64, V)>;
 
-impl<K, V> Default for OwnEntries<K, V> {
-    fn default() -> Self {
-        OwnEntries { by_key: BTreeMap::new(), by_age: BTreeMap::new() }
-    }
-}
-
-impl<K: Ord + Clone, V> OwnEntries<K, V> {
-    /// The oldest one that may go.
-    fn oldest(&self, may_go: impl Fn(&V) -> bool) -> Option<&K> {
-        self.by_age.values().find(|key| self.by_key.get(key).is_some_and(|(_, value)| may_go(value)))
-    }
+/// The oldest one that may go. All are looked at, which only a full table asks for.
+fn oldest<K, V>(own: &OwnEntries<K, V>, may_go: impl Fn(&V) -> bool) -> Option<&K> {
+    let may_go = own.iter().filter(|(_, (_, value))| may_go(value));
+    may_go.min_by_key(|(_, (age, _))| *age).map(|(key, _)| key)
 }
 
 impl<K: Ord + Clone, V> PrincipalTable<K, V> {
@@ -137,18 +126,15 @@ impl<K: Ord + Clone, V> PrincipalTable<K, V> {
     where
         K: Borrow<Q>,
     {
-        Some(&self.of_principals.get(principal)?.by_key.get(key)?.1)
+        Some(&self.of_principals.get(principal)?.get(key)?.1)
     }
 
     pub fn of(&self, principal: &str) -> impl Iterator<Item = &V> {
-        self.of_principals
-            .get(principal)
-            .into_iter()
-            .flat_map(|own| own.by_key.values().map(|(_, value)| value))
+        self.of_principals.get(principal).into_iter().flat_map(BTreeMap::values).map(|(_, value)| value)
     }
 
     pub fn values(&self) -> impl Iterator<Item = &V> {
-        self.of_principals.values().flat_map(|own| own.by_key.values().map(|(_, value)| value))
+        self.of_principals.values().flat_map(BTreeMap::values).map(|(_, value)| value)
     }
 
     /// Returns what has gone for it: what had the key before, or was pushed out.
@@ -160,13 +146,7 @@ impl<K: Ord + Clone, V> PrincipalTable<K, V> {
         let age = self.next_age;
         self.next_age += 1;
         self.count += 1;
-        if !self.of_principals.contains_key(principal) {
-            self.of_principals.insert(Box::from(principal), OwnEntries::default());
-        }
-        if let Some(own) = self.of_principals.get_mut(principal) {
-            own.by_age.insert(age, key.clone());
-            own.by_key.insert(key, (age, value));
-        }
+        self.of_principals.entry(Box::from(principal)).or_default().insert(key, (age, value));
         gone
     }
 
@@ -180,8 +160,8 @@ impl<K: Ord + Clone, V> PrincipalTable<K, V> {
     ) -> Option<Vec<V>> {
         let mut gone = Vec::new();
         let own = self.of_principals.get(principal);
-        if let Some(own) = own.filter(|own| own.by_key.len() >= most_own) {
-            let key = own.oldest(&may_go)?.clone();
+        if let Some(own) = own.filter(|own| own.len() >= most_own) {
+            let key = oldest(own, &may_go)?.clone();
             gone.extend(self.remove(principal, &key));
         }
         if self.is_full() {
@@ -202,8 +182,7 @@ impl<K: Ord + Clone, V> PrincipalTable<K, V> {
         let concerned = |name: &str| principal.is_none_or(|principal| principal == name);
         let mut sized = Vec::new();
         for (name, own) in self.of_principals.iter().filter(|(name, _)| concerned(name)) {
-            let entries =
-                own.by_key.iter().map(|(key, (age, value))| (*age, name, key, size(value), stays(value)));
+            let entries = own.iter().map(|(key, (age, value))| (*age, name, key, size(value), stays(value)));
             sized.extend(entries.filter(|(.., size, _)| *size > 0));
         }
         let mut kept: usize = sized.iter().map(|(.., size, _)| size).sum();
@@ -223,12 +202,8 @@ impl<K: Ord + Clone, V> PrincipalTable<K, V> {
     where
         K: Borrow<Q>,
     {
-        let Some(own) = self.of_principals.get_mut(principal) else { return };
-        if let Some((age, _)) = own.by_key.get_mut(key)
-            && let Some(key) = own.by_age.remove(age)
-        {
+        if let Some((age, _)) = self.of_principals.get_mut(principal).and_then(|own| own.get_mut(key)) {
             *age = self.next_age;
-            own.by_age.insert(self.next_age, key);
             self.next_age += 1;
         }
     }
@@ -238,10 +213,9 @@ impl<K: Ord + Clone, V> PrincipalTable<K, V> {
         K: Borrow<Q>,
     {
         let own = self.of_principals.get_mut(principal)?;
-        let (age, removed) = own.by_key.remove(key)?;
-        own.by_age.remove(&age);
+        let (_, removed) = own.remove(key)?;
         self.count -= 1;
-        if own.by_key.is_empty() {
+        if own.is_empty() {
             self.of_principals.remove(principal);
         }
         Some(removed)
@@ -255,7 +229,7 @@ impl<K: Ord + Clone, V> PrincipalTable<K, V> {
     pub fn retain(&mut self, keep: impl Fn(&K, &V) -> bool) -> Vec<V> {
         let mut ended = Vec::new();
         for (name, own) in &self.of_principals {
-            let of_principal = own.by_key.iter().filter(|(key, (_, value))| !keep(key, value));
+            let of_principal = own.iter().filter(|(key, (_, value))| !keep(key, value));
             ended.extend(of_principal.map(|(key, _)| (name.clone(), key.clone())));
         }
         ended.into_iter().filter_map(|(name, key)| self.remove(&name, &key)).collect()
@@ -263,9 +237,11 @@ impl<K: Ord + Clone, V> PrincipalTable<K, V> {
 
     /// The principal with the most entries, of those with one that may go, loses it.
     fn push_out(&mut self, may_go: impl Fn(&V) -> bool) -> Option<V> {
-        let candidates =
-            self.of_principals.iter().filter_map(|(name, own)| Some((name, own, own.oldest(&may_go)?)));
-        let (name, _, key) = candidates.max_by_key(|(_, own, _)| own.by_key.len())?;
+        let candidates = self
+            .of_principals
+            .iter()
+            .filter_map(|(name, own)| Some((name, own.len(), oldest(own, &may_go)?)));
+        let (name, _, key) = candidates.max_by_key(|(_, count, _)| *count)?;
         let (name, key) = (name.clone(), key.clone());
         self.remove(&name, &key)
     }
@@ -359,10 +335,9 @@ mod by_principal_tests {
                         prop_assert!(table.of(&principal).map(|value| usize::from(*value)).sum::<usize>() <= 12);
                     }
                 }
-                let counted: usize = table.of_principals.values().map(|own| own.by_key.len()).sum();
-                let aged: usize = table.of_principals.values().map(|own| own.by_age.len()).sum();
-                prop_assert_eq!((table.count, counted, aged, table.values().count()), (kept, kept, kept, kept));
-                prop_assert!(kept <= 10 && table.of_principals.values().all(|own| !own.by_key.is_empty()));
+                let counted: usize = table.of_principals.values().map(|own| own.len()).sum();
+                prop_assert_eq!((table.count, counted, table.values().count()), (kept, kept, kept));
+                prop_assert!(kept <= 10 && table.of_principals.values().all(|own| !own.is_empty()));
             }
         }
     }
