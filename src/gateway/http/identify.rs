@@ -72,7 +72,7 @@ impl RequestOrigin {
         };
         let session = session.to_str().unwrap_or_default();
         let (principal, view) = (&self.principal.id, &self.view.name);
-        let session = gateway.sessions.ids.open(session, principal, view, SystemTime::now());
+        let session = gateway.sessions.open(session, principal, view, SystemTime::now());
         let session = session.map_err(|_| no_session(id))?;
         let claims = &session.claims;
         let version = era::legacy_version(&claims.version).unwrap_or(era::WITHOUT_HEADER);
@@ -92,7 +92,7 @@ impl RequestOrigin {
             return Err(bad_request(None, &error));
         };
         let session = session.to_str().unwrap_or_default();
-        let ended = gateway.sessions.ids.end(session, &self.principal.id, &self.view.name, SystemTime::now());
+        let ended = gateway.sessions.end(session, &self.principal.id, &self.view.name, SystemTime::now());
         let lived = ended.map_err(|_| no_session(None))?;
         let over_http =
             || vec![(SpanAttribute::Network, "tcp".into()), (SpanAttribute::NetworkProtocol, "http".into())];

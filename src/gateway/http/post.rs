@@ -86,7 +86,7 @@ fn session_for(gateway: &Gateway, request: &RpcRequest, caller: &Caller) -> Opti
         &caller.principal.id,
         &caller.view.name,
     );
-    let id = gateway.sessions.ids.seal(claims, SystemTime::now()).ok()?;
+    let id = gateway.sessions.seal(claims, SystemTime::now()).ok()?;
     HeaderValue::try_from(id).ok()
 }
 

@@ -80,7 +80,7 @@ fn listen(gateway: &Arc<Gateway>, admitted: Admitted, parts: &Parts) -> Result<H
     let changes = ClientChanges::new(gateway, (&caller.view, &caller.principal), wanted, subscribed);
     let session = caller.session.as_deref().and_then(|session| {
         let (principal, view) = (&caller.principal.id, &caller.view.name);
-        gateway.sessions.ids.open(session, principal, view, SystemTime::now()).ok()
+        gateway.sessions.open(session, principal, view, SystemTime::now()).ok()
     });
     let stream = gateway.sessions.streams.open(session.as_deref(), changes);
     Ok(HttpReply::events(change_events(gateway.clone(), caller, stream, admitted.place)))

@@ -148,7 +148,7 @@ fn resumed(
     );
     let refused = |why: &str| RpcError::invalid_params(format!("Invalid params: {why}"));
     let state = params.text("requestState").map_err(|_| refused(other))?;
-    let opened = RequestState::open(state, gateway.sessions.ids.keys(), caller, subject, SystemTime::now());
+    let opened = RequestState::open(state, &gateway.sessions.keys, caller, subject, SystemTime::now());
     let RequestState { replica, id, server } = opened.map_err(|why| match why {
         SessionRefusal::Expired => refused(ended),
         _ => refused(other),
@@ -230,7 +230,7 @@ fn input_required(
     let gateway = &exchange.gateway;
     let Some(id) = gateway.kept.keep_waiting(call, gateway.most_kept()) else { return Ok(None) };
     let state = RequestState { replica: gateway.kept.replica.clone(), id, server };
-    let state = state.seal(gateway.sessions.ids.keys(), &exchange.caller, subject, SystemTime::now());
+    let state = state.seal(&gateway.sessions.keys, &exchange.caller, subject, SystemTime::now());
     let state =
         state.ok_or_else(|| RpcError::new(INTERNAL_ERROR, "Internal error: the state cannot be sealed"))?;
     let asked = questions.iter().map(|one| (one.question.key.clone(), one.request()));

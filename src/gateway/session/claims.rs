@@ -1,10 +1,8 @@
 //! What a session id carries.
 
-use foldhash::quality::RandomState;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
-use std::collections::HashMap;
-use toolhub_types::sync::{Arc, Mutex};
+use toolhub_types::sync::Arc;
 
 /// What a client may say of itself, per text.
 const LONGEST_CLIENT_TEXT: usize = 100;
@@ -90,9 +88,6 @@ fn kept_client(given: &Value) -> Map<String, Value> {
 /// The first half of a signature.
 pub(super) type SessionMark = [u8; 16];
 
-/// Twice as many ids are kept at most, mostly of a few hundred bytes.
-const MOST: usize = 500;
-
 /// What an id with a valid signature carries.
 #[derive(Debug, PartialEq)]
 pub struct OpenSession {
@@ -101,42 +96,4 @@ pub struct OpenSession {
     pub(super) mark: SessionMark,
     /// Until when its key is accepted, in seconds since 1970; `None` while the key is in use.
     pub(super) accepted_until: Option<u64>,
-}
-
-/// Two halves: when the newer one is full, it becomes the older one, which is forgotten.
-#[derive(Default)]
-pub(super) struct VerifiedSessions(pub(super) Mutex<(Half, Half)>);
-
-type Half = HashMap<Arc<str>, Arc<OpenSession>, RandomState>;
-
-impl VerifiedSessions {
-    /// A session that was verified, if its key still accepts it.
-    pub(super) fn get(&self, id: &str, now: u64) -> Option<Arc<OpenSession>> {
-        let mut halves = self.0.lock();
-        let (newer, older) = &mut *halves;
-        let found = match newer.get(id) {
-            Some(found) => found.clone(),
-            None => {
-                let found = older.remove(id)?;
-                keep(&mut halves, found.clone());
-                found
-            }
-        };
-        Some(found).filter(|found| found.accepted_until.is_none_or(|until| until > now))
-    }
-
-    pub(super) fn keep(&self, session: Arc<OpenSession>) {
-        keep(&mut self.0.lock(), session);
-    }
-
-    pub(super) fn clear(&self) {
-        *self.0.lock() = Default::default();
-    }
-}
-
-fn keep(halves: &mut (Half, Half), session: Arc<OpenSession>) {
-    if halves.0.len() >= MOST {
-        halves.1 = std::mem::take(&mut halves.0);
-    }
-    halves.0.insert(session.id.clone(), session);
 }

@@ -5,7 +5,7 @@
 //! ```
 //!
 //! Any replica that has the key serves any request, and sessions take no memory beyond the few that were
-//! [verified](VerifiedSessions) lately. The first key signs, all of them are accepted, so that keys can be rotated. The key of each
+//! verified lately. The first key signs, all of them are accepted, so that keys can be rotated. The key of each
 //! purpose (session ids, the state of a question to the caller) is derived from the secret, so that a text of one
 //! purpose never opens as one of another.
 //!
@@ -31,12 +31,14 @@ use crate::GatewayOptions;
 use crate::http::ConnectedClient;
 use crate::identity::invalid;
 use base64::prelude::*;
-use claims::{SessionMark, VerifiedSessions};
+use claims::SessionMark;
 use client_changes::SessionStreams;
+use foldhash::quality::RandomState;
 use parking_lot::RwLock;
 use ring::hmac;
 use ring::rand::{SecureRandom, SystemRandom};
 use sealing::SealingKey;
+use std::collections::HashMap;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 use tables::RequestsInFlight;
 use toolhub_protocol::LogLevel;
@@ -49,6 +51,8 @@ pub const SESSION_LIFETIME: Duration = Duration::from_secs(7 * 24 * 3600);
 /// Shorter secrets can be guessed.
 pub const SHORTEST_SECRET: usize = 32;
 
+/// The sessions that are remembered as verified, mostly of a few hundred bytes each. When they are too many, all are forgotten.
+const MOST_VERIFIED: usize = 1_000;
 /// Longer texts are not of our making.
 const LONGEST_ID: usize = 4096;
 const TAG_LENGTH: usize = 32;
@@ -89,8 +93,8 @@ impl SigningKey {
 /// The keys of a gateway: the first one signs, all are accepted.
 pub struct SessionKeys {
     keys: RwLock<Vec<SigningKey>>,
-    /// Sessions that these keys have verified lately.
-    verified: VerifiedSessions,
+    /// Sessions that these keys have verified lately, by their ids.
+    verified: Mutex<HashMap<Arc<str>, Arc<OpenSession>, RandomState>>,
 }
 
 impl SessionKeys {
@@ -109,7 +113,7 @@ impl SessionKeys {
     }
 
     fn of(keys: Vec<SigningKey>) -> Self {
-        SessionKeys { keys: RwLock::new(keys), verified: VerifiedSessions::default() }
+        SessionKeys { keys: RwLock::new(keys), verified: Mutex::default() }
     }
 
     /// Signs with a key of this secret from now on. What the older keys have signed is accepted for `grace` more.
@@ -122,7 +126,7 @@ impl SessionKeys {
         }
         keys.retain(|old| old.accepted_until.is_none_or(|until| until > now));
         keys.insert(0, key);
-        self.verified.clear();
+        self.verified.lock().clear();
         Ok(())
     }
 
@@ -149,8 +153,10 @@ impl SessionKeys {
 
     /// The session of an id that one of the keys has signed.
     fn open(&self, id: &str, now: u64) -> Result<Arc<OpenSession>, SessionRefusal> {
-        if let Some(session) = self.verified.get(id, now) {
-            return Ok(session);
+        if let Some(session) = self.verified.lock().get(id)
+            && session.accepted_until.is_none_or(|until| until > now)
+        {
+            return Ok(session.clone());
         }
         let payload = BASE64_URL_SAFE_NO_PAD.decode(id).map_err(|_| SessionRefusal::Forged)?;
         let (payload, tag) = payload.split_last_chunk::<TAG_LENGTH>().ok_or(SessionRefusal::Forged)?;
@@ -164,8 +170,12 @@ impl SessionKeys {
         mark.copy_from_slice(&tag[..16]);
         let session = Arc::new(OpenSession { id: Arc::from(id), claims, mark, accepted_until });
         // The keys are still locked: a rotation forgets it too.
-        self.verified.keep(session.clone());
-        drop(keys);
+        let mut verified = self.verified.lock();
+        if verified.len() >= MOST_VERIFIED {
+            verified.clear();
+        }
+        verified.insert(session.id.clone(), session.clone());
+        drop((verified, keys));
         Ok(session)
     }
 }
@@ -202,21 +212,39 @@ pub(super) fn end_of(now: SystemTime, span: Duration) -> u64 {
     end.as_secs().saturating_add(u64::from(!span.is_zero() && end.subsec_nanos() > 0))
 }
 
-/// The ids of the sessions of a gateway.
-pub struct SessionIds {
-    keys: Arc<SessionKeys>,
+/// What a replica knows of the sessions of its clients, and their ids.
+pub struct Sessions {
+    pub keys: Arc<SessionKeys>,
     lifetime: Duration,
     /// Those that `DELETE` ended before they expired, by the second in which they do.
     ended: Mutex<PrincipalTable<(u64, SessionMark), ()>>,
+    /// The log levels that legacy clients have set. As the subscriptions, they are kept by the replica that was asked.
+    pub levels: Mutex<PrincipalTable<Arc<str>, LogLevel>>,
+    /// The resources that legacy clients have subscribed to.
+    pub subscriptions: Mutex<PrincipalTable<Arc<str>, ClientSubscriptions>>,
+    pub streams: SessionStreams,
+    /// The requests of clients with a session or a pipe.
+    pub in_flight: RequestsInFlight,
+    /// Clients of the transport HTTP+SSE that are connected, by an id that only the client knows.
+    pub sse_clients: GuardedTable<String, ConnectedClient>,
 }
 
-impl SessionIds {
-    pub fn new(keys: Arc<SessionKeys>, lifetime: Duration) -> Self {
-        SessionIds { keys, lifetime, ended: Mutex::new(PrincipalTable::new(MOST_ENDED)) }
-    }
-
-    pub fn keys(&self) -> &Arc<SessionKeys> {
-        &self.keys
+impl Sessions {
+    pub fn new(options: &GatewayOptions) -> Result<Self, HubError> {
+        let keys = match &options.session_keys {
+            Some(keys) => keys.clone(),
+            None => Arc::new(SessionKeys::random()?),
+        };
+        Ok(Sessions {
+            keys,
+            lifetime: options.session_lifetime,
+            ended: Mutex::new(PrincipalTable::new(MOST_ENDED)),
+            levels: Mutex::new(PrincipalTable::new(MOST_SESSIONS)),
+            subscriptions: Mutex::new(PrincipalTable::new(MOST_SESSIONS)),
+            streams: SessionStreams::default(),
+            in_flight: RequestsInFlight::default(),
+            sse_clients: GuardedTable::default(),
+        })
     }
 
     /// The id of a new session: visible ASCII that fits into a header.
@@ -271,37 +299,6 @@ impl SessionIds {
             return Err(SessionRefusal::Ended);
         }
         Ok(session)
-    }
-}
-
-/// What a replica knows of the sessions of its clients.
-pub struct Sessions {
-    pub ids: SessionIds,
-    /// The log levels that legacy clients have set. As the subscriptions, they are kept by the replica that was asked.
-    pub levels: Mutex<PrincipalTable<Arc<str>, LogLevel>>,
-    /// The resources that legacy clients have subscribed to.
-    pub subscriptions: Mutex<PrincipalTable<Arc<str>, ClientSubscriptions>>,
-    pub streams: SessionStreams,
-    /// The requests of clients with a session or a pipe.
-    pub in_flight: RequestsInFlight,
-    /// Clients of the transport HTTP+SSE that are connected, by an id that only the client knows.
-    pub sse_clients: GuardedTable<String, ConnectedClient>,
-}
-
-impl Sessions {
-    pub fn new(options: &GatewayOptions) -> Result<Self, HubError> {
-        let keys = match &options.session_keys {
-            Some(keys) => keys.clone(),
-            None => Arc::new(SessionKeys::random()?),
-        };
-        Ok(Sessions {
-            ids: SessionIds::new(keys, options.session_lifetime),
-            levels: Mutex::new(PrincipalTable::new(MOST_SESSIONS)),
-            subscriptions: Mutex::new(PrincipalTable::new(MOST_SESSIONS)),
-            streams: SessionStreams::default(),
-            in_flight: RequestsInFlight::default(),
-            sse_clients: GuardedTable::default(),
-        })
     }
 
     /// The name of the lowest log level that a client has set.
