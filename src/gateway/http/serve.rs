@@ -5,11 +5,11 @@ use crate::http::{
     Admitted, HttpReply, RequestOrigin, RequestPermit, bad_request, comment, event, expect_events,
     expect_json, inspect, is_modern_header, post,
 };
-use crate::identity::{Caller, revoked};
+use crate::identity::revoked;
 use crate::kept::random_id;
 use crate::operate::{HeldBytes, HeldMessage, SHORT_PAUSE, TooMany};
 use crate::rpc::{INTERNAL_ERROR, RpcError, notification_message, read_payload};
-use crate::session::{ClientChanges, SessionStream, TableEntry, WantedLists, WantedTasks};
+use crate::session::{ClientChanges, TableEntry};
 use crate::stdio::{ClientInput, serve_client};
 use bytes::Bytes;
 use futures_util::stream::{Stream, poll_fn, unfold};
@@ -72,39 +72,24 @@ async fn answered(
 fn listen(gateway: &Arc<Gateway>, admitted: Admitted, parts: &Parts) -> Result<HttpReply, HttpReply> {
     expect_events(&parts.headers)?;
     let caller = admitted.origin.of_session(gateway, &parts.headers, None)?;
-    let subscribed = caller.session.as_ref();
-    let subscribed =
-        subscribed.map(|session| gateway.sessions.subscriptions_of(&caller.principal.id, session));
-    let subscribed = subscribed.unwrap_or_default();
-    let wanted = (WantedLists::ALL, WantedTasks::of_session(caller.session.as_ref()));
-    let changes = ClientChanges::new(gateway, (&caller.view, &caller.principal), wanted, subscribed);
+    let changes =
+        ClientChanges::of_session(gateway, (&caller.view, &caller.principal), caller.session.as_ref());
     let session = caller.session.as_deref().and_then(|session| {
         let (principal, view) = (&caller.principal.id, &caller.view.name);
         gateway.sessions.open(session, principal, view, SystemTime::now()).ok()
     });
     let stream = gateway.sessions.streams.open(session.as_deref(), changes);
-    Ok(HttpReply::events(change_events(gateway.clone(), caller, stream, admitted.place)))
-}
-
-fn change_events(
-    gateway: Arc<Gateway>,
-    caller: Caller,
-    stream: SessionStream,
-    place: RequestPermit,
-) -> impl Stream<Item = Bytes> + Send {
-    let (principal, view) = (caller.principal, caller.view);
-    unfold((stream, place), move |(stream, place)| {
-        let (gateway, principal, view) = (gateway.clone(), principal.clone(), view.clone());
-        async move {
-            let (method, params) = tokio::select! {
-                notice = stream.next(&gateway.hub, &view) => notice,
-                () = stream.over() => return None,
-                () = gateway.operation.closing.cancelled() => return None,
-                () = revoked(&gateway, &principal, &view) => return None,
-            };
-            Some((event(notification_message(method, &params)), (stream, place)))
-        }
-    })
+    let state = (gateway.clone(), admitted, stream);
+    Ok(HttpReply::events(unfold(state, |state| async move {
+        let (gateway, Admitted { origin, .. }, stream) = &state;
+        let (method, params) = tokio::select! {
+            notice = stream.next(&gateway.hub, &origin.view) => notice,
+            () = stream.over() => return None,
+            () = gateway.operation.closing.cancelled() => return None,
+            () = revoked(gateway, &origin.principal, &origin.view) => return None,
+        };
+        Some((event(notification_message(method, &params)), state))
+    })))
 }
 
 /// How many messages of a client of HTTP+SSE, and how many for it, may wait.

@@ -29,8 +29,6 @@ pub struct WantedLists {
 }
 
 impl WantedLists {
-    pub const ALL: WantedLists = WantedLists { tools: true, resources: true, prompts: true };
-
     fn wants(self, kind: OfferKind) -> bool {
         match kind {
             OfferKind::Resources | OfferKind::ResourceTemplates => self.resources,
@@ -50,10 +48,6 @@ pub enum WantedTasks {
 }
 
 impl WantedTasks {
-    pub fn of_session(session: Option<&Arc<str>>) -> Self {
-        session.map_or(WantedTasks::None, |session| WantedTasks::OfSession(session.clone()))
-    }
-
     fn notice(&self, task: &KeptCall) -> Option<ChangeNotice> {
         match self {
             WantedTasks::OfSession(session)
@@ -77,8 +71,7 @@ pub struct ClientChanges {
     caller: Arc<str>,
     wanted: WantedLists,
     tools: ListChanges,
-    /// `None` when no more will come.
-    offers: Option<Receiver<OfferChange>>,
+    offers: Receiver<OfferChange>,
     subscribed: ClientSubscriptions,
     /// `None` for a client that hears of no tasks.
     tasks: Option<(WantedTasks, Receiver<Arc<KeptCall>>)>,
@@ -101,8 +94,16 @@ impl ClientChanges {
             WantedTasks::None => None,
             tasks => Some((tasks, gateway.kept.task_changes().subscribe())),
         };
-        let (caller, offers) = (principal.id.clone(), Some(upstreams.offer_changes()));
+        let (caller, offers) = (principal.id.clone(), upstreams.offer_changes());
         ClientChanges { caller, wanted, tools, offers, subscribed, tasks, due: VecDeque::new() }
+    }
+
+    /// Those that a client of the older protocol hears of: of all lists, and of what its session does.
+    pub fn of_session(gateway: &Gateway, who: (&View, &Principal), session: Option<&Arc<str>>) -> Self {
+        let subscribed = session.map(|session| gateway.sessions.subscriptions_of(&who.1.id, session));
+        let tasks = session.map_or(WantedTasks::None, |session| WantedTasks::OfSession(session.clone()));
+        let lists = WantedLists { tools: true, resources: true, prompts: true };
+        ClientChanges::new(gateway, who, (lists, tasks), subscribed.unwrap_or_default())
     }
 
     /// Returns after the next change that the client may know of. Dropping the future loses no change.
@@ -111,11 +112,12 @@ impl ClientChanges {
             if let Some(due) = self.due.pop_front() {
                 return due;
             }
-            let offers = self.offers.as_mut();
-            let received = async {
-                match offers {
-                    Some(offers) => offers.recv().await,
-                    None => std::future::pending().await,
+            let offers = &mut self.offers;
+            let offer_changed = async {
+                match offers.recv().await {
+                    Ok(change) => Some(Some(change)),
+                    Err(RecvError::Lagged(_)) => Some(None),
+                    Err(RecvError::Closed) => None,
                 }
             };
             let tasks = self.tasks.as_mut();
@@ -127,24 +129,20 @@ impl ClientChanges {
                     None => std::future::pending().await,
                 }
             };
-            let received = tokio::select! {
-                notice = task_changed => {
-                    self.due.extend(notice);
-                    continue;
-                }
+            tokio::select! {
+                notice = task_changed => self.due.extend(notice),
                 true = self.tools.next(hub, view), if self.wanted.tools => {
                     return ("notifications/tools/list_changed", json!({}));
                 }
-                received = received => received,
-            };
-            match received {
-                Ok(change) => self.due.extend(self.notice(view, &change)),
-                // Some were missed, so the lists may have changed.
-                Err(RecvError::Lagged(_)) => {
-                    let kinds = [OfferKind::Resources, OfferKind::Prompts].into_iter();
-                    self.due.extend(kinds.filter(|kind| self.wanted.wants(*kind)).map(list_changed));
-                }
-                Err(RecvError::Closed) => self.offers = None,
+                // When no more will come, the others are waited for.
+                Some(changed) = offer_changed => match changed {
+                    Some(change) => self.due.extend(self.notice(view, &change)),
+                    // Some were missed, so the lists may have changed.
+                    None => {
+                        let kinds = [OfferKind::Resources, OfferKind::Prompts].into_iter();
+                        self.due.extend(kinds.filter(|kind| self.wanted.wants(*kind)).map(list_changed));
+                    }
+                },
             }
         }
     }
@@ -215,46 +213,37 @@ fn fingerprint(hub: &Hub, view: &View) -> u64 {
     hasher.finish()
 }
 
+/// The streams of one session.
 struct OpenStreams {
     ended: CancellationToken,
-    changes: Arc<tokio::sync::Mutex<ClientChanges>>,
-    /// The streams by number, oldest first. The last one reports.
+    changes: tokio::sync::Mutex<ClientChanges>,
+    /// By number, oldest first. The last one reports.
     open: watch::Sender<Vec<u64>>,
-    next: u64,
 }
 
 /// They end with the session: when its time is over, and when its client ends it on this replica. A session may have several,
 /// and each notification goes to one of them: the newest, because a client opens another one when it has lost the one before.
 /// They share one [`ClientChanges`], so that none is lost when another stream takes over.
 #[derive(Clone, Default)]
-pub struct SessionStreams(Arc<Mutex<HashMap<Arc<str>, OpenStreams>>>);
+pub struct SessionStreams(Arc<Mutex<HashMap<Arc<str>, Arc<OpenStreams>>>>);
 
 impl SessionStreams {
     /// A stream of this session, or of a client without one. `changes` are those of the first stream of the session.
     pub fn open(&self, session: Option<&OpenSession>, changes: ClientChanges) -> SessionStream {
         static NEXT: AtomicU64 = AtomicU64::new(0);
+        let number = NEXT.fetch_add(1, Ordering::Relaxed);
         let expires = session.map(|session| session.claims.expires);
-        let alone = || Arc::from(format!("alone {}", NEXT.fetch_add(1, Ordering::Relaxed)));
+        let alone = || Arc::from(format!("alone {number}"));
         let session: Arc<str> = session.map_or_else(alone, |session| session.id.clone());
         let mut all = self.0.lock();
-        let own = all.entry(session.clone()).or_insert_with(|| OpenStreams {
-            ended: CancellationToken::new(),
-            changes: Arc::new(tokio::sync::Mutex::new(changes)),
-            open: watch::Sender::new(Vec::new()),
-            next: 0,
-        });
-        let number = own.next;
-        own.next += 1;
+        let new = || {
+            let (ended, changes) = (CancellationToken::new(), tokio::sync::Mutex::new(changes));
+            Arc::new(OpenStreams { ended, changes, open: watch::Sender::default() })
+        };
+        let own = all.entry(session.clone()).or_insert_with(new).clone();
         own.open.send_modify(|open| open.push(number));
-        SessionStream {
-            streams: self.clone(),
-            session,
-            ended: own.ended.clone(),
-            expires,
-            changes: own.changes.clone(),
-            open: own.open.subscribe(),
-            number,
-        }
+        drop(all);
+        SessionStream { streams: self.clone(), session, own, expires, number }
     }
 
     /// Ends the streams of a session.
@@ -270,11 +259,9 @@ impl SessionStreams {
 pub struct SessionStream {
     streams: SessionStreams,
     session: Arc<str>,
-    ended: CancellationToken,
+    own: Arc<OpenStreams>,
     /// In seconds since 1970.
     expires: Option<u64>,
-    changes: Arc<tokio::sync::Mutex<ClientChanges>>,
-    open: watch::Receiver<Vec<u64>>,
     number: u64,
 }
 
@@ -282,13 +269,12 @@ impl SessionStream {
     /// The next change that this stream has to report. Dropping the future loses no change.
     pub async fn next(&self, hub: &Hub, view: &View) -> ChangeNotice {
         let reports = |open: &Vec<u64>| open.last() == Some(&self.number);
-        let (mut turn, mut over) = (self.open.clone(), self.open.clone());
+        let (mut turn, mut over) = (self.own.open.subscribe(), self.own.open.subscribe());
         loop {
-            if turn.wait_for(&reports).await.is_err() {
-                return std::future::pending().await;
-            }
+            // Never fails: this stream holds the sender.
+            let _ = turn.wait_for(&reports).await;
             // The stream that has reported until now lets go at once.
-            let mut changes = self.changes.lock().await;
+            let mut changes = self.own.changes.lock().await;
             tokio::select! {
                 biased;
                 _ = over.wait_for(|open| !reports(open)) => {}
@@ -299,20 +285,21 @@ impl SessionStream {
 
     /// Returns when the session is over.
     pub async fn over(&self) {
-        let Some(expires) = self.expires else { return self.ended.cancelled().await };
+        let Some(expires) = self.expires else { return self.own.ended.cancelled().await };
         let expires = UNIX_EPOCH + Duration::from_secs(expires);
         let left = expires.duration_since(SystemTime::now()).unwrap_or_default();
-        let _ = tokio::time::timeout(left, self.ended.cancelled()).await;
+        let _ = tokio::time::timeout(left, self.own.ended.cancelled()).await;
     }
 }
 
 impl Drop for SessionStream {
     fn drop(&mut self) {
         let mut all = self.streams.0.lock();
+        self.own.open.send_modify(|open| open.retain(|number| *number != self.number));
         // After its end the id may have been used again.
-        let Some(own) = all.get_mut(&self.session).filter(|_| !self.ended.is_cancelled()) else { return };
-        own.open.send_modify(|open| open.retain(|number| *number != self.number));
-        if own.open.borrow().is_empty() {
+        let is_known = all.get(&self.session).is_some_and(|own| Arc::ptr_eq(own, &self.own));
+        let is_last = self.own.open.borrow().is_empty();
+        if is_known && is_last {
             all.remove(&self.session);
         }
     }

@@ -17,9 +17,7 @@ mod sealing;
 mod tables;
 
 pub use claims::{OpenSession, SessionClaims};
-pub use client_changes::{
-    ClientChanges, ClientSubscriptions, MOST_RESOURCES, SessionStream, WantedLists, WantedTasks,
-};
+pub use client_changes::{ClientChanges, ClientSubscriptions, MOST_RESOURCES, WantedLists, WantedTasks};
 pub use tables::{GuardedTable, PrincipalTable, RunningRequest, TableEntry};
 
 /// The sessions whose log level, and whose subscriptions, are kept at once.

@@ -11,7 +11,7 @@ use crate::rpc::{
     BatchEntry, ClientMessage, ClientPayload, Outlet, RequestTrace, RpcError, RpcId, RpcRequest,
     UnreadableMessage, error_message, notification_message, read_payload, takes_batches,
 };
-use crate::session::{ClientChanges, WantedLists, WantedTasks};
+use crate::session::ClientChanges;
 use bytes::{Bytes, BytesMut};
 use futures_util::{Stream, StreamExt};
 use serde_json::Value;
@@ -113,9 +113,8 @@ pub async fn serve_client(
         gateway,
     };
     let (gateway, mut view) = (client.gateway.clone(), client.origin.view.clone());
-    let subscribed = gateway.sessions.subscriptions_of(&client.origin.principal.id, &client.pipe);
-    let wanted = (WantedLists::ALL, WantedTasks::of_session(Some(&client.pipe)));
-    let mut changes = ClientChanges::new(&gateway, (&view, &client.origin.principal), wanted, subscribed);
+    let who = (&*view, &*client.origin.principal);
+    let mut changes = ClientChanges::of_session(&gateway, who, Some(&client.pipe));
     loop {
         let (payload, place) = tokio::select! {
             () = gateway.operation.closing.cancelled() => break,
