@@ -14,7 +14,7 @@ use crate::http::{
     HttpReply, InspectRoute, RequestOrigin, inspect, origin, refuse, resource_metadata, serve,
 };
 use crate::identity::{AuthenticationRefusal, Authenticator};
-use crate::operate::{AdmissionPermit, DrainPermit, GatewayLimits, HeldBytes, PermitKind, SMALL, TooMany};
+use crate::operate::{AdmissionPermit, DrainPermit, HeldBytes, PermitKind, SMALL, TooMany};
 use crate::rpc::RpcRequest;
 use bytes::{Bytes, BytesMut};
 use http::request::Parts;
@@ -50,8 +50,8 @@ pub struct RequestPermit {
     _occupied: AdmissionPermit,
     /// A long-lived stream does not keep the gateway from stopping.
     _running: Option<Arc<DrainPermit>>,
-    /// The body.
-    _held: Option<HeldBytes>,
+    /// The body, until the request has ended: what was read of it is as large.
+    held: HeldBytes,
 }
 
 impl RequestPermit {
@@ -61,13 +61,9 @@ impl RequestPermit {
         kind: PermitKind,
         running: Option<Arc<DrainPermit>>,
     ) -> Result<Self, TooMany> {
-        let occupied = gateway.operation.admission.enter(&principal.id, kind)?;
-        Ok(RequestPermit { _occupied: occupied, _running: running, _held: None })
-    }
-
-    /// The body is held until the request has ended: what was read of it is as large.
-    pub fn hold(&mut self, body: HeldBytes) {
-        self._held = Some(body);
+        let admission = &gateway.operation.admission;
+        let occupied = admission.enter(&principal.id, kind)?;
+        Ok(RequestPermit { _occupied: occupied, _running: running, held: admission.held.of(&principal.id) })
     }
 
     /// The place of a request whose answer is a long-lived stream.
@@ -179,8 +175,10 @@ async fn admission(
     }
     let is_metrics = path == METRICS && is_get;
     let operator = authenticator.shows_metrics_token(&parts.headers).filter(|_| is_metrics);
+    let (metrics, shown) =
+        (&gateway.operation.metrics, |text| HttpReply::of(StatusCode::OK, METRICS_TYPE, text));
     if operator == Some(true) {
-        return Err(metrics(gateway.operation.metrics.text(&gateway.gauges())));
+        return Err(shown(metrics.text(&gateway.gauges())));
     }
     let authenticated = authenticator.authenticate(&parts.headers, SystemTime::now()).await;
     let principal =
@@ -192,7 +190,9 @@ async fn admission(
             Some(_) if principal.is_anonymous() => {
                 unauthenticated(gateway, &authenticator, parts, &AuthenticationRefusal::Missing)
             }
-            _ => metrics_for(gateway, &principal, operator),
+            // What others did is not for a caller: it sees all only where there is no other, and no token for metrics.
+            None if !authenticator.has_several_callers() => shown(metrics.text(&gateway.gauges())),
+            _ => shown(metrics.text_of(&principal.id)),
         });
     }
     let views = gateway.identity.views.load_full();
@@ -233,20 +233,6 @@ fn readiness(gateway: &Gateway) -> HttpReply {
     }
 }
 
-/// What others did is not for a caller: it sees all only where there is no other, and no token for metrics.
-fn metrics_for(gateway: &Gateway, principal: &Principal, operator: Option<bool>) -> HttpReply {
-    match operator {
-        None if !gateway.identity.authenticator.load().has_several_callers() => {
-            metrics(gateway.operation.metrics.text(&gateway.gauges()))
-        }
-        _ => metrics(gateway.operation.metrics.text_of(&principal.id)),
-    }
-}
-
-fn metrics(text: String) -> HttpReply {
-    HttpReply::of(StatusCode::OK, METRICS_TYPE, text)
-}
-
 fn unauthenticated(
     gateway: &Gateway,
     authenticator: &Authenticator,
@@ -275,8 +261,6 @@ pub struct ArrivingRequest {
     /// A body of one part, as most are: it is not copied.
     whole: Bytes,
     body: BytesMut,
-    held: HeldBytes,
-    limits: GatewayLimits,
     begun: Instant,
 }
 
@@ -286,10 +270,8 @@ impl ArrivingRequest {
             Ok(admitted) => admitted,
             Err(refusal) => return Err(origin::readable(&gateway, &parts, refusal)),
         };
-        let admission = &gateway.operation.admission;
-        let (held, limits) = (admission.held.of(&admitted.origin.principal.id), admission.limits());
         let (whole, body, begun) = (Bytes::new(), BytesMut::new(), Instant::now());
-        Ok(ArrivingRequest { gateway, parts, admitted, whole, body, held, limits, begun })
+        Ok(ArrivingRequest { gateway, parts, admitted, whole, body, begun })
     }
 
     /// Reads the whole body.
@@ -332,14 +314,15 @@ impl ArrivingRequest {
             return Ok(());
         }
         let uncounted = if before <= SMALL { before } else { 0 };
-        let grown = self.held.grow(uncounted + more, self.limits.max_buffered);
+        let most = self.gateway.operation.admission.limits().max_buffered;
+        let grown = self.admitted.place.held.grow(uncounted + more, most);
         grown.map_err(|no_room| self.refused(no_room.into()))
     }
 
     /// When the next part has to be here: a body that is slower than it may be gets 408.
     fn deadline(&self) -> Instant {
         let earned = Duration::from_secs(self.body.len() as u64) / BYTES_A_SECOND as u32;
-        self.begun + (PATIENCE + earned).min(self.limits.body_timeout)
+        self.begun + (PATIENCE + earned).min(self.gateway.operation.admission.limits().body_timeout)
     }
 
     /// How long the next part may take.
@@ -354,10 +337,9 @@ impl ArrivingRequest {
 
     /// Answers the request. Dropping the future, or the body of the reply, cancels the call.
     pub async fn answer(self) -> HttpReply {
-        let ArrivingRequest { gateway, parts, admitted, whole, body, held, .. } = self;
-        // What has arrived needs its place among what is held until it was answered.
+        let ArrivingRequest { gateway, parts, admitted, whole, body, .. } = self;
         let body = if whole.is_empty() { body.freeze() } else { whole };
-        let reply = serve(&gateway, admitted, &parts, (body, held)).await;
+        let reply = serve(&gateway, admitted, &parts, body).await;
         origin::readable(&gateway, &parts, reply)
     }
 

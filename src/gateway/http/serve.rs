@@ -7,7 +7,7 @@ use crate::http::{
 };
 use crate::identity::revoked;
 use crate::kept::random_id;
-use crate::operate::{HeldBytes, HeldMessage, SHORT_PAUSE, TooMany};
+use crate::operate::{HeldMessage, SHORT_PAUSE, TooMany};
 use crate::rpc::{INTERNAL_ERROR, RpcError, notification_message, read_payload};
 use crate::session::{ClientChanges, TableEntry};
 use crate::stdio::{ClientInput, serve_client};
@@ -23,14 +23,8 @@ use toolhub_types::aside::heavy;
 use toolhub_types::principal::Principal;
 
 /// Answers a request that was admitted. Dropping the future, or the body of the reply, cancels the call.
-pub async fn serve(
-    gateway: &Arc<Gateway>,
-    mut admitted: Admitted,
-    parts: &Parts,
-    (body, held): (Bytes, HeldBytes),
-) -> HttpReply {
+pub async fn serve(gateway: &Arc<Gateway>, admitted: Admitted, parts: &Parts, body: Bytes) -> HttpReply {
     let principal = admitted.origin.principal.clone();
-    admitted.place.hold(held);
     let answered = answered(gateway, admitted, parts, body).await;
     answered.unwrap_or_else(|refusal| refuse(gateway, &principal, refusal))
 }
