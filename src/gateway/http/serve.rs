@@ -2,19 +2,20 @@
 
 use crate::Gateway;
 use crate::http::{
-    Admitted, HttpReply, RequestOrigin, RequestPermit, bad_request, comment, event, expect_events,
-    expect_json, inspect, is_modern_header, post,
+    Admitted, HttpReply, bad_request, comment, event, expect_events, expect_json, inspect, is_modern_header,
+    post,
 };
 use crate::identity::revoked;
 use crate::kept::random_id;
-use crate::operate::{HeldMessage, SHORT_PAUSE, TooMany};
+use crate::operate::{SHORT_PAUSE, TooMany};
 use crate::rpc::{INTERNAL_ERROR, RpcError, notification_message, read_payload};
-use crate::session::{ClientChanges, TableEntry};
+use crate::session::ClientChanges;
 use crate::stdio::{ClientInput, serve_client};
 use bytes::Bytes;
-use futures_util::stream::{Stream, poll_fn, unfold};
+use futures_util::stream::{StreamExt, once, poll_fn, unfold};
 use http::request::Parts;
 use http::{Method, StatusCode};
+use std::future::ready;
 use std::sync::Arc;
 use std::time::SystemTime;
 use tokio::sync::mpsc;
@@ -129,38 +130,20 @@ fn open_sse(gateway: &Arc<Gateway>, admitted: Admitted, parts: &Parts) -> Result
     })?;
     let posted = poll_fn(move |cx| posted.poll_recv(cx));
     tokio::spawn(serve_client(gateway.clone(), origin.clone(), posted, output, false));
-    let gateway = gateway.clone();
-    let stream = SseStream { is_open: false, sent, gateway, origin, connection, _place: place };
-    Ok(HttpReply::events(stream.events()))
-}
-
-/// The stream of a client. Dropping it ends the connection and cancels the requests of the client.
-struct SseStream {
-    /// The client knows its address.
-    is_open: bool,
-    sent: mpsc::Receiver<HeldMessage>,
-    gateway: Arc<Gateway>,
-    origin: RequestOrigin,
-    connection: TableEntry<String, ConnectedClient>,
-    _place: RequestPermit,
-}
-
-impl SseStream {
-    fn events(self) -> impl Stream<Item = Bytes> + Send {
-        unfold(self, |mut stream| async move {
-            if !std::mem::replace(&mut stream.is_open, true) {
-                // Relative to the address of the stream, which may be below a place that only a proxy knows.
-                let address = format!("event: endpoint\ndata: ?{SESSION}={}\n\n", stream.connection.key);
-                return Some((Bytes::from(address), stream));
-            }
-            let SseStream { gateway, origin, sent, .. } = &mut stream;
-            tokio::select! {
-                message = sent.recv() => Some((event(message?), stream)),
-                () = tokio::time::sleep(gateway.options.keep_alive) => Some((comment(), stream)),
-                () = revoked(gateway, &origin.principal, &origin.view) => None,
-            }
-        })
-    }
+    // Relative to the address of the stream, which may be below a place that only a proxy knows.
+    let address = format!("event: endpoint\ndata: ?{SESSION}={}\n\n", connection.key);
+    // Dropping it ends the connection and cancels the requests of the client.
+    let state = (sent, gateway.clone(), origin, connection, place);
+    let events = unfold(state, |mut state| async move {
+        let (sent, gateway, origin, ..) = &mut state;
+        let event = tokio::select! {
+            message = sent.recv() => event(message?),
+            () = tokio::time::sleep(gateway.options.keep_alive) => comment(),
+            () = revoked(gateway, &origin.principal, &origin.view) => return None,
+        };
+        Some((event, state))
+    });
+    Ok(HttpReply::events(once(ready(Bytes::from(address))).chain(events)))
 }
 
 /// A message of a client. Its answer comes on the stream.

@@ -18,7 +18,7 @@ mod tables;
 
 pub use claims::{OpenSession, SessionClaims};
 pub use client_changes::{ClientChanges, ClientSubscriptions, MOST_RESOURCES, WantedLists, WantedTasks};
-pub use tables::{GuardedTable, PrincipalTable, RunningRequest, TableEntry};
+pub use tables::{GuardedTable, PrincipalTable, RunningRequest};
 
 /// The sessions whose log level, and whose subscriptions, are kept at once.
 const MOST_SESSIONS: usize = 10_000;
