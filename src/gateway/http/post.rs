@@ -79,13 +79,8 @@ fn session_for(gateway: &Gateway, request: &RpcRequest, caller: &Caller) -> Opti
     if caller.era != Era::Legacy || request.method != "initialize" {
         return None;
     }
-    let claims = SessionClaims::new(
-        caller.version,
-        &caller.capabilities,
-        &caller.client,
-        &caller.principal.id,
-        &caller.view.name,
-    );
+    let (principal, view) = (&caller.principal.id, &caller.view.name);
+    let claims = SessionClaims::new(caller.version, &caller.capabilities, &caller.client, principal, view);
     let id = gateway.sessions.seal(claims, SystemTime::now()).ok()?;
     HeaderValue::try_from(id).ok()
 }
@@ -114,14 +109,14 @@ async fn respond(
     let guard = cancel.drop_guard();
     if !accepted.events {
         messages.close();
-        let answer = (&mut running).await;
+        let answer = running.come().await;
         drop(guard);
         return Ok(whole(era, accepted, answer));
     }
     let (first, answer) = tokio::select! {
         biased;
         Some(message) = messages.recv() => (Some(message), None),
-        answer = &mut running => match (messages.try_recv(), answer) {
+        answer = running.come() => match (messages.try_recv(), answer) {
             (Ok(message), Some(answer)) => (Some(message), Some(answer)),
             (_, answer) => return Ok(whole(era, accepted, answer)),
         },

@@ -12,10 +12,8 @@ use http::header::AsHeaderName;
 use http::{HeaderMap, HeaderName, HeaderValue, StatusCode, header};
 use std::borrow::Cow;
 use std::collections::VecDeque;
-use std::future::Future;
 use std::panic::AssertUnwindSafe;
 use std::pin::Pin;
-use std::task::{Context, Poll};
 use std::time::Duration;
 use tokio::runtime::Handle;
 use tokio::sync::{mpsc, oneshot};
@@ -130,11 +128,8 @@ impl From<TooMany> for HttpReply {
 }
 
 /// A comment, which clients ignore and which keeps proxies from closing the connection.
-const COMMENT: &[u8] = b": \n\n";
-
-/// Nothing, so that proxies keep the connection.
 pub fn comment() -> Bytes {
-    Bytes::from_static(COMMENT)
+    Bytes::from_static(b": \n\n")
 }
 
 /// A JSON-RPC message as an event. Messages have no line ends.
@@ -175,6 +170,13 @@ impl RunningAnswer {
         Self(Some(AssertUnwindSafe(request).catch_unwind().map(Result::ok).boxed()))
     }
 
+    /// Waits for the answer; may be dropped and called again.
+    pub async fn come(&mut self) -> Option<AnsweredRequest> {
+        let answer = self.0.as_mut()?.await;
+        self.0 = None;
+        answer
+    }
+
     /// Goes on in a task of its own, which gives the answer.
     pub fn detach(&mut self) -> oneshot::Receiver<AnsweredRequest> {
         let (done, answered) = oneshot::channel();
@@ -188,17 +190,6 @@ impl RunningAnswer {
             });
         }
         answered
-    }
-}
-
-impl Future for RunningAnswer {
-    type Output = Option<AnsweredRequest>;
-
-    fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Self::Output> {
-        let Some(request) = &mut self.0 else { return Poll::Ready(None) };
-        let answer = std::task::ready!(request.poll_unpin(context));
-        self.0 = None;
-        Poll::Ready(answer)
     }
 }
 
