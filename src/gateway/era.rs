@@ -7,6 +7,7 @@ use serde::Deserialize;
 use serde::de::IgnoredAny;
 use serde_json::value::RawValue;
 use serde_json::{Map, Value, json};
+use std::sync::Arc;
 use toolhub_protocol::{
     CAPABILITIES_KEY, CLIENT_KEY, Era, LEGACY, MODERN, SERVER_KEY, TASKS_EXTENSION, UNSUPPORTED_VERSION,
     VERSION_KEY,
@@ -16,15 +17,15 @@ use toolhub_protocol::{
 #[derive(Clone, Debug)]
 pub struct ClientInfo {
     pub version: &'static str,
-    pub capabilities: Value,
-    pub client: Value,
+    pub capabilities: Arc<Value>,
+    pub client: Arc<Value>,
 }
 
 impl ClientInfo {
     /// Of a client that has said nothing.
     pub fn unknown(version: &'static str) -> Self {
-        let nothing = || Value::Object(Map::new());
-        ClientInfo { version, capabilities: nothing(), client: nothing() }
+        let nothing = Arc::new(Value::Object(Map::new()));
+        ClientInfo { version, capabilities: nothing.clone(), client: nothing }
     }
 }
 
@@ -137,8 +138,8 @@ pub fn envelope(meta: Option<&Map<String, Value>>) -> Result<ClientInfo, RpcErro
         )));
     }
     let client = meta.get(CLIENT_KEY).filter(|client| client.is_object()).cloned();
-    let client = client.unwrap_or_else(|| json!({}));
-    Ok(ClientInfo { version: MODERN, capabilities, client })
+    let client = client.unwrap_or_else(|| json!({})).into();
+    Ok(ClientInfo { version: MODERN, capabilities: capabilities.into(), client })
 }
 
 pub fn unsupported(version: &str) -> RpcError {
@@ -170,7 +171,8 @@ pub fn initialize(params: &RpcParams) -> Result<ClientInfo, RpcError> {
         Some(value @ Value::Object(_)) => Ok(value.clone()),
         Some(_) => Err(must_be(member, "an object")),
     };
-    Ok(ClientInfo { version, capabilities: object("capabilities")?, client: object("clientInfo")? })
+    let (capabilities, client) = (object("capabilities")?.into(), object("clientInfo")?.into());
+    Ok(ClientInfo { version, capabilities, client })
 }
 
 /// The legacy version of this name.

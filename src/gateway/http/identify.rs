@@ -34,7 +34,6 @@ impl RequestOrigin {
     pub fn caller(&self, era: Era, info: ClientInfo) -> Caller {
         let ClientInfo { version, capabilities, client } = info;
         let (principal, view) = (self.principal.clone(), self.view.clone());
-        let (capabilities, client) = (Arc::new(capabilities), Arc::new(client));
         Caller { principal, view, era, version, capabilities, client, session: None, has_one_stream: false }
     }
 
@@ -81,8 +80,8 @@ impl RequestOrigin {
             return Err(bad_request(id, &RpcError::invalid_request(text)));
         }
         let (capabilities, client) = (claims.capabilities.clone(), claims.client.clone());
-        let caller = self.caller(Era::Legacy, ClientInfo::unknown(version));
-        Ok(Caller { capabilities, client, session: Some(session.id.clone()), ..caller })
+        let caller = self.caller(Era::Legacy, ClientInfo { version, capabilities, client });
+        Ok(Caller { session: Some(session.id.clone()), ..caller })
     }
 
     /// Ends the session that `DELETE` names.

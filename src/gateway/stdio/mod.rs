@@ -280,7 +280,7 @@ impl StdioClient {
     }
 
     /// Servers may ask the only client of the gateway for its roots at any time, not only during a call.
-    fn share_roots(&self, capabilities: &Value) {
+    fn share_roots(&self, capabilities: &Arc<Value>) {
         if !self.is_alone || !capabilities["roots"].is_object() {
             return;
         }
@@ -297,7 +297,7 @@ impl StdioClient {
                 })
             }
         });
-        let client = AskCaller::one_by_one(asker, Arc::new(capabilities.clone()), ask);
+        let client = AskCaller::one_by_one(asker, capabilities.clone(), ask);
         self.gateway.upstreams.set_only_client(Some(client));
     }
 
