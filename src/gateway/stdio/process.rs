@@ -4,10 +4,10 @@
 use crate::Gateway;
 use crate::stdio::serve_until_gone;
 use std::fs::File;
-use std::io::{self, Read, Write};
+use std::io::{self, BufReader};
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd};
 use std::sync::Arc;
-use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
+use tokio_util::io::SyncIoBridge;
 use tokio_util::sync::CancellationToken;
 
 const PIPE: usize = 64 * 1024;
@@ -24,16 +24,19 @@ pub async fn serve_process_stdio(gateway: Arc<Gateway>) -> io::Result<()> {
     let (reader, to_reader) = tokio::io::duplex(PIPE);
     let (from_writer, writer) = tokio::io::duplex(PIPE);
     let runtime = tokio::runtime::Handle::current();
-    let reading = runtime.clone();
+    let mut to_reader = SyncIoBridge::new_with_handle(to_reader, runtime.clone());
+    let mut from_writer = SyncIoBridge::new_with_handle(from_writer, runtime);
     // Threads, because a read of stdin cannot be interrupted; they end with the process or their stream.
     std::thread::Builder::new()
         .name("toolhub-stdin".to_owned())
-        .spawn(move || pump_in(&reading, input, to_reader))?;
+        .spawn(move || io::copy(&mut BufReader::with_capacity(PIPE, input), &mut to_reader))?;
     // Fires when the client does not read any more, and when all is written.
     let done = CancellationToken::new();
     let written = done.clone();
+    let mut output = output;
     std::thread::Builder::new().name("toolhub-stdout".to_owned()).spawn(move || {
-        pump_out(&runtime, from_writer, output);
+        // Either end may go at any time.
+        let _ = io::copy(&mut BufReader::with_capacity(PIPE, &mut from_writer), &mut output);
         written.cancel();
     })?;
     let serving = serve_until_gone(gateway, reader, writer, done.clone());
@@ -54,30 +57,6 @@ async fn watch(output: File, done: &CancellationToken) {
         && let Some(Ok(_)) = done.run_until_cancelled(output.ready(Interest::ERROR)).await
     {
         done.cancel();
-    }
-}
-
-fn pump_in(runtime: &tokio::runtime::Handle, mut input: impl Read, mut to: impl AsyncWrite + Unpin) {
-    let mut buffer = vec![0; PIPE];
-    loop {
-        match input.read(&mut buffer) {
-            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
-            Ok(0) | Err(_) => break,
-            Ok(count) if runtime.block_on(to.write_all(&buffer[..count])).is_err() => break,
-            Ok(_) => {}
-        }
-    }
-    let _ = runtime.block_on(to.shutdown());
-}
-
-fn pump_out(runtime: &tokio::runtime::Handle, mut from: impl AsyncRead + Unpin, mut output: impl Write) {
-    let mut buffer = vec![0; PIPE];
-    loop {
-        match runtime.block_on(from.read(&mut buffer)) {
-            Ok(0) | Err(_) => return,
-            Ok(count) if output.write_all(&buffer[..count]).and_then(|()| output.flush()).is_err() => return,
-            Ok(_) => {}
-        }
     }
 }
 
