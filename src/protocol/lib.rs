@@ -2,6 +2,7 @@
 //! codes of errors and keys of `_meta`, what a client can be asked, arguments that are repeated in headers.
 
 mod capability;
+pub mod lines;
 pub mod net;
 pub mod param_headers;
 mod rpc_envelope;

@@ -12,21 +12,20 @@ use crate::rpc::{
     UnreadableMessage, error_message, notification_message, read_payload, takes_batches,
 };
 use crate::session::ClientChanges;
-use bytes::{Bytes, BytesMut};
-use futures_util::{Stream, StreamExt};
+use futures_util::stream::{Stream, StreamExt, unfold};
 use serde_json::Value;
 use std::any::Any;
-use std::future::ready;
-use std::io;
+use std::collections::VecDeque;
+use std::pin::pin;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
-use tokio::io::{AsyncRead, AsyncWrite, AsyncWriteExt};
+use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
 use tokio::sync::mpsc;
 use tokio::task::JoinSet;
-use tokio_util::codec::{Decoder, FramedRead};
 use tokio_util::sync::CancellationToken;
 use toolhub_protocol::Era;
+use toolhub_protocol::lines::{Line, Lines};
 use toolhub_types::aside::heavy;
 use toolhub_types::tool::{AskCaller, AskFunction};
 
@@ -47,17 +46,36 @@ pub type BoxedPermit = Box<dyn Any + Send>;
 /// A message or batch of a client that has one stream, and the place that it holds while it is worked on.
 pub type ClientInput = (Result<ClientPayload, UnreadableMessage>, Option<BoxedPermit>);
 
-/// A line as a message; an empty one is none.
-fn read_line(line: Option<Bytes>) -> Option<ClientInput> {
-    let payload = match line {
-        Some(line) if line.trim_ascii().is_empty() => return None,
-        Some(line) => heavy(line.len(), || read_payload(&line)),
-        None => {
-            let error = RpcError::invalid_request("Message exceeds the size limit");
-            Err(UnreadableMessage { id: None, error })
+/// What the client sends, one message a line.
+fn read_lines(reader: impl AsyncRead + Unpin + Send, limit: usize) -> impl Stream<Item = ClientInput> + Send {
+    let state = (reader, Lines::new(limit), vec![0; LINE_BUFFER], VecDeque::new(), false);
+    unfold(state, |(mut reader, mut lines, mut buffer, mut read, mut is_over)| async move {
+        while read.is_empty() && !is_over {
+            let count = reader.read(&mut buffer).await.ok()?;
+            is_over = count == 0;
+            let take = |line: Line<'_>| read.extend(read_line(line).map(|payload| (payload, None)));
+            match is_over {
+                // The last message may have no line end.
+                true => lines.end(take),
+                false => lines.feed(&buffer[..count], take),
+            }
         }
-    };
-    Some((payload, None))
+        Some((read.pop_front()?, (reader, lines, buffer, read, is_over)))
+    })
+}
+
+/// A line as a message; an empty one is none.
+fn read_line(line: Line<'_>) -> Option<Result<ClientPayload, UnreadableMessage>> {
+    match line {
+        Line::Whole(line) => {
+            (!line.trim_ascii().is_empty()).then(|| heavy(line.len(), || read_payload(line)))
+        }
+        Line::TooLong(_) => {
+            let error = RpcError::invalid_request("Message exceeds the size limit");
+            Some(Err(UnreadableMessage { id: None, error }))
+        }
+        Line::Skipped(_) => None,
+    }
 }
 
 /// Serves one client on a pair of streams, until it closes its end or the gateway stops.
@@ -84,9 +102,7 @@ pub async fn serve_until_gone(
         principal: gateway.identity.anonymous.clone(),
         view: gateway.identity.views.load().standard(),
     };
-    let lines = FramedRead::with_capacity(reader, LineDecoder::new(gateway.options.max_body), LINE_BUFFER);
-    let whole = lines.take_while(|line| ready(line.is_ok()));
-    let messages = whole.filter_map(|line| ready(line.ok().and_then(read_line)));
+    let messages = pin!(read_lines(reader, gateway.options.max_body));
     serve_client(gateway, origin, messages, output, true).await;
     // A tool may keep its call, and thereby a way to the client, for longer than the call runs.
     over.cancel();
@@ -341,53 +357,5 @@ impl StdioClient {
             self.gateway.upstreams.set_only_client(None);
         }
         self.gateway.forget_session(&self.origin.principal.id, &self.pipe);
-    }
-}
-
-/// Takes lines out of what was read. `None` stands for a line that is longer than allowed, which is skipped.
-pub struct LineDecoder {
-    limit: usize,
-    /// How much of what was read has no line end.
-    seen: usize,
-    /// The line so far exceeds the limit.
-    is_skipping: bool,
-}
-
-impl LineDecoder {
-    pub fn new(limit: usize) -> Self {
-        LineDecoder { limit, seen: 0, is_skipping: false }
-    }
-
-    /// The line of `length` bytes at the beginning, which is taken out of `read`.
-    fn line(&mut self, read: &mut BytesMut, length: usize) -> Option<Bytes> {
-        self.seen = 0;
-        let line = read.split_to(length).freeze();
-        let is_whole = !std::mem::take(&mut self.is_skipping) && length <= self.limit;
-        is_whole.then_some(line)
-    }
-}
-
-impl Decoder for LineDecoder {
-    type Item = Option<Bytes>;
-    type Error = io::Error;
-
-    fn decode(&mut self, read: &mut BytesMut) -> io::Result<Option<Self::Item>> {
-        if let Some(end) = memchr::memchr(b'\n', &read[self.seen..]) {
-            let line = self.line(read, self.seen + end);
-            let _ = read.split_to(1);
-            return Ok(Some(line));
-        }
-        if read.len() > self.limit {
-            self.is_skipping = true;
-            read.clear();
-        }
-        self.seen = read.len();
-        Ok(None)
-    }
-
-    /// The last message may have no line end.
-    fn decode_eof(&mut self, read: &mut BytesMut) -> io::Result<Option<Self::Item>> {
-        let line = self.decode(read)?;
-        Ok(line.or_else(|| (!read.is_empty()).then(|| self.line(read, read.len()))))
     }
 }

@@ -6,7 +6,6 @@
 
 mod child;
 mod group;
-mod lines;
 mod output;
 #[cfg(target_os = "linux")]
 mod sentinel;
@@ -34,7 +33,6 @@ use super::{OutgoingRequest, SendStage, Transport, too_large};
 use crate::mcp::config::{Command, ServerOptions};
 use crate::mcp::inbox::{Answerer, Inbox};
 use crate::mcp::wire::IdScan;
-use lines::{Line, Lines};
 
 use pipes::{OutputPipe, StdinWriter};
 use serde_json::value::RawValue;
@@ -44,6 +42,7 @@ use std::time::Duration;
 use tokio::sync::mpsc;
 use tokio::time::timeout;
 use tokio_util::sync::CancellationToken;
+use toolhub_protocol::lines::{Line, Lines};
 use toolhub_text::message;
 use toolhub_types::aside::heavy;
 use toolhub_types::error::{ErrorKind, HubError};
