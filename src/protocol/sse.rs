@@ -1,11 +1,10 @@
 //! Server-sent events from a byte stream that may be split anywhere.
 //!
-//! Every byte is read once, whatever the chunks. A line or an event that exceeds the limit is an error, so a
+//! Every byte is read once, whatever the chunks. A line or an event that exceeds the limit is handed out in pieces, so a
 //! server without line ends cannot fill the memory. Decoding waits for the whole line, so a character that is
 //! split between two chunks stays intact.
 
 use std::collections::VecDeque;
-use std::fmt;
 use std::time::Duration;
 
 /// An id is sent back in a header, where a longer one would be refused.
@@ -22,27 +21,25 @@ pub struct SseEvent {
     pub data: String,
 }
 
-/// What a parser that [skips](SseParser::skipping) large events found.
+/// What was found in the bytes.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum SseItem {
     Event(SseEvent),
-    /// A piece of the data of an event that is larger than the limit.
+    /// A piece of the data of an event that is larger than the limit; an empty one for any other line that is.
     LargeData(Vec<u8>),
-    /// The end of such an event, with its `event:` field.
-    LargeEnd(String),
+    /// The end of such an event.
+    LargeEnd,
 }
 
-/// A line or an event exceeds the limit of the parser, in bytes.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct SseTooLarge(pub usize);
-
-impl fmt::Display for SseTooLarge {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "one event of the stream has more than {} bytes", self.0)
+impl SseItem {
+    /// A whole event; `None` for a part of one over the limit.
+    pub fn whole(self) -> Option<SseEvent> {
+        match self {
+            SseItem::Event(event) => Some(event),
+            SseItem::LargeData(_) | SseItem::LargeEnd => None,
+        }
     }
 }
-
-impl std::error::Error for SseTooLarge {}
 
 /// The parser: feed it bytes, take events out.
 #[derive(Debug)]
@@ -61,11 +58,9 @@ pub struct SseParser {
     after_cr: bool,
     /// The first line may begin with a byte order mark.
     first_line: bool,
-    /// Whether an event over the limit is skipped; otherwise it is an error.
-    skips: bool,
-    /// The event so far is being skipped.
+    /// The event so far is over the limit.
     in_large_event: bool,
-    /// The current line is being skipped: whether it is a data line.
+    /// The current line is over the limit: whether it is a data line.
     in_large_line: Option<bool>,
     ready: VecDeque<SseItem>,
 }
@@ -82,28 +77,22 @@ impl SseParser {
             retry: None,
             after_cr: false,
             first_line: true,
-            skips: false,
             in_large_event: false,
             in_large_line: None,
             ready: VecDeque::new(),
         }
     }
 
-    /// A parser that hands out events over the limit in pieces, and goes on behind them.
-    pub fn skipping(limit: usize) -> Self {
-        Self { skips: true, ..Self::new(limit) }
-    }
-
-    /// Takes the next bytes. After an error the parser must not be used.
-    pub fn feed(&mut self, mut bytes: &[u8]) -> Result<(), SseTooLarge> {
+    /// Takes the next bytes.
+    pub fn feed(&mut self, mut bytes: &[u8]) {
         if self.after_cr && !bytes.is_empty() {
             self.after_cr = false;
             bytes = bytes.strip_prefix(b"\n").unwrap_or(bytes);
         }
         while let Some(end) = bytes.iter().position(|b| matches!(b, b'\n' | b'\r')) {
             let (head, tail) = bytes.split_at(end);
-            self.extend_line(head)?;
-            self.end_line()?;
+            self.extend_line(head);
+            self.end_line();
             bytes = match tail {
                 [b'\r'] => {
                     self.after_cr = true;
@@ -113,19 +102,10 @@ impl SseParser {
                 [] => &[],
             };
         }
-        self.extend_line(bytes)
+        self.extend_line(bytes);
     }
 
-    /// The next whole event, if there is one.
-    pub fn next_event(&mut self) -> Option<SseEvent> {
-        loop {
-            if let SseItem::Event(event) = self.ready.pop_front()? {
-                return Some(event);
-            }
-        }
-    }
-
-    /// The next whole event, or the next piece of one that is skipped.
+    /// The next whole event, or the next piece of one over the limit.
     pub fn next_item(&mut self) -> Option<SseItem> {
         self.ready.pop_front()
     }
@@ -140,35 +120,30 @@ impl SseParser {
         self.retry
     }
 
-    /// The stream has ended. Returns an event without its final blank line: many servers end right after their last
+    /// The stream has ended. An event without its final blank line counts too: many servers end right after their last
     /// line. It may be incomplete, and the caller must expect that.
-    pub fn finish(&mut self) -> Result<Option<SseEvent>, SseTooLarge> {
+    pub fn finish(&mut self) {
         if !self.line.is_empty() {
-            self.end_line()?;
+            self.end_line();
         }
         self.dispatch();
-        Ok(self.next_event())
+        // A large event that broke off has no end.
+        if self.ready.back() == Some(&SseItem::LargeEnd) {
+            self.ready.pop_back();
+        }
     }
 
-    fn extend_line(&mut self, bytes: &[u8]) -> Result<(), SseTooLarge> {
-        if let Some(is_data) = self.in_large_line {
-            if is_data {
-                self.skip_data(bytes);
-            }
-            return Ok(());
+    fn extend_line(&mut self, bytes: &[u8]) {
+        match self.in_large_line {
+            Some(true) => self.push_data(bytes),
+            Some(false) => {}
+            None if self.line.len() + bytes.len() > self.limit => self.begin_large_line(bytes),
+            None => self.line.extend_from_slice(bytes),
         }
-        if self.line.len() + bytes.len() > self.limit {
-            return self.begin_large_line(bytes);
-        }
-        self.line.extend_from_slice(bytes);
-        Ok(())
     }
 
     /// The current line gets too long with these bytes.
-    fn begin_large_line(&mut self, bytes: &[u8]) -> Result<(), SseTooLarge> {
-        if !self.skips {
-            return Err(SseTooLarge(self.limit));
-        }
+    fn begin_large_line(&mut self, bytes: &[u8]) {
         const DATA: &[u8] = b"data:";
         let mut line = std::mem::take(&mut self.line);
         let (name, rest) = bytes.split_at(DATA.len().saturating_sub(line.len()).min(bytes.len()));
@@ -177,31 +152,32 @@ impl SseParser {
         self.in_large_line = Some(is_data);
         if is_data {
             self.begin_large_event();
-            self.skip_data(&line[DATA.len()..]);
-            self.skip_data(rest);
+            self.push_data(&line[DATA.len()..]);
+            self.push_data(rest);
+        } else {
+            self.ready.push_back(SseItem::LargeData(Vec::new()));
         }
-        Ok(())
     }
 
     fn begin_large_event(&mut self) {
         if !std::mem::replace(&mut self.in_large_event, true)
             && let Some(data) = self.data.take()
         {
-            self.skip_data(data.as_bytes());
+            self.push_data(data.as_bytes());
         }
-        self.skip_data(b"\n");
+        self.push_data(b"\n");
     }
 
-    fn skip_data(&mut self, bytes: &[u8]) {
+    fn push_data(&mut self, bytes: &[u8]) {
         if !bytes.is_empty() {
             self.ready.push_back(SseItem::LargeData(bytes.to_vec()));
         }
     }
 
-    fn end_line(&mut self) -> Result<(), SseTooLarge> {
+    fn end_line(&mut self) {
         if self.in_large_line.take().is_some() {
             self.first_line = false;
-            return Ok(());
+            return;
         }
         let mut line = std::mem::take(&mut self.line);
         let mut bytes = line.as_slice();
@@ -211,39 +187,33 @@ impl SseParser {
         if bytes.is_empty() {
             self.dispatch();
         } else {
-            self.take_field(&String::from_utf8_lossy(bytes))?;
+            self.take_field(&String::from_utf8_lossy(bytes));
         }
         line.clear();
         line.shrink_to(KEPT_LINE);
         self.line = line;
-        Ok(())
     }
 
-    fn take_field(&mut self, line: &str) -> Result<(), SseTooLarge> {
+    fn take_field(&mut self, line: &str) {
         // A line without a colon is a field without a value; a comment is a field without a name.
         let (field, value) = line.split_once(':').unwrap_or((line, ""));
         let value = value.strip_prefix(' ').unwrap_or(value);
         match field {
             "event" => value.clone_into(&mut self.name),
-            "data" => self.add_data(value)?,
+            "data" => self.add_data(value),
             "id" if value.len() <= LONGEST_ID && !value.contains('\0') => self.id = Some(value.to_owned()),
             "retry" if value.bytes().all(|b| b.is_ascii_digit()) => {
                 self.retry = value.parse().ok().map(Duration::from_millis).or(self.retry);
             }
             _ => {}
         }
-        Ok(())
     }
 
-    fn add_data(&mut self, value: &str) -> Result<(), SseTooLarge> {
+    fn add_data(&mut self, value: &str) {
         let used = self.data.as_ref().map_or(0, |data| data.len() + 1);
         if self.in_large_event || used + value.len() > self.limit {
-            if !self.skips {
-                return Err(SseTooLarge(self.limit));
-            }
             self.begin_large_event();
-            self.skip_data(value.as_bytes());
-            return Ok(());
+            return self.push_data(value.as_bytes());
         }
         match &mut self.data {
             Some(data) => {
@@ -252,7 +222,6 @@ impl SseParser {
             }
             None => self.data = Some(value.to_owned()),
         }
-        Ok(())
     }
 
     fn dispatch(&mut self) {
@@ -262,7 +231,7 @@ impl SseParser {
             self.last_id = Some(id).filter(|id| !id.is_empty());
         }
         if std::mem::take(&mut self.in_large_event) {
-            self.ready.push_back(SseItem::LargeEnd(name));
+            self.ready.push_back(SseItem::LargeEnd);
         } else if let Some(data) = self.data.take() {
             self.ready.push_back(SseItem::Event(SseEvent { name, data }));
         }
@@ -285,11 +254,12 @@ mod tests {
         let mut parser = SseParser::new(LIMIT);
         let mut events = Vec::new();
         for chunk in chunks {
-            parser.feed(chunk).unwrap();
-            events.extend(std::iter::from_fn(|| parser.next_event()));
+            parser.feed(chunk);
+            events.extend(std::iter::from_fn(|| parser.next_item()));
         }
-        events.extend(parser.finish().unwrap());
-        (events, parser)
+        parser.finish();
+        events.extend(std::iter::from_fn(|| parser.next_item()));
+        (events.into_iter().map(|item| item.whole().unwrap()).collect(), parser)
     }
 
     fn data_of(text: &str) -> Vec<String> {
@@ -325,7 +295,7 @@ mod tests {
     fn ids_count_when_their_event_is_whole_and_stay_until_the_next() {
         let mut parser = SseParser::new(LIMIT);
         let mut last_id_after = |text: &str| {
-            parser.feed(text.as_bytes()).unwrap();
+            parser.feed(text.as_bytes());
             parser.last_id().map(str::to_owned)
         };
         assert_eq!(last_id_after("id: a\ndata: 1\n"), None);
@@ -341,7 +311,7 @@ mod tests {
     fn a_retry_hint_is_a_number_of_milliseconds() {
         let retry = |text: &str| {
             let mut parser = SseParser::new(LIMIT);
-            parser.feed(text.as_bytes()).unwrap();
+            parser.feed(text.as_bytes());
             parser.retry()
         };
         assert_eq!(retry("retry: 50\n"), Some(Duration::from_millis(50)));
@@ -369,21 +339,34 @@ mod tests {
     }
 
     #[test]
-    fn an_endless_line_and_an_endless_event_are_errors() {
+    fn an_endless_line_and_an_endless_event_are_told() {
         for part in ["x".repeat(7), "data: 1234\n".to_owned()] {
             let mut parser = SseParser::new(100);
-            let fed = (0..100).try_for_each(|_| parser.feed(part.as_bytes()));
-            assert_eq!(fed, Err(SseTooLarge(100)), "{part:?}");
+            let told = (0..100).find(|_| {
+                parser.feed(part.as_bytes());
+                parser.next_item().is_some_and(|item| item.whole().is_none())
+            });
+            assert!(told.is_some_and(|parts| parts * part.len() < 300), "{part:?}");
             assert!(parser.line.len() <= 100);
         }
+    }
+
+    #[test]
+    fn an_event_that_gets_too_large_with_its_last_bytes_is_told() {
+        let mut parser = SseParser::new(10);
+        parser.feed(b"data: 12\ndata: 34\ndata: 56\ndata: 78");
+        assert_eq!(parser.next_item(), None);
+        parser.finish();
+        assert!(matches!(parser.next_item(), Some(SseItem::LargeData(_))));
+        assert!(!std::iter::from_fn(|| parser.next_item()).any(|item| item == SseItem::LargeEnd));
     }
 
     #[test]
     fn many_small_events_are_not_a_large_one() {
         let mut parser = SseParser::new(100);
         for _ in 0..1000 {
-            parser.feed(b"data: 1234\n\n: comment\n").unwrap();
-            assert_eq!(parser.next_event().map(|e| e.data), Some("1234".into()));
+            parser.feed(b"data: 1234\n\n: comment\n");
+            assert_eq!(parser.next_item().and_then(SseItem::whole).map(|e| e.data), Some("1234".into()));
         }
     }
 
@@ -404,14 +387,14 @@ mod tests {
 
     /// The data of large events as one text each, next to the whole events.
     fn skip_large(limit: usize, chunks: &[&[u8]]) -> Vec<Result<String, String>> {
-        let mut parser = SseParser::skipping(limit);
+        let mut parser = SseParser::new(limit);
         let (mut found, mut large) = (Vec::new(), Vec::new());
         let mut take = |parser: &mut SseParser| {
             while let Some(item) = parser.next_item() {
                 match item {
                     SseItem::Event(event) => found.push(Ok(event.data)),
                     SseItem::LargeData(bytes) => large.extend(bytes),
-                    SseItem::LargeEnd(_) => {
+                    SseItem::LargeEnd => {
                         let text = String::from_utf8(std::mem::take(&mut large)).unwrap();
                         found.push(Err(text.trim().to_owned()));
                     }
@@ -419,7 +402,7 @@ mod tests {
             }
         };
         for chunk in chunks {
-            parser.feed(chunk).unwrap();
+            parser.feed(chunk);
             take(&mut parser);
         }
         found

@@ -10,7 +10,7 @@ use serde_json::Value;
 use std::sync::Arc;
 use tokio::task::coop::consume_budget;
 use tokio::time::{Instant, timeout_at};
-use toolhub_protocol::sse::{SseEvent, SseParser};
+use toolhub_protocol::sse::{SseItem, SseParser};
 use toolhub_text::{Message, message};
 use toolhub_types::error::{ErrorKind, HubError};
 
@@ -78,8 +78,8 @@ impl AnswerReader {
     /// Reads up to the next chunk; `None` when the answer is complete.
     async fn step(&mut self) -> Result<Option<String>, HubError> {
         loop {
-            if let Some(event) = self.parser.next_event() {
-                return self.take(&event);
+            if let Some(item) = self.parser.next_item() {
+                return self.take(item);
             }
             if let Some(why) = self.ended.take() {
                 return self.close(why);
@@ -91,10 +91,7 @@ impl AnswerReader {
             };
             match timeout_at(self.deadline, chunk).await {
                 Err(_) => return Err(self.endpoint.expired()),
-                Ok(Ok(Some(bytes))) => self
-                    .parser
-                    .feed(&bytes)
-                    .map_err(|large| self.endpoint.too_large(large.to_string().into()))?,
+                Ok(Ok(Some(bytes))) => self.parser.feed(&bytes),
                 Ok(Ok(None)) => self.ended = Some("the server closed it".into()),
                 Ok(Err(error)) => self.ended = Some(self.endpoint.cause(&error).into()),
             }
@@ -102,7 +99,11 @@ impl AnswerReader {
     }
 
     /// The text of one event; `None` for the event that ends the stream.
-    fn take(&mut self, event: &SseEvent) -> Result<Option<String>, HubError> {
+    fn take(&mut self, item: SseItem) -> Result<Option<String>, HubError> {
+        let Some(event) = item.whole() else {
+            let text = format!("one event of the stream has more than {MAX_EVENT} bytes");
+            return Err(self.endpoint.too_large(text.into()));
+        };
         if event.data.trim() == "[DONE]" {
             return Ok(None);
         }
@@ -134,9 +135,9 @@ impl AnswerReader {
 
     /// The bytes are over. That is fine after the model gave a reason for stopping; otherwise something is missing.
     fn close(&mut self, why: Message) -> Result<Option<String>, HubError> {
-        let last = self.parser.finish().map_err(|large| self.endpoint.too_large(large.to_string().into()))?;
-        if let Some(event) = last {
-            match self.take(&event) {
+        self.parser.finish();
+        if let Some(item) = self.parser.next_item() {
+            match self.take(item) {
                 Ok(Some(text)) => {
                     self.ended = Some(why);
                     return Ok(Some(text));

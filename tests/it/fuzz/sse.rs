@@ -27,23 +27,30 @@ const PIECES: &[&str] = &[
 ];
 const LIMIT: usize = 48;
 
-/// All events, the id to resume from, the delay, and whether the limit was exceeded.
-type Read = (Vec<SseEvent>, Option<String>, Option<std::time::Duration>, bool);
+/// All events; the id to resume from and the delay, unless the limit was exceeded.
+type Read = (Vec<SseEvent>, Option<(Option<String>, Option<std::time::Duration>)>);
 
 fn read<'a>(chunks: impl Iterator<Item = &'a [u8]>) -> Read {
     let mut parser = SseParser::new(LIMIT);
     let mut events = Vec::new();
+    let mut take = |parser: &mut SseParser| {
+        while let Some(item) = parser.next_item() {
+            match item.whole() {
+                Some(event) => events.push(event),
+                None => return true,
+            }
+        }
+        false
+    };
     for chunk in chunks {
-        let fed = parser.feed(chunk);
-        events.extend(std::iter::from_fn(|| parser.next_event()));
-        if fed.is_err() {
-            return (events, parser.last_id().map(str::to_owned), parser.retry(), true);
+        parser.feed(chunk);
+        if take(&mut parser) {
+            return (events, None);
         }
     }
-    let last = parser.finish();
-    let is_over = last.is_err();
-    events.extend(last.ok().flatten());
-    (events, parser.last_id().map(str::to_owned), parser.retry(), is_over)
+    parser.finish();
+    let is_over = take(&mut parser);
+    (events, (!is_over).then(|| (parser.last_id().map(str::to_owned), parser.retry())))
 }
 
 #[test]
@@ -59,7 +66,8 @@ fn events_do_not_depend_on_the_chunks() {
             // A byte that is not UTF-8 becomes a character of three.
             assert!(event.data.len() <= 3 * LIMIT && event.name.len() <= 3 * LIMIT, "{text:?}: {event:?}");
         }
-        assert!(whole.1.is_none_or(|id| !id.contains(['\0', '\n', '\r'])), "{text:?}");
+        let id = whole.1.and_then(|(id, _)| id);
+        assert!(id.is_none_or(|id| !id.contains(['\0', '\n', '\r'])), "{text:?}");
     });
 }
 

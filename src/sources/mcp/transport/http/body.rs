@@ -109,25 +109,17 @@ pub(crate) struct StreamPosition {
 
 impl Events {
     /// A stream after the one that broke at this place.
-    pub(super) fn new(response: HttpResponse, limit: usize, position: StreamPosition) -> Self {
+    pub(crate) fn new(response: HttpResponse, limit: usize, position: StreamPosition) -> Self {
         let (parser, scan) = (SseParser::new(limit), Some(IdScan::default()));
         Events { response, parser, scan, skipped: 0, between: 0, ended: false, position }
     }
 
-    /// A stream that goes on behind an event over the limit.
-    pub(crate) fn shared(response: HttpResponse, limit: usize, position: StreamPosition) -> Self {
-        Events { parser: SseParser::skipping(limit), ..Events::new(response, limit, position) }
-    }
-
     /// The next event. An error of the kind `Closed` is the end of the stream.
     pub(crate) async fn next(&mut self, remote: &HttpEndpoint) -> Result<SseEvent, HubError> {
-        match self.item(remote).await? {
-            SseItem::Event(event) => Ok(event),
-            SseItem::LargeData(_) | SseItem::LargeEnd(_) => Err(too_large(remote.limit)),
-        }
+        self.item(remote).await?.whole().ok_or_else(|| too_large(remote.limit))
     }
 
-    /// The next event of a [shared](Self::shared) stream.
+    /// The next event of a stream that several requests share: it goes on after one over the limit.
     pub(crate) async fn next_shared(&mut self, remote: &HttpEndpoint) -> Result<SharedEvent, HubError> {
         loop {
             match self.item(remote).await? {
@@ -145,7 +137,7 @@ impl Events {
                         return Ok(SharedEvent::TooLarge(Some(id)));
                     }
                 }
-                SseItem::LargeEnd(_) => {
+                SseItem::LargeEnd => {
                     self.skipped = 0;
                     if self.scan.replace(IdScan::default()).is_some() {
                         return Ok(SharedEvent::TooLarge(None));
@@ -156,7 +148,6 @@ impl Events {
     }
 
     async fn item(&mut self, remote: &HttpEndpoint) -> Result<SseItem, HubError> {
-        let large = |_| too_large(remote.limit);
         loop {
             // What is unpacked, or was read already, does not wait: without this, a server that floods its stream would
             // hold up all others.
@@ -175,13 +166,11 @@ impl Events {
                     if self.between > remote.limit.saturating_mul(MOST_BETWEEN_EVENTS) {
                         return Err(too_large(remote.limit));
                     }
-                    self.parser.feed(&bytes).map_err(large)?;
+                    self.parser.feed(&bytes);
                 }
                 None => {
                     self.ended = true;
-                    if let Some(event) = self.parser.finish().map_err(large)? {
-                        return Ok(SseItem::Event(event));
-                    }
+                    self.parser.finish();
                 }
             }
         }

@@ -182,7 +182,7 @@ async fn keep_listening(shared: &Arc<HttpShared>) {
                 if !is_first {
                     shared.inbox.reconnected();
                 }
-                let mut events = Events::shared(response, remote.limit, position);
+                let mut events = Events::new(response, remote.limit, position);
                 while let Ok(event) = events.next_shared(&remote).await {
                     if shared.take(event, remote.limit) {
                         opened = 0;

@@ -265,7 +265,7 @@ impl HttpTransport {
             return Err(HubError::new(ErrorKind::Protocol, text).with_outcome(Outcome::NotSent));
         }
         let base = response.moved.as_ref().unwrap_or(&remote.url).clone();
-        let mut events = Events::shared(response, remote.limit, StreamPosition::default());
+        let mut events = Events::new(response, remote.limit, StreamPosition::default());
         let endpoint = loop {
             let event = events.next(&remote).await?;
             if event.name == "endpoint" {
