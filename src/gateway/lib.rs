@@ -45,8 +45,7 @@ mod stdio;
 pub use crate::http::{ArrivingRequest, HttpReply, ReplyBody, serve_http};
 use exchange::Exchange;
 pub use identity::{
-    AuthenticationOptions, Authenticator, JwksSource, JwtAlgorithm, JwtOptions, PrincipalFunction,
-    StaticToken,
+    AuthenticationOptions, Authenticator, JwtAlgorithm, JwtOptions, PrincipalFunction, StaticToken,
 };
 pub use methods::search_mode;
 pub use operate::{AuditLog, GatewayLimits};

@@ -6,9 +6,7 @@
 use crate::identity::invalid;
 use base64::prelude::*;
 use ring::signature::{self, RsaParameters, RsaPublicKeyComponents, UnparsedPublicKey};
-use serde::Deserialize;
 use serde_json::Value;
-use std::path::PathBuf;
 use std::time::{Duration, Instant};
 use toolhub_protocol::net;
 use toolhub_text::{Message, message};
@@ -170,56 +168,25 @@ impl KeySet {
     }
 }
 
-/// Where the keys of an issuer come from.
-#[derive(Clone, Debug, PartialEq, Deserialize)]
-#[serde(from = "String")]
-pub enum JwksSource {
-    Text(String),
-    File(PathBuf),
-    /// https, or http to this machine.
-    Url(String),
-}
-
-/// An address, the set itself, or the path of a file.
-impl From<String> for JwksSource {
-    fn from(text: String) -> Self {
-        let begins =
-            |start: &str| text.trim_start().get(..start.len()).is_some_and(|s| s.eq_ignore_ascii_case(start));
-        if begins("https://") || begins("http://") {
-            JwksSource::Url(text)
-        } else if begins("{") {
-            JwksSource::Text(text)
-        } else {
-            JwksSource::File(PathBuf::from(text))
-        }
+/// The keys at their source: an address (https, or http to this machine), the set itself, or the path of a file.
+async fn read_source(source: &str) -> Result<KeySet, HubError> {
+    let text = source.trim_start();
+    let begins = |start: &str| text.get(..start.len()).is_some_and(|s| s.eq_ignore_ascii_case(start));
+    if begins("{") {
+        return KeySet::read(source.as_bytes());
     }
-}
-
-impl JwksSource {
-    async fn read(&self) -> Result<KeySet, HubError> {
-        let failed = |why: &str| {
-            let place = match self {
-                JwksSource::File(path) => path.display().to_string(),
-                JwksSource::Url(url) => url.split(['?', '#']).next().unwrap_or_default().to_owned(),
-                JwksSource::Text(_) => String::new(),
-            };
-            HubError::new(
-                ErrorKind::Connect,
-                message!("The key set at '{}' cannot be read: {}.", clip(&place), why),
-            )
-        };
-        match self {
-            JwksSource::Text(text) => KeySet::read(text.as_bytes()),
-            JwksSource::File(path) => match std::fs::read(path) {
-                Ok(text) => KeySet::read(&text),
-                Err(error) => Err(failed(&error.to_string())),
-            },
-            JwksSource::Url(url) => match net::fetch(url, LONGEST_SET, FETCH_TIMEOUT).await {
-                Ok(text) => KeySet::read(&text),
-                Err(why) => Err(failed(&why)),
-            },
+    let (place, read) = match begins("https://") || begins("http://") {
+        true => {
+            let shown = source.split(['?', '#']).next().unwrap_or_default();
+            (shown, net::fetch(source, LONGEST_SET, FETCH_TIMEOUT).await)
         }
-    }
+        false => (source, std::fs::read(source).map_err(|error| error.to_string())),
+    };
+    let failed = |why: String| {
+        let text = message!("The key set at '{}' cannot be read: {}.", clip(place), why);
+        HubError::new(ErrorKind::Connect, text)
+    };
+    KeySet::read(&read.map_err(failed)?)
 }
 
 #[derive(Default)]
@@ -232,14 +199,14 @@ struct CachedKeys {
 
 /// The keys of an issuer, kept and read again. Keys that were read once stay in use while the source cannot be reached.
 pub(super) struct Jwks {
-    source: JwksSource,
+    source: String,
     cached: Mutex<CachedKeys>,
     /// Held while the keys are read: concurrent requests wait for one reading.
     reading: Arc<tokio::sync::Mutex<()>>,
 }
 
 impl Jwks {
-    pub(super) fn new(source: JwksSource) -> Self {
+    pub(super) fn new(source: String) -> Self {
         Jwks { source, cached: Mutex::default(), reading: Arc::default() }
     }
 
@@ -274,7 +241,7 @@ impl Jwks {
 
     /// The lock `reading` is held.
     async fn read(&self, is_unknown: impl Fn(&KeySet) -> bool) -> Result<Arc<KeySet>, HubError> {
-        let read = self.source.read().await;
+        let read = read_source(&self.source).await;
         let mut cached = self.cached.lock();
         let is_miss = read.as_ref().map_or(true, &is_unknown);
         cached.last_miss_at = is_miss.then(Instant::now);
@@ -335,7 +302,7 @@ mod tests {
     async fn read_keys(age: Duration) -> (Arc<Jwks>, TcpListener) {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let url = format!("http://{}/jwks.json", listener.local_addr().unwrap());
-        let jwks = Arc::new(Jwks::new(JwksSource::Url(url)));
+        let jwks = Arc::new(Jwks::new(url));
         let (keys, ()) = tokio::join!(jwks.keys(lacks("first")), async {
             answer(request(&listener).await, "first").await;
         });

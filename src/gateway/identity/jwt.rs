@@ -6,7 +6,7 @@
 
 use super::authenticator::AuthenticationRefusal;
 use super::invalid;
-use super::jwks::{Jwks, JwksSource, JwtAlgorithm};
+use super::jwks::{Jwks, JwtAlgorithm};
 use base64::prelude::*;
 use ring::digest::{SHA256, digest};
 use serde::de::Error;
@@ -36,8 +36,9 @@ const OF_ONE_TOKEN: [&str; 4] = ["exp", "nbf", "iat", "jti"];
 /// Which tokens are accepted.
 #[derive(Clone, Debug, PartialEq, Deserialize)]
 pub struct JwtOptions {
+    /// An address, the set itself, or the path of a file.
     #[serde(rename = "jwks")]
-    pub keys: JwksSource,
+    pub keys: String,
     /// The `iss` of its tokens.
     pub issuer: String,
     /// One of these must be in the `aud` of a token.
@@ -95,7 +96,8 @@ impl JwtVerifier {
         now: SystemTime,
     ) -> Result<Arc<Principal>, AuthenticationRefusal> {
         let seconds = now.duration_since(UNIX_EPOCH).unwrap_or(Duration::ZERO);
-        let mark = mark(token);
+        let mut mark = [0; 32];
+        mark.copy_from_slice(digest(&SHA256, token.as_bytes()).as_ref());
         if let Some((principal, until)) = self.remembered.lock().get(&mark)
             && seconds.as_secs() < *until
         {
@@ -104,11 +106,7 @@ impl JwtVerifier {
         let claims = self.signed_claims(token).await?;
         let expires = self.check(&claims, seconds.as_secs_f64())?;
         let principal = Arc::new(self.principal(token, claims)?);
-        self.remember(mark, &principal, seconds.as_secs(), expires);
-        Ok(principal)
-    }
-
-    fn remember(&self, mark: [u8; 32], principal: &Arc<Principal>, now: u64, expires: f64) {
+        let now = seconds.as_secs();
         let until = (expires as u64).min(now.saturating_add(REMEMBERED_FOR));
         let mut remembered = self.remembered.lock();
         if remembered.len() >= REMEMBERED {
@@ -117,6 +115,7 @@ impl JwtVerifier {
         if remembered.len() < REMEMBERED {
             remembered.insert(mark, (principal.clone(), until));
         }
+        Ok(principal)
     }
 
     /// The claims of a token whose signature holds.
@@ -238,12 +237,6 @@ fn rights(claims: &Map<String, Value>) -> Arc<str> {
     let mut lasting = claims.clone();
     lasting.retain(|name, _| !OF_ONE_TOKEN.contains(&name.as_str()));
     json_digest(&Value::Object(lasting)).into()
-}
-
-fn mark(token: &str) -> [u8; 32] {
-    let mut mark = [0; 32];
-    mark.copy_from_slice(digest(&SHA256, token.as_bytes()).as_ref());
-    mark
 }
 
 #[cfg(test)]

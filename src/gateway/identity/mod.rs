@@ -9,7 +9,7 @@ pub(crate) use authenticator::invalid;
 pub use authenticator::{
     AuthenticationOptions, AuthenticationRefusal, Authenticator, PrincipalFunction, StaticToken,
 };
-pub use jwks::{JwksSource, JwtAlgorithm};
+pub use jwks::JwtAlgorithm;
 pub use jwt::JwtOptions;
 
 use crate::methods::search_mode::ViewIndexes;

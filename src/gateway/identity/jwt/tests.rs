@@ -10,7 +10,7 @@ fn fixture() -> Value {
 
 fn options(fixture: &Value) -> JwtOptions {
     JwtOptions {
-        keys: JwksSource::Text(fixture["jwks"].to_string()),
+        keys: fixture["jwks"].to_string(),
         issuer: "https://issuer.example".to_owned(),
         audience: vec!["https://gateway.example/mcp".to_owned()],
         algorithms: JwtAlgorithm::all(),
@@ -166,10 +166,10 @@ fn keys_that_cannot_be_read_are_no_fault_of_the_token() {
     let fixture = fixture();
     let token = fixture["valid"]["ES256"].as_str().unwrap();
     for keys in [
-        JwksSource::Text("{".into()),
-        JwksSource::Text("{\"keys\": []}".into()),
-        JwksSource::File("/nowhere/keys.json".into()),
-        JwksSource::Url("http://issuer.example/keys".into()),
+        "{".to_owned(),
+        "{\"keys\": []}".to_owned(),
+        "/nowhere/keys.json".to_owned(),
+        "http://issuer.example/keys".to_owned(),
     ] {
         let refused = verify(JwtOptions { keys, ..options(&fixture) }, token, NOW);
         assert!(matches!(refused, Err(AuthenticationRefusal::Unavailable)), "{refused:?}");
