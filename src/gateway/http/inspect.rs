@@ -3,19 +3,27 @@
 
 use crate::Gateway;
 use crate::http::{HttpReply, is_from_this_machine};
+use crate::inspector::{ServedPage, served_page};
 use crate::operate::{AuditEvent, AuditRecord, OK};
 use crate::rpc::RpcError;
+use crate::session::random;
 use crate::state::INSPECTOR;
+use base64::prelude::*;
 use bytes::Bytes;
 use http::request::Parts;
-use http::{HeaderName, HeaderValue, Method, StatusCode, header};
+use http::{HeaderMap, HeaderName, HeaderValue, Method, StatusCode, header};
+use ring::digest::{SHA256, digest};
 use serde::Deserialize;
 use serde_json::{Value, json};
-use std::sync::Arc;
+use std::net::IpAddr;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, OnceLock};
 use std::time::{Instant, SystemTime};
 use tokio::sync::oneshot;
+use toolhub_protocol::net::unmapped;
 use toolhub_text::{Message, message};
 use toolhub_types::error::{ErrorKind, HubError};
+use toolhub_types::model::Lang;
 
 /// Who decides about calls on the page, in the audit log. Callers have a prefix and a colon.
 const OPERATOR: &str = "operator";
@@ -134,7 +142,7 @@ async fn decide(gateway: &Gateway, body: &Bytes) -> HttpReply {
         let text = message!("Expected a JSON object with `id` (text) and `approve` (true or false)");
         return refused(gateway, StatusCode::BAD_REQUEST, &text);
     };
-    let begun = (Instant::now(), SystemTime::now());
+    let (begun, time) = (Instant::now(), SystemTime::now());
     let (id, verdict) = (decision.id.clone(), (decision.approve, decision.reason.clone()));
     let decided = of_ledger(|done| gateway.hub.ledger().decide(id, None, verdict, done)).await;
     let failure = match &decided {
@@ -142,29 +150,19 @@ async fn decide(gateway: &Gateway, body: &Bytes) -> HttpReply {
         Ok(Err(_)) => Some(ErrorKind::NotFound),
         Err(_) => Some(ErrorKind::Limit),
     };
-    // What is not in the log must not look as if it were.
-    if let Err(error) = write_down(gateway, &decision, begun, failure).await {
-        return refused(gateway, StatusCode::SERVICE_UNAVAILABLE, &error.message);
+    if let Some(audit) = &gateway.options.audit {
+        let event = AuditEvent::Approval { id: &decision.id, is_approved: decision.approve };
+        let record = AuditRecord::new(time, OPERATOR, event, failure.map_or(OK, ErrorKind::name));
+        // What is not in the log must not look as if it were.
+        if let Err(error) = audit.begin(&AuditRecord { duration: begun.elapsed(), ..record }).await {
+            return refused(gateway, StatusCode::SERVICE_UNAVAILABLE, &error.message);
+        }
     }
     match decided {
         Ok(Ok(())) => data(&json!({"decided": true})),
         Ok(Err(refusal)) => refused(gateway, StatusCode::NOT_FOUND, &refusal),
         Err(why) => unusable(gateway, &why),
     }
-}
-
-/// The decision in the audit log.
-async fn write_down(
-    gateway: &Gateway,
-    decision: &ApprovalDecision,
-    (begun, time): (Instant, SystemTime),
-    failure: Option<ErrorKind>,
-) -> Result<(), HubError> {
-    let Some(audit) = &gateway.options.audit else { return Ok(()) };
-    let event = AuditEvent::Approval { id: &decision.id, is_approved: decision.approve };
-    let outcome = failure.map_or(OK, ErrorKind::name);
-    let record = AuditRecord::new(time, OPERATOR, event, outcome);
-    audit.begin(&AuditRecord { duration: begun.elapsed(), ..record }).await
 }
 
 fn unusable(gateway: &Gateway, why: &Message) -> HttpReply {
@@ -176,4 +174,55 @@ fn unusable(gateway: &Gateway, why: &Message) -> HttpReply {
 fn refused(gateway: &Gateway, status: StatusCode, message: &Message) -> HttpReply {
     let text = message.text(gateway.hub.options.lang);
     HttpReply::refused(status, &RpcError::invalid_request(text.into_owned()))
+}
+
+// Who may look into a served hub.
+//
+// The page itself has no data. It is given where a stranger cannot reach it: on this machine, or where credentials are asked for.
+// What belongs to the operator (servers, calls, approvals) needs a key that is made at the start and told to the operator alone: a client,
+// or a tool that can fetch addresses, must not approve its own calls. The servers and the last calls, which are not secret for
+// somebody who may call everything, are also shown on this machine where no credentials are asked for; not to those for whom a
+// proxy on this machine asks, whose requests have its public name as `Host`.
+
+/// In which the page sends the key.
+const KEY_HEADER: &str = "toolhub-inspect-key";
+
+pub struct InspectorAccess {
+    key: String,
+    is_local: AtomicBool,
+    page: OnceLock<ServedPage>,
+}
+
+impl InspectorAccess {
+    /// Fails when the OS gives no random bytes.
+    pub fn new() -> Result<Self, HubError> {
+        let key = BASE64_URL_SAFE_NO_PAD.encode(random::<18>()?);
+        Ok(InspectorAccess { key, is_local: AtomicBool::new(false), page: OnceLock::new() })
+    }
+
+    /// The key of the operator.
+    pub fn key(&self) -> &str {
+        &self.key
+    }
+
+    /// The address that the gateway listens on. Without one, as below another server, it counts as open to a network.
+    pub fn listens_on(&self, address: IpAddr) {
+        self.is_local.store(unmapped(address).is_loopback(), Ordering::Relaxed);
+    }
+
+    /// Whether only this machine can reach the gateway.
+    pub fn is_local(&self) -> bool {
+        self.is_local.load(Ordering::Relaxed)
+    }
+
+    pub fn shows_key(&self, headers: &HeaderMap) -> bool {
+        // Digests are compared, so that the time tells nothing about the key.
+        let hash = |text: &[u8]| digest(&SHA256, text);
+        let given = headers.get(KEY_HEADER).map(|given| hash(given.as_bytes()));
+        given.is_some_and(|given| given.as_ref() == hash(self.key.as_bytes()).as_ref())
+    }
+
+    pub fn page(&self, name: &str, mcp: &str, lang: Lang) -> &ServedPage {
+        self.page.get_or_init(|| served_page(name, mcp, lang))
+    }
 }

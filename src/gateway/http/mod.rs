@@ -14,7 +14,7 @@ mod serve;
 pub use admit::{Admitted, ArrivingRequest, RequestPermit};
 pub use client_socket::{ClientSocket, StreamExecutor, TimedBody};
 pub use identify::{RequestOrigin, SESSION_HEADER, bad_request, is_modern_header, version_header};
-pub use inspect::InspectRoute;
+pub use inspect::{InspectRoute, InspectorAccess};
 pub use listener::serve_http;
 pub use origin::{host_of, is_from_this_machine};
 pub use post::post;

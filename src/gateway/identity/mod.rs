@@ -1,7 +1,6 @@
 //! Who calls the gateway, and what they see.
 
 mod authenticator;
-mod inspector_access;
 mod jwks;
 mod jwt;
 
@@ -12,11 +11,11 @@ pub use authenticator::{
 pub use jwks::JwtAlgorithm;
 pub use jwt::JwtOptions;
 
+use crate::http::InspectorAccess;
 use crate::methods::search_mode::ViewIndexes;
 use crate::rpc::{METHOD_NOT_FOUND, RpcError};
 use crate::{Gateway, GatewayOptions};
 use arc_swap::ArcSwap;
-use inspector_access::InspectorAccess;
 use serde_json::{Value, json};
 use std::sync::{Arc, OnceLock};
 use std::time::{Duration, SystemTime};
@@ -200,11 +199,6 @@ impl MissingCapability {
         self.0.get().cloned().map(|needed| missing_capability(needed).in_doubt())
     }
 
-    fn note(&self, method: &str, params: &Value) -> (i64, String) {
-        let _ = self.0.set(needed_capability(method, params));
-        (METHOD_NOT_FOUND, "the client does not support it".to_owned())
-    }
-
     /// Asks only what the client can answer.
     pub fn guard(&self, caller: &Caller, key: Arc<str>, round: AskRound) -> AskCaller {
         let (missing, capabilities) = (self.clone(), caller.capabilities.clone());
@@ -216,7 +210,8 @@ impl MissingCapability {
             match questions.iter().find(cannot) {
                 None => round(questions, server),
                 Some(refused) => {
-                    let refused = missing.note(&refused.method, &refused.params);
+                    let _ = missing.0.set(needed_capability(&refused.method, &refused.params));
+                    let refused = (METHOD_NOT_FOUND, "the client does not support it".to_owned());
                     Box::pin(std::future::ready(vec![Err(refused); questions.len()]))
                 }
             }
