@@ -62,14 +62,6 @@ pub struct FinishedCall {
     pub is_failure: bool,
 }
 
-impl FinishedCall {
-    /// A call that is gone without a result.
-    fn lost() -> Self {
-        let error = RpcError::new(INTERNAL_ERROR, "Internal error: the call ended without a result");
-        FinishedCall { answer: Err(error.in_doubt()), is_failure: true }
-    }
-}
-
 /// The questions that a running call asks together.
 struct AskedRound {
     number: u64,
@@ -242,7 +234,12 @@ impl KeptCall {
             let finished = AssertUnwindSafe(running).catch_unwind().await;
             // The client may have gone.
             if let Some(call) = call.upgrade() {
-                call.end(finished.unwrap_or_else(|_| FinishedCall::lost()));
+                let lost = |_| {
+                    let error =
+                        RpcError::new(INTERNAL_ERROR, "Internal error: the call ended without a result");
+                    FinishedCall { answer: Err(error.in_doubt()), is_failure: true }
+                };
+                call.end(finished.unwrap_or_else(lost));
                 gateway.kept.has_ended(&call);
             }
             drop(place);
@@ -341,22 +338,12 @@ impl KeptCall {
         });
     }
 
-    /// Takes the answer to a question of a task. An answer to a question that is not open is ignored.
+    /// Takes the answer to a question that was put. An answer to a question that is not open is ignored.
     pub fn answer(self: &Arc<Self>, key: &str, answer: QuestionAnswer) {
         self.change(KeptState::may_ask, |state| {
             let Some(round) = state.rounds.front_mut() else { return };
             let number = round.number;
             round.take(|one| (key_of(number, one) == key).then(|| answer.clone()));
-            state.settle();
-        });
-    }
-
-    /// The questions that are open get no answer.
-    pub fn refuse_questions(self: &Arc<Self>, refusal: &(i64, String)) {
-        self.change(KeptState::may_ask, |state| {
-            if let Some(round) = state.rounds.front_mut() {
-                round.take(|_| Some(Err(refusal.clone())));
-            }
             state.settle();
         });
     }

@@ -128,14 +128,6 @@ pub struct RequestState {
     pub server: Option<ServerRound>,
 }
 
-#[derive(Serialize, Deserialize)]
-struct SealedState {
-    #[serde(flatten)]
-    state: RequestState,
-    /// In seconds since 1970.
-    expires: u64,
-}
-
 impl RequestState {
     /// `None` never happens: there is always a key.
     pub fn seal(
@@ -145,13 +137,13 @@ impl RequestState {
         subject: &RequestSubject,
         now: SystemTime,
     ) -> Option<String> {
-        let sealed = SealedState { state: self, expires: end_of(now, LIFETIME) };
-        let content = serde_json::to_vec(&sealed).ok()?;
+        // With the second of its end, since 1970.
+        let content = serde_json::to_vec(&(&self, end_of(now, LIFETIME))).ok()?;
         let text = subject.at_place(caller, |place| keys.seal_state(place, &content))?;
-        if text.len() <= LONGEST || sealed.state.server.is_none() {
+        if text.len() <= LONGEST || self.server.is_none() {
             return Some(text);
         }
-        RequestState { server: None, ..sealed.state }.seal(keys, caller, subject, now)
+        RequestState { server: None, ..self }.seal(keys, caller, subject, now)
     }
 
     /// What was sealed for this request.
@@ -165,7 +157,7 @@ impl RequestState {
         let open = || subject.at_place(caller, |place| keys.open_state(place, text, now));
         let opened = (text.len() <= LONGEST).then(open).flatten();
         let opened = opened.and_then(|content| serde_json::from_slice(&content).ok());
-        let SealedState { state, expires } = opened.ok_or(SessionRefusal::Forged)?;
+        let (state, expires): (Self, u64) = opened.ok_or(SessionRefusal::Forged)?;
         if expires <= seconds(now) { Err(SessionRefusal::Expired) } else { Ok(state) }
     }
 }

@@ -1,7 +1,6 @@
 #[path = "../../../tests/it/support/no_upstreams.rs"]
 mod no_upstreams;
 
-use super::super::call::FinishedCall;
 use super::*;
 use crate::GatewayOptions;
 use crate::exchange::Exchange;
@@ -201,7 +200,7 @@ async fn rounds_are_asked_one_after_the_other_and_a_round_that_nobody_waits_for_
     assert!(open().is_empty(), "the answer to the third was there before it was asked");
     assert_eq!(third.await, [Ok(json!({"n": 3}))]);
     let refused = ask(&["d"]);
-    call.refuse_questions(&(-1, "no".to_owned()));
+    call.answer("4-d", Err((-1, "no".to_owned())));
     assert_eq!(refused.await, [Err((-1, "no".to_owned()))]);
 }
 

@@ -189,7 +189,7 @@ async fn converse(
                 // Too many are waiting. The tool has begun, so its call is not refused: it is told that nobody answers.
                 None => {
                     let text = "this caller has too many calls waiting for input; try again later";
-                    call.refuse_questions(&(TRY_LATER, text.to_owned()));
+                    questions.iter().for_each(|one| call.answer(&one.key, Err((TRY_LATER, text.to_owned()))));
                 }
             }
             continue;
