@@ -11,30 +11,22 @@ use toolhub_engine::served::{AUTO_SEARCH_ABOVE, Audience, SearchMode, ShownTool,
 use toolhub_registry::Snapshot;
 use toolhub_types::sync::{Arc, Mutex};
 
-pub const SEARCH_TOOLS: &str = "search_tools";
-pub const DESCRIBE_TOOL: &str = "describe_tool";
-pub const CALL_TOOL: &str = "call_tool";
-
 const DEFAULT_HITS: u64 = 10;
 const MOST_HITS: u64 = 50;
 /// What is shown of a description among the hits.
 const SHORT_DESCRIPTION: usize = 200;
 
-/// The tools of the gateway itself.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum GatewayTool {
-    Search,
-    Describe,
-    Call,
+toolhub_types::named! {
+    /// The tools of the gateway itself.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+    pub enum GatewayTool {
+        Search = "search_tools",
+        Describe = "describe_tool",
+        Call = "call_tool",
+    }
 }
 
 impl GatewayTool {
-    pub const ALL: [GatewayTool; 3] = [GatewayTool::Search, GatewayTool::Describe, GatewayTool::Call];
-
-    pub fn name(self) -> &'static str {
-        [SEARCH_TOOLS, DESCRIBE_TOOL, CALL_TOOL][self as usize]
-    }
-
     /// As `tools/list` shows it.
     pub fn definition(self) -> Value {
         let name = json!({"type": "string", "description": "The exact name of the tool."});
@@ -89,8 +81,7 @@ pub fn is_on(view: &View, snapshot: &Snapshot) -> bool {
 
 /// The tool of the gateway that has this name. It may not be listed in the view at the moment.
 pub fn named(name: &str, view: &View) -> Option<GatewayTool> {
-    let is_possible = view.search_mode != SearchMode::Off;
-    GatewayTool::ALL.into_iter().find(|tool| is_possible && tool.name() == name)
+    GatewayTool::parse(name).filter(|_| view.search_mode != SearchMode::Off)
 }
 
 /// Whether a call of such a name means the tool of the gateway. In automatic mode that does not wait until there are enough tools
@@ -102,8 +93,7 @@ pub fn is_meant(tool: GatewayTool, view: &View, snapshot: &Snapshot) -> bool {
 /// The core tools of a view that its callers see, in the order and under the names of the configuration: those stay when namesakes
 /// come and go.
 pub fn core<'a>(view: &'a View, snapshot: &'a Snapshot) -> impl Iterator<Item = ShownTool<'a>> {
-    let is_own = |name: &str| GatewayTool::ALL.iter().any(|tool| tool.name() == name);
-    let names = view.core.iter().filter(move |name| !is_own(name));
+    let names = view.core.iter().filter(|name| GatewayTool::parse(name).is_none());
     names.filter_map(|name| view.tool_for(snapshot, name, Audience::Model))
 }
 

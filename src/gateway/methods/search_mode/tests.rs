@@ -169,9 +169,9 @@ fn a_view_of_harmless_tools_shows_the_harmless_provider() {
 #[test]
 fn core_tools_are_listed_in_their_order_if_the_view_shows_them() {
     let hub = hub_of(5);
-    add(&hub, None, spec(CALL_TOOL, "A tool of the hub that has the name of one of the gateway."));
+    add(&hub, None, spec("call_tool", "A tool of the hub that has the name of one of the gateway."));
     let view = View {
-        core: ["read_file_3", "read_file_1", "missing", CALL_TOOL, "read_file_4"].map(Arc::from).to_vec(),
+        core: ["read_file_3", "read_file_1", "missing", "call_tool", "read_file_4"].map(Arc::from).to_vec(),
         ..seeing(&["*", "!read_file_4"])
     };
     let snapshot = hub.registry.snapshot();
