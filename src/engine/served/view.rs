@@ -125,7 +125,7 @@ impl View {
         };
         match named {
             Some(servers) => servers.allows(server, None),
-            None => self.tools.is_none() && self.effects == EffectsAllowed::All,
+            None => self.shows_everything(),
         }
     }
 
@@ -188,7 +188,14 @@ impl Views {
             "/" if base.ends_with('/') => None,
             rest => Some(rest.strip_prefix('/').filter(|name| is_name(name))?),
         };
-        self.allowed(asked, principal)
+        match (asked, principal.view.as_deref()) {
+            (Some(asked), Some(own)) if asked != own => None,
+            (_, Some(own)) => self.named.get(own).cloned(),
+            (asked, None) => {
+                let open = asked.map_or(Some(&self.standard), |name| self.named.get(name));
+                open.filter(|view| !view.has_token).cloned()
+            }
+        }
     }
 
     /// The view of this name.
@@ -211,17 +218,6 @@ impl Views {
     /// The view of callers who name none.
     pub fn standard(&self) -> Arc<View> {
         self.standard.clone()
-    }
-
-    fn allowed(&self, asked: Option<&str>, principal: &Principal) -> Option<Arc<View>> {
-        match (asked, principal.view.as_deref()) {
-            (Some(asked), Some(own)) if asked != own => None,
-            (_, Some(own)) => self.named.get(own).cloned(),
-            (asked, None) => {
-                let open = asked.map_or(Some(&self.standard), |name| self.named.get(name));
-                open.filter(|view| !view.has_token).cloned()
-            }
-        }
     }
 }
 
@@ -273,10 +269,10 @@ impl View {
         audience: Audience,
     ) -> Option<ShownTool<'a>> {
         match snapshot.get(name) {
-            Some(entry) => self.shown(name, entry, audience),
+            Some(entry) => self.shown(None, name, entry, audience),
             None => {
                 let (server, entry) = snapshot.address(name)?;
-                self.on(Some(server), name, entry, audience)
+                self.shown(Some(server), name, entry, audience)
             }
         }
     }
@@ -291,22 +287,13 @@ impl View {
         snapshot: &'a Snapshot,
         audience: Audience,
     ) -> impl Iterator<Item = ShownTool<'a>> {
-        let shown = move |(name, entry)| self.shown(name, entry, audience);
+        let shown = move |(name, entry)| self.shown(None, name, entry, audience);
         let listed = snapshot.entries().map(|(name, entry)| (&**name, &**entry));
         listed.filter_map(shown).map(|tool| tool.named_in(snapshot))
     }
 
-    /// `None` for a tool that is not for this audience, or none of whose providers the view admits.
-    pub fn shown<'a>(
-        &'a self,
-        name: &'a str,
-        entry: &'a NameEntry,
-        audience: Audience,
-    ) -> Option<ShownTool<'a>> {
-        self.on(None, name, entry, audience)
-    }
-
-    fn on<'a>(
+    /// `None` for a tool that is not for this audience, or none of whose providers (those of one server) the view admits.
+    fn shown<'a>(
         &'a self,
         server: Option<&'a str>,
         name: &'a str,
@@ -316,7 +303,8 @@ impl View {
         if !audience.may_use(meant(entry, server)) {
             return None;
         }
-        let provider = admitted(self, entry, server).min_by_key(|one| (one.priority, one.id))?;
+        let provider =
+            meant(entry, server).filter(|one| self.admits(one)).min_by_key(|one| (one.priority, one.id))?;
         Some(ShownTool { name, view: self, entry, server, provider })
     }
 }
@@ -327,19 +315,10 @@ fn meant<'a>(entry: &'a NameEntry, server: Option<&'a str>) -> impl Iterator<Ite
     entry.candidates.iter().map(|one| &**one).filter(is_meant)
 }
 
-/// Those of them that a view admits.
-fn admitted<'a>(
-    view: &'a View,
-    entry: &'a NameEntry,
-    server: Option<&'a str>,
-) -> impl Iterator<Item = &'a Candidate> {
-    meant(entry, server).filter(|one| view.admits(one))
-}
-
 /// What a view shows is all that its searches know of.
 impl ToolPart for View {
     fn has_entry(&self, entry: &NameEntry) -> bool {
-        self.shown("", entry, Audience::Model).is_some()
+        self.shown(None, "", entry, Audience::Model).is_some()
     }
 
     fn has_candidate(&self, candidate: &Candidate) -> bool {
@@ -386,7 +365,7 @@ impl<'a> ShownTool<'a> {
     }
 
     fn admitted(&self) -> impl Iterator<Item = &'a Candidate> {
-        admitted(self.view, self.entry, self.server)
+        meant(self.entry, self.server).filter(|one| self.view.admits(one))
     }
 
     /// The annotations with what the hub knows of the effects, so that a client is as careful as the hub itself: what the user
