@@ -152,10 +152,8 @@ fn check_completions(
 
 /// Whether it is the same function, defined again.
 pub fn is_same(known: &NativeOffer, new: &NativeOffer) -> bool {
-    match (known.function.identity(), new.function.identity()) {
-        (Some(known), Some(new)) => known.is_same(new),
-        _ => false,
-    }
+    let both = known.function.identity().zip(new.function.identity());
+    both.is_some_and(|(known, new)| known.is_same(new))
 }
 
 /// How an error names it.
@@ -206,8 +204,9 @@ impl OfferQuery {
     /// The URI or name, as the one who asks knows it.
     pub fn key(&self) -> &str {
         match self {
-            OfferQuery::Read { uri: key } | OfferQuery::Get { name: key, .. } => key,
-            OfferQuery::Complete { key, .. } => key,
+            OfferQuery::Read { uri: key }
+            | OfferQuery::Get { name: key, .. }
+            | OfferQuery::Complete { key, .. } => key,
         }
     }
 
@@ -222,7 +221,7 @@ impl OfferQuery {
 
     /// The parameters of the request to a server that knows it by this key.
     pub fn params(&self, key: &str) -> Map<String, Value> {
-        let params = match self {
+        let mut params = match self {
             OfferQuery::Read { .. } => json!({"uri": key}),
             OfferQuery::Get { arguments, .. } => json!({"name": key, "arguments": arguments}),
             OfferQuery::Complete { of, argument, .. } => {
@@ -230,20 +229,15 @@ impl OfferQuery {
                     OfferKind::Prompts => json!({"type": "ref/prompt", "name": key}),
                     _ => json!({"type": "ref/resource", "uri": key}),
                 };
-                let partial = json!({"name": argument.name, "value": argument.value});
-                match argument.context.is_empty() {
-                    true => json!({"ref": reference, "argument": partial}),
-                    false => {
-                        let context = json!({"arguments": argument.context});
-                        json!({"ref": reference, "argument": partial, "context": context})
-                    }
-                }
+                json!({"ref": reference, "argument": {"name": argument.name, "value": argument.value}})
             }
         };
-        match params {
-            Value::Object(params) => params,
-            _ => Map::new(),
+        if let OfferQuery::Complete { argument: PartialArgument { context, .. }, .. } = self
+            && !context.is_empty()
+        {
+            params["context"] = json!({"arguments": context});
         }
+        params.as_object_mut().map(std::mem::take).unwrap_or_default()
     }
 }
 
