@@ -12,7 +12,7 @@ use toolhub_text::{Message, message};
 pub const RUNNING: &str = "running";
 
 /// A run that was recorded, or an audit log.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub struct RunFile {
     /// The name of the file.
     pub name: String,
@@ -104,8 +104,7 @@ impl RunFile {
 
     /// The error is the number of a line, and what is wrong with it.
     pub fn of(name: String, text: &str) -> Result<Self, (usize, Message)> {
-        let mut file =
-            RunFile { name, begun: f64::NAN, spans: Vec::new(), lines: Vec::new(), notices: Vec::new() };
+        let mut file = RunFile { name, begun: f64::NAN, ..RunFile::default() };
         let (last, is_whole) = (text.lines().count(), text.is_empty() || text.ends_with('\n'));
         let mut times = Vec::new();
         for (number, line) in text.lines().enumerate().map(|(at, line)| (at + 1, line)) {

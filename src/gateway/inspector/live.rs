@@ -12,7 +12,7 @@ use super::events::{RUNNING, RunFile, SpanEvent};
 use super::timeline::Timeline;
 use serde::Serialize;
 use std::collections::VecDeque;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::{Instant, SystemTime, UNIX_EPOCH};
 use toolhub_types::error::clip;
 use toolhub_types::sync::{Arc, Mutex};
@@ -25,6 +25,7 @@ pub const MOST_SPANS: usize = 2_000;
 pub struct LiveTimeline {
     begun: Instant,
     begun_at: SystemTime,
+    calls: AtomicU64,
     state: Mutex<LiveState>,
 }
 
@@ -33,7 +34,6 @@ struct LiveState {
     spans: VecDeque<SpanEvent>,
     /// The number of the first span that is kept.
     first: u64,
-    calls: u64,
     changes: u64,
 }
 
@@ -67,32 +67,18 @@ impl LiveState {
 
 impl Default for LiveTimeline {
     fn default() -> Self {
-        LiveTimeline {
-            begun: Instant::now(),
-            begun_at: SystemTime::now(),
-            state: Mutex::new(LiveState::default()),
-        }
+        let (begun, begun_at) = (Instant::now(), SystemTime::now());
+        LiveTimeline { begun, begun_at, calls: AtomicU64::default(), state: Mutex::default() }
     }
 }
 
 impl LiveTimeline {
     /// A call begins now.
     pub fn call(self: &Arc<Self>, tool: &str, principal: &str) -> Arc<LiveCall> {
-        let call = {
-            let mut state = self.state.lock();
-            state.calls += 1;
-            state.calls
-        };
         let (tool, principal) = (clip(tool).into_owned(), clip(principal).into_owned());
-        let at = self.now();
-        Arc::new(LiveCall {
-            timeline: self.clone(),
-            call,
-            tool,
-            principal,
-            at,
-            has_attempts: AtomicBool::new(false),
-        })
+        let (at, call) = (self.now(), self.calls.fetch_add(1, Ordering::Relaxed));
+        let (timeline, has_attempts) = (self.clone(), AtomicBool::new(false));
+        Arc::new(LiveCall { timeline, call, tool, principal, at, has_attempts })
     }
 
     /// The last spans as JSON. If nothing has changed since `after`, and nothing runs, there is no `run` in it.
@@ -121,13 +107,7 @@ impl LiveTimeline {
             span.at -= origin;
         }
         let since = self.begun_at.duration_since(UNIX_EPOCH).unwrap_or_default();
-        RunFile {
-            name: String::new(),
-            begun: since.as_secs_f64() * 1e3 + origin,
-            spans,
-            lines: Vec::new(),
-            notices: Vec::new(),
-        }
+        RunFile { begun: since.as_secs_f64() * 1e3 + origin, spans, ..RunFile::default() }
     }
 
     /// In milliseconds from the beginning.

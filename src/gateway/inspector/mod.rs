@@ -45,7 +45,10 @@ pub fn recorded_page(run: &Path, other: Option<&Path>, lang: Lang) -> Result<Str
     }
     let files: Vec<&RunFile> = std::iter::once(&run).chain(&other).collect();
     let timelines: Vec<Timeline<'_>> = files.iter().map(|file| Timeline::of(file)).collect();
-    Ok(recorded(&timelines, pairs.as_deref(), &files, lang))
+    let lines: String = files.iter().enumerate().map(|(at, file)| lines_block(at, file)).collect();
+    let data = RecordedData { runs: &timelines, pairs: pairs.as_deref(), words: words(lang) };
+    let data = serde_json::to_string(&data).unwrap_or_default();
+    Ok(html(&policy("'none'"), &data, &lines, lang))
 }
 
 // The page: parts, policy, and data that no tag can begin in.
@@ -97,19 +100,6 @@ struct RecordedData<'a> {
 /// The words of the page in another language than English, by the English ones.
 fn words(lang: Lang) -> Option<BTreeMap<&'static str, &'static str>> {
     (lang == Lang::Zh).then(|| page_in_chinese().collect())
-}
-
-/// A page with everything inside.
-pub fn recorded(
-    timelines: &[Timeline<'_>],
-    pairs: Option<&[SpanPair]>,
-    files: &[&RunFile],
-    lang: Lang,
-) -> String {
-    let lines: String = files.iter().enumerate().map(|(at, file)| lines_block(at, file)).collect();
-    let data = RecordedData { runs: timelines, pairs, words: words(lang) };
-    let data = serde_json::to_string(&data).unwrap_or_default();
-    html(&policy("'none'"), &data, &lines, lang)
 }
 
 fn lines_block(at: usize, file: &RunFile) -> String {

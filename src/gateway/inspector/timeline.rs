@@ -3,7 +3,7 @@
 use super::events::{RUNNING, RunFile, SpanEvent};
 use serde::Serialize;
 use std::cmp::Reverse;
-use std::collections::{BTreeMap, BinaryHeap, HashMap};
+use std::collections::{BinaryHeap, HashMap};
 
 /// A run as the page draws it. Names are in lists; the columns have their places in them.
 #[derive(Debug, Serialize)]
@@ -85,7 +85,8 @@ impl<'a> TextNumbers<'a> {
 impl<'a> Timeline<'a> {
     pub fn of(file: &'a RunFile) -> Self {
         let spans = &file.spans;
-        let (calls, roles) = (calls(spans), roles(spans));
+        let calls = calls(spans);
+        let roles = roles(spans, &calls);
         let (mut lanes, mut names, mut kinds, mut outcomes, mut callers) = Default::default();
         let mut columns = SpanColumns { role: roles, call: calls, ..SpanColumns::default() };
         for span in spans {
@@ -134,32 +135,28 @@ fn calls(spans: &[SpanEvent]) -> Vec<usize> {
         .collect()
 }
 
-fn roles(spans: &[SpanEvent]) -> Vec<SpanRole> {
+fn roles(spans: &[SpanEvent], calls: &[usize]) -> Vec<SpanRole> {
     let end = |span: &SpanEvent| span.at + span.ms;
-    let counts = |span: &SpanEvent| span.outcome == "ok" && !span.is_late;
     // For each call: how many candidates it has, and which one succeeded first.
-    let mut known: BTreeMap<(&str, u64), (usize, Option<usize>)> = BTreeMap::new();
-    for (at, span) in spans.iter().enumerate() {
-        let Some(call) = span.call else { continue };
-        let (candidates, first) = known.entry((&span.name, call)).or_default();
+    let mut known: Vec<(usize, Option<usize>)> = vec![(0, None); spans.len()];
+    for (at, (span, call)) in spans.iter().zip(calls).enumerate() {
+        let (candidates, first) = &mut known[*call];
         *candidates += 1;
-        if counts(span) && first.is_none_or(|first| end(span) < end(&spans[first])) {
+        let counts = span.outcome == "ok" && !span.is_late;
+        if counts && first.is_none_or(|first| end(span) < end(&spans[first])) {
             *first = Some(at);
         }
     }
-    let role = |(at, span): (usize, &SpanEvent)| {
-        let call = span.call.and_then(|call| known.get(&(span.name.as_str(), call)));
-        match (&*span.outcome, call) {
-            (RUNNING, _) => SpanRole::Running,
-            ("stopped" | "cancelled", _) => SpanRole::Cancelled,
-            ("ok", _) if span.is_late => SpanRole::Late,
-            ("ok", Some((2.., first))) if *first == Some(at) => SpanRole::Won,
-            ("ok", Some((2.., _))) => SpanRole::Counted,
-            ("ok", _) => SpanRole::Ok,
-            _ => SpanRole::Failed,
-        }
+    let role = |(at, (span, call)): (usize, (&SpanEvent, &usize))| match (&*span.outcome, known[*call]) {
+        (RUNNING, _) => SpanRole::Running,
+        ("stopped" | "cancelled", _) => SpanRole::Cancelled,
+        ("ok", _) if span.is_late => SpanRole::Late,
+        ("ok", (2.., first)) if first == Some(at) => SpanRole::Won,
+        ("ok", (2.., _)) => SpanRole::Counted,
+        ("ok", _) => SpanRole::Ok,
+        _ => SpanRole::Failed,
     };
-    spans.iter().enumerate().map(role).collect()
+    spans.iter().zip(calls).enumerate().map(role).collect()
 }
 
 /// The row of each span in its lane, and the number of rows of each lane: a span takes the lowest row that is free.
@@ -221,7 +218,7 @@ mod tests {
             span(0.0, 1.0, "ok", None),
         ];
         use SpanRole::{Cancelled, Counted, Failed, Late, Ok, Won};
-        assert_eq!(roles(&spans), [Counted, Won, Cancelled, Late, Failed, Ok, Ok]);
+        assert_eq!(roles(&spans, &calls(&spans)), [Counted, Won, Cancelled, Late, Failed, Ok, Ok]);
         assert_eq!(calls(&spans), [0, 0, 0, 0, 0, 1, 2]);
     }
 
