@@ -93,15 +93,6 @@ pub struct AnsweredRequest {
     pub no_room: Option<NoRoom>,
 }
 
-fn no_room_for_answer(no_room: NoRoom) -> RpcError {
-    let advice = if no_room == NoRoom::OfCaller { "; read the other answers first" } else { "" };
-    let what = no_room.what();
-    let text = format!(
-        "The request was carried out, but its answer is dropped: too much of {what} held at once{advice}"
-    );
-    RpcError::new(TRY_LATER, text)
-}
-
 /// Runs a request to its end.
 pub async fn answer(request: RpcRequest, exchange: &Arc<Exchange>) -> AnsweredRequest {
     let gateway = &exchange.gateway;
@@ -132,9 +123,13 @@ pub async fn answer(request: RpcRequest, exchange: &Arc<Exchange>) -> AnsweredRe
         Ok(held) => AnsweredRequest { message: HeldMessage::new(message, held), error: code, no_room: None },
         Err(no_room) => {
             drop(message);
-            let refusal = no_room_for_answer(no_room);
-            let message = HeldMessage::from(error_message(Some(&id), &refusal));
-            AnsweredRequest { message, error: Some(refusal.code), no_room: Some(no_room) }
+            let advice = if no_room == NoRoom::OfCaller { "; read the other answers first" } else { "" };
+            let what = no_room.what();
+            let text = format!(
+                "The request was carried out, but its answer is dropped: too much of {what} held at once{advice}"
+            );
+            let message = HeldMessage::from(error_message(Some(&id), &RpcError::new(TRY_LATER, text)));
+            AnsweredRequest { message, error: Some(TRY_LATER), no_room: Some(no_room) }
         }
     }
 }

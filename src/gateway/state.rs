@@ -84,7 +84,7 @@ impl Gateway {
         // They write their lines into the audit log.
         calls.idle(rest / 8).await;
         closing.cancel();
-        self.settle();
+        self.options.audit.iter().for_each(|audit| audit.settle());
         self.log_written().await;
     }
 
@@ -143,17 +143,11 @@ impl Gateway {
         }
     }
 
-    fn settle(&self) {
-        if let Some(audit) = &self.options.audit {
-            audit.settle();
-        }
-    }
-
     /// Stops at once: long-lived streams end, and what runs is answered if its client still waits.
     pub fn stop_now(&self) {
         self.operation.drain.begin();
         self.operation.closing.cancel();
-        self.settle();
+        self.options.audit.iter().for_each(|audit| audit.settle());
     }
 
     /// Whether the inspector can be reached: on this machine, or where callers need credentials, unless an MCP client

@@ -44,20 +44,20 @@ const LEAVING_PART: usize = 8;
 
 /// Serves connections until the gateway stops. Requests that are running then are answered.
 pub async fn serve_http(gateway: Arc<Gateway>, listener: TcpListener) {
-    let stop = gateway.operation.closing.clone();
+    let (admission, stop) = (&gateway.operation.admission, gateway.operation.closing.clone());
     let mut connections = tokio::task::JoinSet::new();
-    let most_leaving = MOST_LEAVING.min(gateway.operation.admission.most_connections() / LEAVING_PART);
+    let most_leaving = MOST_LEAVING.min(admission.most_connections() / LEAVING_PART);
     let leaving = Arc::new(Semaphore::new(most_leaving));
     loop {
         tokio::select! {
             () = stop.cancelled() => break,
             accepted = listener.accept() => match accepted {
                 Ok((stream, _)) => {
-                    let is_full = gateway.operation.admission.connections.count() >= gateway.operation.admission.most_connections();
-                    match gateway.operation.admission.connect() {
+                    let is_full = admission.connections.count() >= admission.most_connections();
+                    match admission.connect() {
                         Some(place) => {
-                            let place = Arc::new(place);
-                            connections.spawn(serve_connection(gateway.clone(), stream, stop.clone(), place));
+                            let serving = serve_connection(gateway.clone(), stream, stop.clone(), place.into());
+                            connections.spawn(serving);
                         }
                         None => turn_away(&gateway, stream, &leaving),
                     }
@@ -67,7 +67,7 @@ pub async fn serve_http(gateway: Arc<Gateway>, listener: TcpListener) {
                 }
                 Err(_) => {
                     // Most often no descriptor is left.
-                    gateway.operation.admission.connections.close_stranger();
+                    admission.connections.close_stranger();
                     log_no_room(&gateway);
                     tokio::time::sleep(ACCEPT_PAUSE).await;
                 }
@@ -80,13 +80,12 @@ pub async fn serve_http(gateway: Arc<Gateway>, listener: TcpListener) {
 }
 
 fn log_no_room(gateway: &Gateway) {
-    if gateway.operation.admission.connections.is_line_due(Instant::now()) {
-        let most = gateway.operation.admission.most_connections();
-        gateway.upstreams.log(
-            "gateway",
-            "warning",
-            &format!("all {most} connections are taken: idle ones of strangers are closed, others get 503"),
-        );
+    let admission = &gateway.operation.admission;
+    if admission.connections.is_line_due(Instant::now()) {
+        let most = admission.most_connections();
+        let text =
+            format!("all {most} connections are taken: idle ones of strangers are closed, others get 503");
+        gateway.upstreams.log("gateway", "warning", &text);
     }
 }
 

@@ -152,10 +152,19 @@ impl Authenticator {
                 return invalid(text);
             }
         }
-        check_metrics_token(&options)?;
-        let metrics = options.metrics_token.as_ref();
+        let metrics = options.metrics_token.as_ref().map(|token| {
+            if !is_bearer(token.expose()) {
+                return invalid(
+                    "The metrics token is empty or contains characters that are not allowed in a header.",
+                );
+            }
+            if options.tokens.iter().any(|one| one.token == *token) {
+                return invalid("The metrics token is also a caller's token; use a separate one.");
+            }
+            Ok(hmac::sign(&key, token.expose().as_bytes()))
+        });
         Ok(Authenticator {
-            metrics: metrics.map(|token| hmac::sign(&key, token.expose().as_bytes())),
+            metrics: metrics.transpose()?,
             tokens,
             key,
             jwt: options.jwt.map(JwtVerifier::new).transpose()?.map(Arc::new),
@@ -331,19 +340,6 @@ impl Authenticator {
         let fields: Vec<String> = fields.iter().map(quoted).collect();
         Some(format!("Bearer {}", fields.join(", ")).trim_end().to_owned())
     }
-}
-
-fn check_metrics_token(options: &AuthenticationOptions) -> Result<(), HubError> {
-    let Some(token) = &options.metrics_token else { return Ok(()) };
-    if !is_bearer(token.expose()) {
-        return invalid(
-            "The metrics token is empty or contains characters that are not allowed in a header.",
-        );
-    }
-    if options.tokens.iter().any(|one| one.token == *token) {
-        return invalid("The metrics token is also a caller's token; use a separate one.");
-    }
-    Ok(())
 }
 
 /// The options have a mistake.

@@ -24,12 +24,6 @@ pub(super) const SHORT_PATIENCE: Duration = Duration::from_secs(5);
 /// What callers who share the hub read of a name that no server has listed. Which servers are meant, the operator's log says.
 const NOT_ALL_ASKED: &str = "No known tool has this name, and some servers could not be asked.";
 
-/// Whether the server of the call was gone before anything was sent, as after a reload.
-fn is_unsent(called: &CallResult) -> bool {
-    let error = called.outcome.as_ref().err();
-    error.is_some_and(|error| error.kind == ErrorKind::Closed && error.outcome == Outcome::NotSent)
-}
-
 /// Calls a tool that the caller sees. A tool that it does not see is `NotFound`, whether it exists or not.
 pub async fn execute(
     exchange: &Exchange,
@@ -44,7 +38,7 @@ pub async fn execute(
     let event = AuditEvent::Call { tool: name, candidate: None, arguments: args.as_value(), call };
     let record = AuditedRequest::new(exchange, event).traced(&extras.meta);
     extras.before_acting = before_acting(exchange, (name, call), &args, &extras.meta);
-    let begun = record.begun();
+    let begun = record.begun;
     let live = gateway.has_inspector().then(|| gateway.operation.live.call(name, &caller.principal.id));
     extras.watch = live.clone().map(|live| live as Arc<dyn AttemptWatch>);
     let mut plans = 0;
@@ -58,7 +52,10 @@ pub async fn execute(
             Err(error) => CallResult::refused(error),
         };
         plans += 1;
-        if plans == MOST_PLANS || !is_unsent(&called) || gateway.hub.is_closed() || cancel.is_cancelled() {
+        // The server of the call was gone before anything was sent, as after a reload.
+        let is_gone = |error: &HubError| error.kind == ErrorKind::Closed && error.outcome == Outcome::NotSent;
+        let is_unsent = called.outcome.as_ref().is_err_and(is_gone);
+        if plans == MOST_PLANS || !is_unsent || gateway.hub.is_closed() || cancel.is_cancelled() {
             break (is_seen, called);
         }
     };
@@ -192,10 +189,6 @@ impl<'a> AuditedRequest<'a> {
     pub fn traced(mut self, meta: &Map<String, Value>) -> Self {
         self.trace = trace_of(meta);
         self
-    }
-
-    pub fn begun(&self) -> Instant {
-        self.begun
     }
 
     /// Writes the line: the kind of the error, or none for a success.

@@ -221,8 +221,6 @@ pub fn unsubscribe(exchange: &Exchange, params: &RpcParams) -> Result<String, Rp
 }
 
 fn uri(exchange: &Exchange, method: &str, params: &RpcParams) -> Result<String, RpcError> {
-    if !exchange.gateway.upstreams.may_have(&exchange.caller.view, "resources.subscribe") {
-        return Err(RpcError::no_such_method(method));
-    }
+    available(exchange, "resources.subscribe", method)?;
     params.text("uri").map(str::to_owned)
 }

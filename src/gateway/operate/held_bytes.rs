@@ -110,11 +110,6 @@ impl HeldBytes {
         self.bytes += more;
         Ok(())
     }
-
-    /// Holds what another one of the same caller holds.
-    fn take_over(&mut self, mut other: HeldBytes) {
-        self.bytes += std::mem::take(&mut other.bytes);
-    }
 }
 
 /// A message for a client, and its place among what is held; small ones have none. It lets go when its bytes are written, or
@@ -141,7 +136,8 @@ impl HeldMessage {
         for message in messages {
             texts.push(message.text);
             match (&mut held, message.held) {
-                (Some(all), Some(one)) => all.take_over(one),
+                // They are of one caller.
+                (Some(all), Some(mut one)) => all.bytes += std::mem::take(&mut one.bytes),
                 (None, one) => held = one,
                 (Some(_), None) => {}
             }
