@@ -9,8 +9,7 @@ use serde_json::value::RawValue;
 use serde_json::{Map, Value, json};
 use std::sync::Arc;
 use toolhub_protocol::{
-    CAPABILITIES_KEY, CLIENT_KEY, Era, LEGACY, MODERN, SERVER_KEY, TASKS_EXTENSION, UNSUPPORTED_VERSION,
-    VERSION_KEY,
+    CAPABILITIES_KEY, Era, LEGACY, MODERN, SERVER_KEY, TASKS_EXTENSION, UNSUPPORTED_VERSION, VERSION_KEY,
 };
 
 /// What a client says of itself, and the version that counts.
@@ -18,14 +17,12 @@ use toolhub_protocol::{
 pub struct ClientInfo {
     pub version: &'static str,
     pub capabilities: Arc<Value>,
-    pub client: Arc<Value>,
 }
 
 impl ClientInfo {
     /// Of a client that has said nothing.
     pub fn unknown(version: &'static str) -> Self {
-        let nothing = Arc::new(Value::Object(Map::new()));
-        ClientInfo { version, capabilities: nothing.clone(), client: nothing }
+        ClientInfo { version, capabilities: Arc::new(json!({})) }
     }
 }
 
@@ -137,9 +134,7 @@ pub fn envelope(meta: Option<&Map<String, Value>>) -> Result<ClientInfo, RpcErro
             "Invalid params: '{CAPABILITIES_KEY}' must be an object"
         )));
     }
-    let client = meta.get(CLIENT_KEY).filter(|client| client.is_object()).cloned();
-    let client = client.unwrap_or_else(|| json!({})).into();
-    Ok(ClientInfo { version: MODERN, capabilities: capabilities.into(), client })
+    Ok(ClientInfo { version: MODERN, capabilities: capabilities.into() })
 }
 
 pub fn unsupported(version: &str) -> RpcError {
@@ -171,8 +166,9 @@ pub fn initialize(params: &RpcParams) -> Result<ClientInfo, RpcError> {
         Some(value @ Value::Object(_)) => Ok(value.clone()),
         Some(_) => Err(must_be(member, "an object")),
     };
-    let (capabilities, client) = (object("capabilities")?.into(), object("clientInfo")?.into());
-    Ok(ClientInfo { version, capabilities, client })
+    let capabilities = object("capabilities")?.into();
+    object("clientInfo")?;
+    Ok(ClientInfo { version, capabilities })
 }
 
 /// The legacy version of this name.

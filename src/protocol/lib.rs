@@ -31,7 +31,6 @@ pub const UNSUPPORTED_VERSION: i64 = -32022;
 pub const OWN_KEYS: &str = "io.modelcontextprotocol/";
 /// What the modern era says in each request: its version, who the client is and what it can do, and which log messages it wants.
 pub const VERSION_KEY: &str = "io.modelcontextprotocol/protocolVersion";
-pub const CLIENT_KEY: &str = "io.modelcontextprotocol/clientInfo";
 pub const CAPABILITIES_KEY: &str = "io.modelcontextprotocol/clientCapabilities";
 pub const LOG_LEVEL_KEY: &str = "io.modelcontextprotocol/logLevel";
 /// What it says in each result: who the server is.

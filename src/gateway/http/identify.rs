@@ -32,9 +32,9 @@ pub struct RequestOrigin {
 
 impl RequestOrigin {
     pub fn caller(&self, era: Era, info: ClientInfo) -> Caller {
-        let ClientInfo { version, capabilities, client } = info;
+        let ClientInfo { version, capabilities } = info;
         let (principal, view) = (self.principal.clone(), self.view.clone());
-        Caller { principal, view, era, version, capabilities, client, session: None, has_one_stream: false }
+        Caller { principal, view, era, version, capabilities, session: None, has_one_stream: false }
     }
 
     /// The caller of a request. A version header that names no legacy version belongs to the modern era.
@@ -79,8 +79,8 @@ impl RequestOrigin {
             let text = format!("Invalid Request: the session was opened with protocol version {version}");
             return Err(bad_request(id, &RpcError::invalid_request(text)));
         }
-        let (capabilities, client) = (claims.capabilities.clone(), claims.client.clone());
-        let caller = self.caller(Era::Legacy, ClientInfo { version, capabilities, client });
+        let capabilities = claims.capabilities.clone();
+        let caller = self.caller(Era::Legacy, ClientInfo { version, capabilities });
         Ok(Caller { session: Some(session.id.clone()), ..caller })
     }
 

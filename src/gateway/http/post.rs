@@ -80,7 +80,7 @@ fn session_for(gateway: &Gateway, request: &RpcRequest, caller: &Caller) -> Opti
         return None;
     }
     let (principal, view) = (&caller.principal.id, &caller.view.name);
-    let claims = SessionClaims::new(caller.version, &caller.capabilities, &caller.client, principal, view);
+    let claims = SessionClaims::new(caller.version, &caller.capabilities, principal, view);
     let id = gateway.sessions.seal(claims, SystemTime::now()).ok()?;
     HeaderValue::try_from(id).ok()
 }

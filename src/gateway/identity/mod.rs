@@ -136,8 +136,6 @@ pub struct Caller {
     pub version: &'static str,
     /// What the client says it can do, an object.
     pub capabilities: Arc<Value>,
-    /// `name` and `version` of the client, as it gives them.
-    pub client: Arc<Value>,
     /// The session of a legacy client on HTTP, as its header names it, or a name for the pipe of a client on stdio.
     pub session: Option<Arc<str>>,
     /// Everything for this client goes through one stream, as on stdio: a message that its reader refuses ends all of it.
@@ -156,20 +154,18 @@ impl Caller {
 pub fn takes_tasks(caller: &Caller) -> bool {
     match caller.era {
         Era::Legacy => caller.version == LEGACY[0],
-        Era::Modern => {
-            let extensions = caller.capabilities.get("extensions");
-            extensions.and_then(|all| all.get(TASKS_EXTENSION)).is_some_and(Value::is_object)
-        }
+        Era::Modern => has_extension(caller, TASKS_EXTENSION),
     }
 }
 
 /// Who uses what the client lists and calls by its name.
 pub fn audience(caller: &Caller) -> Audience {
+    if has_extension(caller, APPS_EXTENSION) { Audience::Apps } else { Audience::Model }
+}
+
+fn has_extension(caller: &Caller, name: &str) -> bool {
     let extensions = caller.capabilities.get("extensions");
-    match extensions.and_then(|all| all.get(APPS_EXTENSION)).is_some_and(Value::is_object) {
-        true => Audience::Apps,
-        false => Audience::Model,
-    }
+    extensions.and_then(|all| all.get(name)).is_some_and(Value::is_object)
 }
 
 /// The error of a request about tasks whose client does not take them.

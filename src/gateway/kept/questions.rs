@@ -18,15 +18,8 @@ use toolhub_text::canonical::canonical;
 use toolhub_types::model::Arguments;
 use toolhub_types::tool::{AskRound, QuestionAnswer, RoundQuestion, ServerRound};
 
-struct OpenQuestion {
-    /// The only client whose answer counts.
-    asker: Arc<str>,
-    answer: oneshot::Sender<QuestionAnswer>,
-}
-
-/// The questions that wait for an answer. Each lives as long as the call that asks.
-#[derive(Clone, Default)]
-pub struct OpenQuestions(GuardedTable<String, OpenQuestion>);
+/// The questions that wait for an answer, each with the only client whose answer counts. One lives as long as the call that asks.
+pub type OpenQuestions = GuardedTable<String, (Arc<str>, oneshot::Sender<QuestionAnswer>)>;
 
 impl OpenQuestions {
     /// Asks by a request on the stream of a call, which the client answers by a message of its own.
@@ -37,7 +30,7 @@ impl OpenQuestions {
         let (sender, answer) = oneshot::channel();
         let request = json!({"jsonrpc": "2.0", "id": id, "method": method, "params": params});
         // Dropping the question closes it.
-        let _open = self.0.enter(id, OpenQuestion { asker, answer: sender });
+        let _open = self.enter(id, (asker, sender));
         if !outlet.send(request.to_string()).await {
             return Err(failed("the client takes no events"));
         }
@@ -47,10 +40,10 @@ impl OpenQuestions {
     /// Takes the answer of a client. An answer to no question of its own is ignored.
     pub fn answer(&self, asker: &str, id: &RpcId, outcome: Result<Box<RawValue>, Box<RawValue>>) {
         let Ok(id) = serde_json::from_str::<String>(id.as_json()) else { return };
-        let Some(question) = self.0.take(&id, |question| *question.asker == *asker) else { return };
+        let Some((_, answer)) = self.take(&id, |(own, _)| **own == *asker) else { return };
         let unreadable = |_| (INTERNAL_ERROR, "the client's answer cannot be read".to_owned());
         // The call may have ended.
-        let _ = question.answer.send(match outcome {
+        let _ = answer.send(match outcome {
             Ok(result) => serde_json::from_str(result.get()).map_err(unreadable),
             Err(error) => Err(refusal(&error)),
         });
@@ -178,7 +171,7 @@ mod tests {
 
     fn open(questions: &OpenQuestions) -> usize {
         let mut count = 0;
-        questions.0.each(|_, _| count += 1);
+        questions.each(|_, _| count += 1);
         count
     }
 
@@ -226,7 +219,6 @@ mod request_state_tests {
             era: Era::Modern,
             version: MODERN,
             capabilities: Arc::default(),
-            client: Arc::default(),
             session: None,
             has_one_stream: false,
         }

@@ -29,7 +29,6 @@ fn caller(principal: &str, session: Option<&str>) -> Arc<Caller> {
         era: Era::Legacy,
         version: LEGACY[0],
         capabilities: Arc::new(json!({})),
-        client: Arc::new(json!({})),
         session: session.map(Arc::from),
         has_one_stream: false,
     })

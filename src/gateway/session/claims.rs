@@ -4,8 +4,6 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 use toolhub_types::sync::Arc;
 
-/// What a client may say of itself, per text.
-const LONGEST_CLIENT_TEXT: usize = 100;
 /// What is kept of the client's capabilities.
 const LONGEST_CAPABILITIES: usize = 1024;
 /// The capabilities of clients that change what the gateway does.
@@ -20,9 +18,6 @@ pub struct SessionClaims {
     /// Those capabilities of the client that matter here.
     #[serde(rename = "c", default = "nothing", skip_serializing_if = "is_nothing")]
     pub capabilities: Arc<Value>,
-    /// `name` and `version` of the client.
-    #[serde(rename = "i", default = "nothing", skip_serializing_if = "is_nothing")]
-    pub client: Arc<Value>,
     /// The id of the principal; empty for the anonymous one.
     #[serde(rename = "p", default, skip_serializing_if = "String::is_empty")]
     pub principal: String,
@@ -42,11 +37,10 @@ pub struct SessionClaims {
 impl SessionClaims {
     /// The claims of a new session. Long or unknown parts of what the client says of itself are left out, because they
     /// travel in a header of every request.
-    pub fn new(version: &str, capabilities: &Value, client: &Value, principal: &str, view: &str) -> Self {
+    pub fn new(version: &str, capabilities: &Value, principal: &str, view: &str) -> Self {
         SessionClaims {
             version: version.to_owned(),
             capabilities: Arc::new(Value::Object(kept_capabilities(capabilities))),
-            client: Arc::new(Value::Object(kept_client(client))),
             principal: principal.to_owned(),
             view: view.to_owned(),
             issued: 0,
@@ -75,14 +69,6 @@ fn kept_capabilities(given: &Value) -> Map<String, Value> {
         return kept;
     }
     kept.into_iter().map(|(name, _)| (name, Value::Object(Map::new()))).collect()
-}
-
-fn kept_client(given: &Value) -> Map<String, Value> {
-    let kept = ["name", "version"].into_iter().filter_map(|field| {
-        let text: String = given.get(field)?.as_str()?.chars().take(LONGEST_CLIENT_TEXT).collect();
-        Some((field.to_owned(), Value::String(text)))
-    });
-    kept.collect()
 }
 
 /// The first half of a signature.

@@ -16,7 +16,7 @@ fn with(keys: Result<SessionKeys, HubError>, session_lifetime: Duration) -> Sess
 
 fn claims() -> SessionClaims {
     let capabilities = json!({"elicitation": {"form": {}}, "roots": {}, "unknown": {"a": 1}});
-    SessionClaims::new("2025-11-25", &capabilities, &json!({"name": "x", "version": "1"}), "ann", "ops")
+    SessionClaims::new("2025-11-25", &capabilities, "ann", "ops")
 }
 
 fn at(seconds: u64) -> SystemTime {
@@ -30,7 +30,6 @@ fn any_replica_with_the_key_opens_an_id_and_reads_all_it_needs() {
     let opened = &opened.claims;
     assert_eq!((opened.version.as_str(), opened.principal.as_str()), ("2025-11-25", "ann"));
     assert_eq!(*opened.capabilities, json!({"elicitation": {"form": {}}, "roots": {}}));
-    assert_eq!(*opened.client, json!({"name": "x", "version": "1"}));
     assert!(id.len() < 400 && id.bytes().all(|byte| byte.is_ascii_graphic()), "{id}");
 }
 
@@ -140,8 +139,7 @@ fn a_short_secret_is_refused_without_showing_it() {
 #[test]
 fn a_client_that_says_much_of_itself_still_gets_a_short_id() {
     let much = json!({"elicitation": {"x": "y".repeat(5_000)}, "sampling": {}});
-    let client = json!({"name": "ü".repeat(5_000), "version": 7});
-    let claims = SessionClaims::new("2025-11-25", &much, &client, "", "");
+    let claims = SessionClaims::new("2025-11-25", &much, "", "");
     assert_eq!(*claims.capabilities, json!({"elicitation": {}, "sampling": {}}));
     let id = sessions(&[KEY]).seal(claims, at(0)).unwrap();
     assert!(id.len() < 1000, "{}", id.len());
@@ -172,7 +170,7 @@ proptest! {
     #[test]
     fn any_principal_and_view_open_their_own_session(principal in ".{0,40}", view in ".{0,20}") {
         let sessions = sessions(&[KEY]);
-        let claims = SessionClaims::new("2025-06-18", &Value::Null, &Value::Null, &principal, &view);
+        let claims = SessionClaims::new("2025-06-18", &Value::Null, &principal, &view);
         let id = sessions.seal(claims, at(0)).unwrap();
         prop_assert!(sessions.open(&id, &principal, &view, at(0)).is_ok());
     }
