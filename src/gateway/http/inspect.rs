@@ -11,7 +11,7 @@ use crate::state::INSPECTOR;
 use base64::prelude::*;
 use bytes::Bytes;
 use http::request::Parts;
-use http::{HeaderMap, HeaderName, HeaderValue, Method, StatusCode, header};
+use http::{HeaderMap, HeaderValue, Method, StatusCode, header};
 use ring::digest::{SHA256, digest};
 use serde::Deserialize;
 use serde_json::{Value, json};
@@ -115,10 +115,9 @@ fn calls(gateway: &Gateway, parts: &Parts) -> HttpReply {
 
 /// Not to be kept by caches, and to be taken for what it says.
 fn private(reply: HttpReply) -> HttpReply {
-    const NO_SNIFF: HeaderName = header::X_CONTENT_TYPE_OPTIONS;
     reply
         .with(header::CACHE_CONTROL, HeaderValue::from_static("no-store"))
-        .with(NO_SNIFF, HeaderValue::from_static("nosniff"))
+        .with(header::X_CONTENT_TYPE_OPTIONS, HeaderValue::from_static("nosniff"))
 }
 
 type Answered<T> = Box<dyn FnOnce(Result<T, Message>) + Send>;
@@ -188,7 +187,8 @@ fn refused(gateway: &Gateway, status: StatusCode, message: &Message) -> HttpRepl
 const KEY_HEADER: &str = "toolhub-inspect-key";
 
 pub struct InspectorAccess {
-    key: String,
+    /// The key of the operator.
+    pub key: String,
     is_local: AtomicBool,
     page: OnceLock<ServedPage>,
 }
@@ -198,11 +198,6 @@ impl InspectorAccess {
     pub fn new() -> Result<Self, HubError> {
         let key = BASE64_URL_SAFE_NO_PAD.encode(random::<18>()?);
         Ok(InspectorAccess { key, is_local: AtomicBool::new(false), page: OnceLock::new() })
-    }
-
-    /// The key of the operator.
-    pub fn key(&self) -> &str {
-        &self.key
     }
 
     /// The address that the gateway listens on. Without one, as below another server, it counts as open to a network.

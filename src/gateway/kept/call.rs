@@ -218,7 +218,7 @@ impl KeptCall {
             cancel,
             state: Mutex::default(),
             changes: watch::Sender::new(()),
-            tasks: exchange.gateway.kept.task_changes(),
+            tasks: exchange.gateway.kept.task_changes.clone(),
         })
     }
 

@@ -41,7 +41,8 @@ struct KeptEntry {
 #[derive(Clone)]
 pub struct KeptCalls {
     calls: Arc<Mutex<PrincipalTable<Arc<str>, KeptEntry>>>,
-    task_changes: broadcast::Sender<Arc<KeptCall>>,
+    /// Tell of each task whose state has changed.
+    pub task_changes: broadcast::Sender<Arc<KeptCall>>,
     stop: CancellationToken,
     /// Questions to legacy clients.
     pub questions: OpenQuestions,
@@ -134,11 +135,6 @@ impl KeptCalls {
         };
         let calls = self.calls.lock();
         calls.of(&caller.principal.id).map(|entry| &entry.call).filter(is_own).cloned().collect()
-    }
-
-    /// Hears of each task whose state has changed.
-    pub fn task_changes(&self) -> broadcast::Sender<Arc<KeptCall>> {
-        self.task_changes.clone()
     }
 
     /// A call has ended, and may be kept. The results that ended first go until the rest is small enough; its own stays.

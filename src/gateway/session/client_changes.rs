@@ -92,7 +92,7 @@ impl ClientChanges {
         let tools = ListChanges { changes, seen: fingerprint(&gateway.hub, view), settled_at: None };
         let tasks = match tasks {
             WantedTasks::None => None,
-            tasks => Some((tasks, gateway.kept.task_changes().subscribe())),
+            tasks => Some((tasks, gateway.kept.task_changes.subscribe())),
         };
         let (caller, offers) = (principal.id.clone(), upstreams.offer_changes());
         ClientChanges { caller, wanted, tools, offers, subscribed, tasks, due: VecDeque::new() }

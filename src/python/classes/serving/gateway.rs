@@ -239,7 +239,7 @@ impl PyGateway {
     /// The key of the operator for the inspector; None where it is not served.
     #[getter]
     fn inspect_key(&self) -> Option<&str> {
-        self.core.has_inspector().then(|| self.core.identity.inspector.key())
+        self.core.has_inspector().then(|| &*self.core.identity.inspector.key)
     }
 }
 
