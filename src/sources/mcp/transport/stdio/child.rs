@@ -38,7 +38,7 @@ pub struct Process {
     /// Shows the end of the process before it is reaped, where the system can.
     exit: Option<AsyncFd<OwnedFd>>,
     mark: ProcessMark,
-    /// Given up before the process is reaped: afterwards the id of its group may belong to another.
+    /// Knows of the end before the process is reaped: afterwards the id of its group may belong to another.
     watched: Option<Arc<WatchedGroup>>,
     over: bool,
 }
@@ -85,7 +85,7 @@ impl Process {
                 ready.clear_ready();
             }
             self.signal(libc::SIGKILL);
-            self.watched = None;
+            self.watched.iter().for_each(|watched| watched.ended());
         }
         self.child.wait().await
     }

@@ -20,6 +20,8 @@ mod sentinel {
         }
 
         pub fn enter(&self) {}
+
+        pub fn ended(&self) {}
     }
 }
 mod pipes;

@@ -83,6 +83,11 @@ impl WatchedGroup {
         // SAFETY: a plain system call.
         self.slot.store(unsafe { libc::getpid() }, Ordering::Release);
     }
+
+    /// The group has ended, and its id may soon be that of another. What else the server has started is still watched.
+    pub fn ended(&self) {
+        self.slot.store(RESERVED, Ordering::Release);
+    }
 }
 
 impl Drop for WatchedGroup {
