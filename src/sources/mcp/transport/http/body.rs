@@ -77,14 +77,6 @@ pub(crate) async fn beginning(mut response: HttpResponse) -> Vec<u8> {
     body
 }
 
-/// What comes next on a stream that many requests share.
-pub(crate) enum SharedEvent {
-    Whole(SseEvent),
-    /// An event over the limit: the id of the request that it answers, as soon as it is known; `None` at the end of an event
-    /// that did not say.
-    TooLarge(Option<u64>),
-}
-
 /// A stream of events, and where to go on should it break.
 pub(crate) struct Events {
     response: HttpResponse,
@@ -119,11 +111,11 @@ impl Events {
         self.item(remote).await?.whole().ok_or_else(|| too_large(remote.limit))
     }
 
-    /// The next event of a stream that several requests share: it goes on after one over the limit.
-    pub(crate) async fn next_shared(&mut self, remote: &HttpEndpoint) -> Result<SharedEvent, HubError> {
+    /// The next event of a stream that several requests share, or the id of the request whose answer is over the limit.
+    pub async fn next_shared(&mut self, remote: &HttpEndpoint) -> Result<Result<SseEvent, u64>, HubError> {
         loop {
             match self.item(remote).await? {
-                SseItem::Event(event) => return Ok(SharedEvent::Whole(event)),
+                SseItem::Event(event) => return Ok(Ok(event)),
                 SseItem::LargeData(bytes) => {
                     self.skipped += bytes.len();
                     let most = if self.scan.is_some() { MOST_SKIPPED } else { MOST_SKIPPED_OF_KNOWN };
@@ -134,14 +126,12 @@ impl Events {
                     scan.feed(&bytes);
                     if let Some(id) = scan.id() {
                         self.scan = None;
-                        return Ok(SharedEvent::TooLarge(Some(id)));
+                        return Ok(Err(id));
                     }
                 }
                 SseItem::LargeEnd => {
                     self.skipped = 0;
-                    if self.scan.replace(IdScan::default()).is_some() {
-                        return Ok(SharedEvent::TooLarge(None));
-                    }
+                    self.scan = Some(IdScan::default());
                 }
             }
         }

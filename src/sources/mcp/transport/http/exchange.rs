@@ -24,10 +24,7 @@ use toolhub_types::error::{ErrorKind, HubError};
 const RESUME_ATTEMPTS: usize = 3;
 
 impl HttpShared {
-    pub(super) async fn request(
-        self: &Arc<Self>,
-        request: &OutgoingRequest,
-    ) -> Result<Box<RawValue>, HubError> {
+    pub async fn request(self: &Arc<Self>, request: &OutgoingRequest) -> Result<Box<RawValue>, HubError> {
         let remote = self.remote()?;
         // The answer may come on another stream than its own, and closing ends the wait here.
         let expected = self.inbox.await_answer(request.id)?;
@@ -183,11 +180,7 @@ async fn keep_listening(shared: &Arc<HttpShared>) {
                     shared.inbox.reconnected();
                 }
                 let mut events = Events::new(response, remote.limit, position);
-                while let Ok(event) = events.next_shared(&remote).await {
-                    if shared.take(event, remote.limit) {
-                        opened = 0;
-                    }
-                }
+                shared.take_all(&remote, &mut events, || opened = 0).await;
                 position = events.position();
             }
             // The server may be starting again. A redirect to elsewhere or missing credentials will stay.

@@ -24,7 +24,7 @@ use crate::mcp::proof;
 use crate::mcp::protocol::Era;
 use crate::web::shown_url;
 use arc_swap::{ArcSwap, ArcSwapOption};
-use body::{EVENTS, Events, SharedEvent, StreamPosition, is_message, is_of_type};
+use body::{EVENTS, Events, StreamPosition, is_message, is_of_type};
 use client::{HttpResponse, OutgoingBody};
 use endpoint::HttpEndpoint;
 use exchange::{Refusal, read_refusal};
@@ -67,9 +67,8 @@ impl Transport for HttpTransport {
     }
 
     fn on_negotiated(&self, era: Era, version: &'static str) {
-        self.shared
-            .protocol_headers
-            .rcu(|headers| ProtocolHeaders::clone(headers).on_negotiated(era, version));
+        let headers = &self.shared.protocol_headers;
+        headers.rcu(|headers| ProtocolHeaders::clone(headers).on_negotiated(era, version));
         if era == Era::Legacy && !self.shared.is_sse {
             tokio::spawn(exchange::listen(self.shared.clone()));
         }
@@ -86,12 +85,8 @@ impl Transport for HttpTransport {
     fn breaks(&self) -> u64 {
         // A session is that of one program, and so is the one stream.
         let has_session = self.shared.is_sse || self.shared.protocol_headers.load().session().is_some();
-        self.shared
-            .remote
-            .load()
-            .as_ref()
-            .filter(|_| !has_session)
-            .map_or(0, |remote| remote.client.open.breaks())
+        let remote = self.shared.remote.load();
+        remote.as_ref().filter(|_| !has_session).map_or(0, |remote| remote.client.open.breaks())
     }
 
     fn place(&self) -> SpanAttributes {
@@ -173,17 +168,13 @@ impl HttpShared {
     }
 
     /// Posts a message in the session.
-    pub(crate) async fn post(
-        &self,
-        remote: &HttpEndpoint,
-        message: OutgoingBody,
-    ) -> Result<HttpResponse, HubError> {
+    async fn post(&self, remote: &HttpEndpoint, message: OutgoingBody) -> Result<HttpResponse, HubError> {
         let protocol_headers = self.protocol_headers.load_full();
         remote.ask(Method::POST, &self.endpoint, || Ok(protocol_headers.base.clone()), message).await
     }
 
     /// Posts a message, and waits for a 2xx and for the end of its body, so that the connection can be used again.
-    pub(crate) async fn deliver(
+    async fn deliver(
         &self,
         remote: &HttpEndpoint,
         message: OutgoingBody,
@@ -225,20 +216,25 @@ impl HttpShared {
         }))
     }
 
-    /// Takes an event of a stream that belongs to no single request. True if it is a message.
-    pub(crate) fn take(self: &Arc<Self>, event: SharedEvent, limit: usize) -> bool {
-        match event {
-            SharedEvent::Whole(event) if is_message(&event) => {
-                self.inbox.receive(event.data.as_bytes(), None, &|| self.answerer());
-                return true;
+    /// Takes the events of a stream that belongs to no single request, to its end. `on_message` is called for each message.
+    async fn take_all(
+        self: &Arc<Self>,
+        remote: &HttpEndpoint,
+        events: &mut Events,
+        mut on_message: impl FnMut(),
+    ) -> HubError {
+        loop {
+            match events.next_shared(remote).await {
+                Ok(Ok(event)) if is_message(&event) => {
+                    self.inbox.receive(event.data.as_bytes(), None, &|| self.answerer());
+                    on_message();
+                }
+                Ok(Ok(_)) => {}
+                // The stream continues for the other requests.
+                Ok(Err(id)) => drop(self.inbox.settle(id, Err(too_large(remote.limit)))),
+                Err(error) => return error,
             }
-            // The stream continues for the other requests.
-            SharedEvent::TooLarge(Some(id)) => {
-                self.inbox.settle(id, Err(too_large(limit)));
-            }
-            SharedEvent::Whole(_) | SharedEvent::TooLarge(None) => {}
         }
-        false
     }
 }
 
@@ -295,19 +291,8 @@ fn endpoint(remote: &HttpEndpoint, base: &Url, text: &str) -> Result<Url, HubErr
 
 /// Reads the stream to its end, which is the end of the connection.
 async fn read(shared: Arc<HttpShared>, remote: Arc<HttpEndpoint>, mut events: Events) {
-    let error = loop {
-        let event = tokio::select! {
-            biased;
-            () = shared.closed.cancelled() => return,
-            event = events.next_shared(&remote) => event,
-        };
-        match event {
-            Ok(event) => {
-                shared.take(event, remote.limit);
-            }
-            Err(error) => break error,
-        }
-    };
+    let reading = shared.take_all(&remote, &mut events, || {});
+    let Some(error) = shared.closed.run_until_cancelled(reading).await else { return };
     let _ = shared.over.set(error.clone().with_outcome(Outcome::NotSent));
     shared.inbox.end(&error);
 }
