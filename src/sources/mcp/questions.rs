@@ -8,7 +8,7 @@ use super::convert;
 use super::inbox::Asked;
 use super::message::Params;
 use super::server::Server;
-use super::wire::clean;
+use super::wire::{clean, with_texts};
 use serde_json::{Map, Value, json};
 use std::sync::Arc;
 use toolhub_protocol::Era;
@@ -125,15 +125,7 @@ pub fn with_origin(server: &str, mut params: Value) -> Value {
 /// The parameters of a question as a person sees them: a client may show any of the texts, names of fields included. An answer
 /// that repeats a name or a choice that was changed here does not fit the form of the server.
 pub fn visible_question(params: Value) -> Value {
-    match params {
-        Value::String(text) => Value::String(clean(&text, usize::MAX)),
-        Value::Array(items) => items.into_iter().map(visible_question).collect(),
-        Value::Object(members) => members
-            .into_iter()
-            .map(|(name, value)| (clean(&name, usize::MAX), visible_question(value)))
-            .collect(),
-        other => other,
-    }
+    with_texts(params, &|text| clean(&text, usize::MAX))
 }
 
 /// The field of a form that looks like a credential, by its own name or by what the question says of it.

@@ -1,6 +1,7 @@
 //! The secrets that a server got from the hub. They are cut out of every text that it gives back.
 
 use crate::mcp::config::{Endpoint, ServerConfig};
+use crate::mcp::wire::with_texts;
 use base64::Engine;
 use base64::prelude::BASE64_STANDARD;
 use parking_lot::RwLock;
@@ -131,7 +132,7 @@ impl ServerSecrets {
     /// The same value with the secrets cut out of its texts.
     pub fn hide_json(&self, value: Value) -> Value {
         let redactor = self.0.read().redactor.clone();
-        if redactor.is_empty() { value } else { hidden_in(value, &redactor) }
+        if redactor.is_empty() { value } else { with_texts(value, &|text| redactor.hide(text)) }
     }
 
     /// A description of the server or of what it offers, without what is secret for certain: it reaches models and the
@@ -142,22 +143,11 @@ impl ServerSecrets {
             return raw;
         }
         let hidden = match serde_json::from_str(raw.get()) {
-            Ok(value) => serde_json::value::to_raw_value(&hidden_in(value, &certain)),
+            Ok(value) => serde_json::value::to_raw_value(&with_texts(value, &|text| certain.hide(text))),
             // Nested deeper than a value may be: the text itself is JSON still.
             Err(_) => RawValue::from_string(certain.hide(raw.get().to_owned())),
         };
         hidden.unwrap_or(raw)
-    }
-}
-
-fn hidden_in(value: Value, redactor: &Redactor) -> Value {
-    match value {
-        Value::String(text) => Value::String(redactor.hide(text)),
-        Value::Array(items) => items.into_iter().map(|item| hidden_in(item, redactor)).collect(),
-        Value::Object(map) => Value::Object(
-            map.into_iter().map(|(key, item)| (redactor.hide(key), hidden_in(item, redactor))).collect(),
-        ),
-        other => other,
     }
 }
 

@@ -4,10 +4,11 @@
 //! odd field never loses the rest, and nothing is parsed twice.
 
 use crate::mcp::proof;
+use regex::Regex;
 use serde_json::Value;
 use serde_json::value::RawValue;
 use std::borrow::Cow;
-use std::sync::Arc;
+use std::sync::{Arc, LazyLock};
 use toolhub_protocol::RpcEnvelope;
 use toolhub_text::invisible::{is_invisible, visible};
 use toolhub_text::{Message, message};
@@ -74,35 +75,20 @@ fn with_whole_characters(text: Cow<'_, str>) -> Cow<'_, str> {
     if !has(b"\\ud") && !has(b"\\uD") {
         return text;
     }
-    let mut whole = text.into_owned();
-    let mut at = 0;
-    while let Some(found) = memchr::memchr(b'\\', &whole.as_bytes()[at..]) {
-        at += found;
-        let (first, second) = (surrogate(&whole, at), surrogate(&whole, at + ESCAPE));
-        at += match (first, second) {
-            (Some(0xD800..=0xDBFF), Some(0xDC00..=0xDFFF)) => 2 * ESCAPE,
-            (Some(_), _) => {
-                whole.replace_range(at..at + ESCAPE, "\\ufffd");
-                ESCAPE
-            }
-            // Another escape, such as that of a backslash.
-            (None, _) => 2,
-        };
-        at = at.min(whole.len());
-    }
-    Cow::Owned(whole)
+    /// A pair, a half of one, or a backslash.
+    static ESCAPES: LazyLock<Option<Regex>> = LazyLock::new(|| {
+        let (high, low, digits) = (r"\\u[dD][89abAB]", r"\\u[dD][c-fC-F]", "[0-9a-fA-F]{2}");
+        Regex::new(&format!(r"{high}{digits}{low}{digits}|{high}{digits}|{low}{digits}|\\\\")).ok()
+    });
+    let found = ESCAPES.iter().flat_map(|escapes| escapes.find_iter(&text)).map(|escape| escape.range());
+    let halves: Vec<_> = found.filter(|range| range.len() == HALF.len()).collect();
+    let mut whole = text;
+    halves.into_iter().for_each(|range| whole.to_mut().replace_range(range, HALF));
+    whole
 }
 
-/// The length of an escape such as `\u00e9`.
-const ESCAPE: usize = 6;
-
-/// The half of a surrogate pair that is escaped here.
-fn surrogate(text: &str, at: usize) -> Option<u32> {
-    let digits = text.get(at..at + ESCAPE)?.strip_prefix("\\u")?;
-    let is_hex = digits.bytes().all(|byte| byte.is_ascii_hexdigit());
-    let code = u32::from_str_radix(digits, 16).ok().filter(|_| is_hex)?;
-    matches!(code, 0xD800..=0xDFFF).then_some(code)
-}
+/// What stands for half a character, in as many bytes as that.
+const HALF: &str = "\\ufffd";
 
 /// Some servers answer with a batch although the client sent none.
 fn split(value: &RawValue, found: &mut Vec<Result<Incoming, Malformed>>) {
@@ -230,6 +216,18 @@ pub fn clean(text: &str, limit: usize) -> String {
         out.push(c);
     }
     out
+}
+
+/// The value with each of its texts changed, names included.
+pub fn with_texts(value: Value, change: &dyn Fn(String) -> String) -> Value {
+    match value {
+        Value::String(text) => Value::String(change(text)),
+        Value::Array(items) => items.into_iter().map(|item| with_texts(item, change)).collect(),
+        Value::Object(members) => {
+            members.into_iter().map(|(name, value)| (change(name), with_texts(value, change))).collect()
+        }
+        other => other,
+    }
 }
 
 /// Programs log in JSON too, with an `id` or a `method` of their own. A server may leave out the version, if all else is
