@@ -284,17 +284,16 @@ impl ServerCallbacks {
         let Ok(_asking) = permits else {
             return questions.iter().map(|question| declined(&question.method)).collect();
         };
-        let mut shown = Vec::new();
-        let mut form_to_show = |question: RoundQuestion| {
+        let (mut shown, mut asked) = (Vec::new(), Vec::new());
+        for question in questions {
             let (form, params) = (form_of(&question), visible_question(question.params));
             let may_ask = self.may_ask(&question.method, &params);
             if may_ask {
                 let params = with_origin(&self.server, self.secrets.hide_json(params));
                 shown.push(RoundQuestion { params, ..question });
             }
-            (may_ask, form)
-        };
-        let asked: Vec<_> = questions.into_iter().map(&mut form_to_show).collect();
+            asked.push((may_ask, form));
+        }
         let answers = if shown.is_empty() { Vec::new() } else { caller.ask_round(shown, server).await };
         let mut answers = answers.into_iter();
         let all = asked.into_iter().map(|(may_ask, form)| {

@@ -66,7 +66,7 @@ pub struct Server {
     life: Mutex<Lifecycle<ConnectAttempt, Session>>,
     lists: ServerLists,
     pub(super) retry_budget: Mutex<RetryBudget>,
-    pub(super) outage: Outage,
+    pub(super) outage: Mutex<Outage>,
     concurrency: Option<Arc<Semaphore>>,
     /// How many calls use the connection, or wait for it.
     calls: AtomicUsize,
@@ -114,31 +114,25 @@ impl Server {
         let headers = principal_headers::own(headers);
         let concurrency = config.options.max_concurrency.map(|slots| Arc::new(Semaphore::new(slots)));
         let connector = Connector::new(config, host, credentials, headers);
-        Server::build(connector, sink, concurrency, needs, false)
+        Arc::new(Server { concurrency, needs, ..Server::with(connector, sink) })
     }
 
-    fn build(
-        connector: Connector,
-        sink: Arc<dyn ListingSink>,
-        concurrency: Option<Arc<Semaphore>>,
-        needs: CallerNeeds,
-        is_of_one: bool,
-    ) -> Arc<Self> {
-        Arc::new(Server {
-            concurrency,
+    fn with(connector: Connector, sink: Arc<dyn ListingSink>) -> Self {
+        Server {
             life: Mutex::new(Lifecycle::new(connector.config.disabled)),
             connector: Arc::new(connector),
             sink,
             lists: ServerLists::default(),
             retry_budget: Mutex::default(),
-            outage: Outage::default(),
+            outage: Mutex::default(),
+            concurrency: None,
             calls: AtomicUsize::new(0),
             calls_ended: Notify::new(),
             dismissed: CancellationToken::new(),
-            needs,
-            is_of_one,
+            needs: CallerNeeds::Nothing,
+            is_of_one: false,
             callers: PrincipalPool::default(),
-        })
+        }
     }
 
     pub fn id(&self) -> &Arc<str> {
@@ -231,10 +225,7 @@ impl Server {
     }
 
     /// The connection, or what comes of the attempt to get one that is in progress or is started now.
-    pub(super) async fn connected(
-        self: &Arc<Self>,
-        reason: ConnectReason,
-    ) -> Result<Arc<Connection>, HubError> {
+    async fn connected(self: &Arc<Self>, reason: ConnectReason) -> Result<Arc<Connection>, HubError> {
         // A replay opens no connection, whatever asks for one.
         if tape::is_replaying() {
             let text = message!("Server '{}' is not started: calls are replayed from a cassette.", self.id());
@@ -351,9 +342,7 @@ impl Server {
         });
         let uris = self.callbacks().subscriptions.uris();
         session.tasks.spawn(session::renew_subscriptions(connection.clone(), uris));
-        let announces = connection.server.announces_changes()
-            || self.callbacks().declares("resources.subscribe") == Some(true);
-        if connection.server.era == Era::Modern && announces {
+        if connection.server.era == Era::Modern {
             let (server, callbacks) = (Arc::downgrade(self), self.callbacks().clone());
             let lists = !self.is_of_one;
             self.lists.is_silent.store(false, Ordering::Relaxed);
@@ -383,7 +372,7 @@ impl Server {
         life.last_used = Instant::now();
         life.answered();
         drop(life);
-        self.outage.end();
+        *self.outage.lock() = Outage::Answers;
     }
 
     /// Takes note of a call until the guard is dropped.

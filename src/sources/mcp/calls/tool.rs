@@ -213,8 +213,7 @@ impl ServerCall<'_> {
         let freshness = if pin { freshness.max(Freshness::Connection) } else { freshness };
         // For pins, approvals and runs the definition must be the same. A tool that its server has not listed is known by its name
         // alone, which a run may keep.
-        let is_exact =
-            freshness == Freshness::Now || pin || (freshness == Freshness::Connection && *is_listed);
+        let is_exact = pin || freshness == Freshness::Now || freshness == Freshness::Connection && *is_listed;
         if !(is_exact || *is_listed && spec.is_repeatable()) {
             return Ok(None);
         }
@@ -333,7 +332,7 @@ impl ServerCall<'_> {
             return None;
         }
         let now = Instant::now();
-        if self.server.outage.begins(now) {
+        if self.server.outage.lock().begins(now) {
             self.server.tell_lost(None, Some(error));
         }
         if options.retries == 0 {
@@ -341,7 +340,7 @@ impl ServerCall<'_> {
         }
         let pause = backoff::asked_pause(error)
             .unwrap_or_else(|| backoff::pause(tries + 1).min(LONGEST_RESTART_PAUSE));
-        (self.server.outage.awaits(begun, now) && now + pause < deadline).then_some(pause)
+        (self.server.outage.lock().awaits(begun, now) && now + pause < deadline).then_some(pause)
     }
 
     /// How long to wait before another try, or `None` when there must not be one.

@@ -67,10 +67,6 @@ impl ServerIdentity {
         self.capabilities.get(what).and_then(|declared| declared.get("listChanged"))
             == Some(&Value::Bool(true))
     }
-
-    pub fn announces_changes(&self) -> bool {
-        ["tools", "resources", "prompts"].iter().any(|what| self.announces_changes_of(what))
-    }
 }
 
 pub struct Connection {

@@ -102,12 +102,12 @@ impl Connector {
 
     async fn connect(&self, hint: Option<ProtocolHint>) -> Result<Connection, HubError> {
         match &self.config.endpoint {
-            Endpoint::Stdio(command) => self.negotiate(|| self.start(command), false, hint).await,
+            Endpoint::Stdio(command) => self.negotiate(|| self.start(command), hint).await,
             Endpoint::Http(remote) => self.http(remote, hint).await,
             Endpoint::InProcess(link) => {
                 let id = &self.config.id;
                 let open = || self.open(|inbox| InProcess::open(id.clone(), link, inbox));
-                self.negotiate(open, false, hint).await
+                self.negotiate(open, hint).await
             }
         }
     }
@@ -117,9 +117,9 @@ impl Connector {
     async fn negotiate(
         &self,
         open: impl Fn() -> Result<Connection, HubError>,
-        is_remote: bool,
         hint: Option<ProtocolHint>,
     ) -> Result<Connection, HubError> {
+        let is_remote = matches!(self.config.endpoint, Endpoint::Http(_));
         let mut connection = open()?;
         let (mut is_silent, mut has_ended) = (false, false);
         if hint != Some(ProtocolHint::Legacy) {
@@ -199,7 +199,7 @@ impl Connector {
             return self.http_sse(remote).await;
         }
         let open = || self.open(|inbox| HttpTransport::open(self.http_options(remote), inbox));
-        match self.negotiate(open, true, hint).await {
+        match self.negotiate(open, hint).await {
             // Only these say that there is no such endpoint for POST. That says more than that there is no stream either.
             Err(error)
                 if remote.dialect == Dialect::Auto && matches!(error.status, Some(400 | 404 | 405)) =>

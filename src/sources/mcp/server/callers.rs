@@ -143,7 +143,7 @@ impl Server {
         all.filter_map(|server| server.live_connection()).collect()
     }
 
-    pub(in crate::mcp) fn live_connection(&self) -> Option<Arc<Connection>> {
+    pub(crate) fn live_connection(&self) -> Option<Arc<Connection>> {
         let life = self.life.lock();
         let session = life.session().filter(|session| session.connection.retired().is_none());
         session.map(|session| session.connection.clone())
@@ -163,7 +163,7 @@ impl Server {
         let concurrency = self.concurrency.clone();
         let sink = Arc::new(NotPublished);
         let connector = Connector::new(config, host, credentials, headers);
-        Server::build(connector, sink, concurrency, CallerNeeds::Nothing, true)
+        Arc::new(Server { concurrency, is_of_one: true, ..Server::with(connector, sink) })
     }
 }
 

@@ -262,7 +262,7 @@ impl Server {
     /// The tools as the session of this connection has listed them. It lists them first, unless it has done so and the list is as
     /// current as this: then with how often the way to the server was interrupted by then, because it is evidence for no other
     /// program. A list of this moment is the best there is; a server that closes each connection has none over one.
-    pub(in crate::mcp) async fn listed_over(
+    pub(crate) async fn listed_over(
         self: &Arc<Self>,
         connection: &Arc<Connection>,
         freshness: Freshness,

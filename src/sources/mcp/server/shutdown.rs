@@ -17,7 +17,7 @@ const PLANNED_CALLS_BEGIN: Duration = Duration::from_millis(500);
 impl Server {
     /// Before a call begins whose caller can be asked: ends a session in which the server was told otherwise, because it is
     /// older than the serving of the hub. The call makes a new one. While other calls run, the session stays.
-    pub(in crate::mcp) fn let_it_ask(&self, ask: Option<&AskCaller>) {
+    pub(crate) fn let_it_ask(&self, ask: Option<&AskCaller>) {
         if !ask.is_some_and(|ask| QUESTIONS.iter().any(|name| ask.capabilities[*name].is_object())) {
             return;
         }
@@ -42,7 +42,7 @@ impl Server {
     }
 
     /// Tells the hub's listeners that the server is not there any more.
-    pub(in crate::mcp) fn tell_lost(&self, lived: Option<Duration>, why: Option<&HubError>) {
+    pub(crate) fn tell_lost(&self, lived: Option<Duration>, why: Option<&HubError>) {
         let mut details = json!({"duration_ms": lived.map(|lived| lived.as_secs_f64() * 1e3)});
         if let Some(error) = why {
             details["kind"] = error.kind.name().into();
@@ -58,10 +58,7 @@ impl Server {
     }
 
     /// The end of the wait of a call; an error if the server is dismissed before. What is ready at once is used.
-    pub(in crate::mcp) async fn unless_dismissed<T>(
-        &self,
-        wait: impl Future<Output = T>,
-    ) -> Result<T, HubError> {
+    pub(crate) async fn unless_dismissed<T>(&self, wait: impl Future<Output = T>) -> Result<T, HubError> {
         tokio::select! {
             biased;
             done = wait => Ok(done),
@@ -76,10 +73,7 @@ impl Server {
     }
 
     /// One of the server's slots, until the server that the hub offers is dismissed.
-    pub(in crate::mcp) async fn slot(
-        &self,
-        offered: &Server,
-    ) -> Result<Option<SemaphorePermit<'_>>, HubError> {
+    pub(crate) async fn slot(&self, offered: &Server) -> Result<Option<SemaphorePermit<'_>>, HubError> {
         let Some(slots) = &self.concurrency else { return Ok(None) };
         Ok(offered.unless_dismissed(slots.acquire()).await?.ok())
     }

@@ -53,7 +53,7 @@ const WITHDRAWN: u8 = 4;
 
 impl SendStage {
     pub fn of_attempt(attempt: Option<Arc<SentFlag>>) -> Self {
-        SendStage { stage: AtomicU8::new(QUEUED), attempt }
+        SendStage { attempt, ..SendStage::default() }
     }
 
     /// To be asked immediately before it is written, also when it is written once more; false when it was withdrawn.
