@@ -65,7 +65,7 @@ pub struct ServerCallbacks {
     /// How many changes the server has announced.
     changes: AtomicU64,
     /// Its resources and prompts.
-    pub resources: KnownResources,
+    pub resources: Mutex<KnownResources>,
     /// The resources whose changes the callers of the hub want to hear of.
     pub subscriptions: SubscribedResources,
     instructions: Mutex<Option<String>>,
@@ -95,7 +95,7 @@ impl ServerCallbacks {
     pub fn new(config: &ServerConfig, host: Host) -> Arc<Self> {
         Arc::new(ServerCallbacks {
             server: config.id.clone(),
-            resources: KnownResources::default(),
+            resources: Mutex::default(),
             host,
             roots: config.options.roots.clone(),
             trust: config.options.trust,
@@ -120,7 +120,7 @@ impl ServerCallbacks {
 
     /// The server has other resources or prompts than were listed.
     fn announce_offers(&self, kind: OfferKind) {
-        self.resources.forget(kind);
+        self.resources.lock().forget(kind);
         self.host.offers.send(&self.server, ChangedOffer::List(kind));
     }
 
@@ -136,7 +136,7 @@ impl ServerCallbacks {
             let has = |declared: &Value| declares(declared, kind.capability());
             match before.as_ref().is_some_and(has) == has(capabilities) {
                 // The server may have changed since the last session.
-                true => self.resources.forget(kind),
+                true => self.resources.lock().forget(kind),
                 false => self.announce_offers(kind),
             }
         }
@@ -404,7 +404,7 @@ impl Listener for ServerCallbacks {
         for kind in [OfferKind::Resources, OfferKind::Prompts] {
             match self.declares(kind.capability()) {
                 Some(true) => self.announce_offers(kind),
-                _ => self.resources.forget(kind),
+                _ => self.resources.lock().forget(kind),
             }
         }
         if self.declares("tools.listChanged") == Some(true) {

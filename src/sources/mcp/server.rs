@@ -131,7 +131,7 @@ impl Server {
             dismissed: CancellationToken::new(),
             needs: CallerNeeds::Nothing,
             is_of_one: false,
-            callers: PrincipalPool::default(),
+            callers: PrincipalPool(Mutex::default()),
         }
     }
 

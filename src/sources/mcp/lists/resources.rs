@@ -33,20 +33,16 @@ const MOST_SUBSCRIPTIONS: usize = 1_000;
 
 /// What one server listed last. A list from before a change is not used.
 #[derive(Default)]
-pub struct KnownResources(Mutex<KnownLists>);
-
-#[derive(Default)]
-struct KnownLists {
+pub struct KnownResources {
     by_kind: HashMap<OfferKind, Arc<Vec<Value>>>,
     changes: u64,
 }
 
 impl KnownResources {
     /// A change may have been missed: what was listed is not used any more. Resources and their templates change together.
-    pub fn forget(&self, kind: OfferKind) {
-        let mut lists = self.0.lock();
-        lists.changes += 1;
-        lists.by_kind.retain(|known, _| known.capability() != kind.capability());
+    pub fn forget(&mut self, kind: OfferKind) {
+        self.changes += 1;
+        self.by_kind.retain(|known, _| known.capability() != kind.capability());
     }
 }
 
@@ -60,7 +56,7 @@ pub struct ResourceRequest {
 
 /// What a server listed last, unless it has announced a change since or was connected again.
 pub fn known(server: &Server, kind: OfferKind) -> Option<Arc<Vec<Value>>> {
-    server.callbacks().resources.0.lock().by_kind.get(&kind).cloned()
+    server.callbacks().resources.lock().by_kind.get(&kind).cloned()
 }
 
 /// All of one kind; none when the server does not declare the capability.
@@ -68,7 +64,7 @@ pub async fn list(server: &Arc<Server>, kind: OfferKind) -> Result<Arc<Vec<Value
     let _call = server.begin_call();
     // To list does no harm: when the connection is lost meanwhile, it is done once more.
     let list_once = |connection: Arc<Connection>| async move {
-        let known = &server.callbacks().resources.0;
+        let known = &server.callbacks().resources;
         // Before the request: a change that is announced meanwhile needs another list.
         let changes = known.lock().changes;
         let declared = connection.server.capabilities.get(kind.capability());

@@ -74,27 +74,23 @@ fn left(until: Option<Instant>, now: Instant) -> Option<Duration> {
 }
 
 /// Retries may be a tenth of all calls, however many fail: they must not add much load to a server in trouble.
-#[derive(Debug)]
-pub struct RetryBudget(f64);
+#[derive(Debug, Default)]
+pub struct RetryBudget {
+    spent: f64,
+}
 
 const FULL: f64 = 10.0;
 const EARNED_BY_A_CALL: f64 = 0.1;
 
-impl Default for RetryBudget {
-    fn default() -> Self {
-        RetryBudget(FULL)
-    }
-}
-
 impl RetryBudget {
     pub fn called(&mut self) {
-        self.0 = (self.0 + EARNED_BY_A_CALL).min(FULL);
+        self.spent = (self.spent - EARNED_BY_A_CALL).max(0.0);
     }
 
     /// Takes one retry, if one is left.
     pub fn spend(&mut self) -> bool {
-        let enough = self.0 >= 1.0;
-        self.0 -= f64::from(u8::from(enough));
+        let enough = self.spent <= FULL - 1.0;
+        self.spent += f64::from(u8::from(enough));
         enough
     }
 }

@@ -119,12 +119,9 @@ impl Server {
 
     pub(super) fn unused_in(&self, life: &Lifecycle<ConnectAttempt, Session>) -> Duration {
         let is_in_use = life.session().is_some_and(|session| session.connection.is_in_use());
-        if is_in_use || self.is_awaited() { Duration::ZERO } else { life.last_used.elapsed() }
-    }
-
-    /// Whether a caller waits for this server: for the answer to a call, or for the changes of a resource.
-    pub(super) fn is_awaited(&self) -> bool {
-        self.calls.load(Ordering::Acquire) > 0 || !self.callbacks().subscriptions.is_empty()
+        // A caller waits for the answer to a call, or for the changes of a resource.
+        let is_awaited = self.calls.load(Ordering::Acquire) > 0 || !self.callbacks().subscriptions.is_empty();
+        if is_in_use || is_awaited { Duration::ZERO } else { life.last_used.elapsed() }
     }
 
     /// Tells the server how much to log, on each of its connections. One that is not connected hears of it when it is.
@@ -178,13 +175,7 @@ const MANY_OF_ONE: usize = 8;
 type CallerKey = (Arc<str>, String);
 
 /// One value for each caller and its rights.
-pub(super) struct PrincipalPool<T>(Mutex<HashMap<CallerKey, Arc<T>>>);
-
-impl<T> Default for PrincipalPool<T> {
-    fn default() -> Self {
-        PrincipalPool(Mutex::default())
-    }
-}
+pub(super) struct PrincipalPool<T>(pub(super) Mutex<HashMap<CallerKey, Arc<T>>>);
 
 impl<T> PrincipalPool<T> {
     /// The value of a caller with these rights, made if there is none. One of the same principal that is `is_free` and that
@@ -258,7 +249,7 @@ mod principal_pool_tests {
 
     #[test]
     fn callers_never_share_and_other_rights_make_another() {
-        let pool = PrincipalPool::<String>::default();
+        let pool = PrincipalPool::<String>(Mutex::default());
         let of = |id: &str, rights: &str| {
             pool.get(&Arc::from(id), rights.to_owned(), || Arc::new(rights.to_owned()), |_| false, |_| None)
                 .unwrap()
@@ -275,7 +266,7 @@ mod principal_pool_tests {
 
     #[test]
     fn idle_values_of_a_caller_with_many_make_room_first() {
-        let pool = PrincipalPool::<usize>::default();
+        let pool = PrincipalPool::<usize>(Mutex::default());
         let get = |id: &str, number: usize, is_idle: bool| {
             let unused = move |value: &usize| is_idle.then(|| Duration::from_secs(10_000 - *value as u64));
             pool.get(&Arc::from(id), number.to_string(), || Arc::new(number), |_| false, unused).unwrap()
@@ -295,7 +286,7 @@ mod principal_pool_tests {
 
     #[test]
     fn the_caller_that_was_idle_longest_makes_room() {
-        let pool = PrincipalPool::<u64>::default();
+        let pool = PrincipalPool::<u64>(Mutex::default());
         let get = |number: u64, busy: bool| {
             let idle = move |value: &u64| (!busy).then(|| Duration::from_secs(10_000 - value));
             pool.get(&Arc::from(number.to_string()), String::new(), || Arc::new(number), |_| false, idle)
@@ -312,7 +303,7 @@ mod principal_pool_tests {
 
     #[test]
     fn a_value_that_nobody_holds_is_taken_over_by_the_same_principal() {
-        let pool = PrincipalPool::<String>::default();
+        let pool = PrincipalPool::<String>(Mutex::default());
         let of = |id: &str, client: &str| {
             let make = || Arc::new(format!("{id} {client}"));
             pool.get(&Arc::from(id), client.to_owned(), make, |value| !value.ends_with("left"), |_| None)

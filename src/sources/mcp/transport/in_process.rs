@@ -5,7 +5,6 @@ use crate::mcp::inbox::{Answerer, Inbox};
 use crate::mcp::wire::clean;
 use parking_lot::Mutex;
 use serde_json::value::RawValue;
-use std::fmt;
 use std::sync::{Arc, OnceLock, Weak};
 use tokio::sync::{Mutex as AsyncMutex, Notify, mpsc};
 use toolhub_text::message;
@@ -126,7 +125,7 @@ impl Transport for InProcess {
 const WAITING_MESSAGES: usize = 64;
 
 /// The way to a server in this process.
-#[derive(Clone)]
+#[derive(Clone, Debug)]
 pub struct ServerLink {
     sessions: mpsc::UnboundedSender<HostedSession>,
 }
@@ -172,12 +171,6 @@ impl ServerLink {
 impl PartialEq for ServerLink {
     fn eq(&self, other: &Self) -> bool {
         self.sessions.same_channel(&other.sessions)
-    }
-}
-
-impl fmt::Debug for ServerLink {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("ServerLink")
     }
 }
 

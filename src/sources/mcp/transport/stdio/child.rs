@@ -77,13 +77,11 @@ impl Process {
     /// cannot belong to another.
     pub async fn exited(&mut self) -> io::Result<ExitStatus> {
         if let Some(exit) = &self.exit {
-            loop {
-                let mut ready = exit.readable().await?;
-                if has_events(exit, libc::POLLIN) {
-                    break;
-                }
-                ready.clear_ready();
-            }
+            let has_exited = |pidfd: &OwnedFd| match has_events(pidfd, libc::POLLIN) {
+                true => Ok(()),
+                false => Err(io::ErrorKind::WouldBlock.into()),
+            };
+            exit.async_io(Interest::READABLE, has_exited).await?;
             self.signal(libc::SIGKILL);
             self.watched.iter().for_each(|watched| watched.ended());
         }
