@@ -14,9 +14,8 @@ use serde_json::{Map, Value};
 use std::any::Any;
 use std::sync::Arc;
 use std::time::Duration;
-use tokio::sync::{broadcast, watch};
 use toolhub_types::error::HubError;
-use toolhub_types::model::{OfferChange, OfferKind};
+use toolhub_types::model::OfferKind;
 use toolhub_types::principal::Principal;
 use toolhub_types::tool::{AskCaller, BoxFuture, CallContextExtras};
 
@@ -24,12 +23,6 @@ use toolhub_types::tool::{AskCaller, BoxFuture, CallContextExtras};
 
 /// The servers behind a gateway.
 pub trait Upstreams: CallSources {
-    /// Fires after the set of tools has changed.
-    fn changes(&self) -> watch::Receiver<u64>;
-
-    /// The changes of resources and prompts that servers announce.
-    fn offer_changes(&self) -> broadcast::Receiver<OfferChange>;
-
     /// Waits until every server has listed its tools once, or has failed to: for at most `patience`, or the hub's
     /// `lookup_timeout`, or longer while the view shows nothing. Returns the servers that are still starting.
     fn listed<'a>(&'a self, view: &'a View, patience: Option<Duration>) -> BoxFuture<'a, Vec<Arc<str>>>;
@@ -51,9 +44,6 @@ pub trait Upstreams: CallSources {
 
     /// What a server says of its use, bounded and safe to show; `None` if it says nothing, or was never connected.
     fn instructions(&self, server: &str) -> Option<String>;
-
-    /// The servers in the order of the configuration.
-    fn server_ids(&self) -> Vec<Arc<str>>;
 
     /// The extensions of the protocol that the servers of the view have declared, without those that end at the hub.
     fn extensions(&self, view: &View) -> Map<String, Value>;

@@ -18,7 +18,7 @@ use toolhub_types::tool::{CancelReason, RoundQuestion};
 
 fn gateway() -> Arc<Gateway> {
     let hub = Arc::new(Hub::new(HubOptions::default()));
-    let upstreams = Arc::new(NoUpstreams::new(hub.clone()));
+    let upstreams = Arc::new(NoUpstreams);
     Arc::new(Gateway::new(hub, upstreams, GatewayOptions::default()).unwrap())
 }
 

@@ -148,7 +148,8 @@ pub fn instructions(exchange: &Exchange) -> Option<String> {
     let is_whole =
         caller.view.shows_everything() && !search_mode::is_on(&caller.view, &gateway.hub.registry.load());
     let mut left = LONGEST_INSTRUCTIONS;
-    for id in gateway.upstreams.server_ids().into_iter().filter(|_| is_whole) {
+    let servers = gateway.upstreams.servers().filter(|_| is_whole);
+    for id in servers.map(|servers| servers.ids()).unwrap_or_default() {
         let Some(text) = gateway.upstreams.instructions(&id) else { continue };
         let said = format!("Server '{}' says:\n{text}", clip(&id));
         let Some(rest) = left.checked_sub(said.len()) else { break };

@@ -87,14 +87,14 @@ impl ClientChanges {
         (wanted, tasks): (WantedLists, WantedTasks),
         subscribed: ClientSubscriptions,
     ) -> Self {
-        let upstreams = &*gateway.upstreams;
-        let changes = upstreams.changes();
-        let tools = ListChanges { changes, seen: fingerprint(&gateway.hub, view), settled_at: None };
+        let hub = &gateway.hub;
+        let tools =
+            ListChanges { changes: hub.registry.watch(), seen: fingerprint(hub, view), settled_at: None };
         let tasks = match tasks {
             WantedTasks::None => None,
             tasks => Some((tasks, gateway.kept.task_changes.subscribe())),
         };
-        let (caller, offers) = (principal.id.clone(), upstreams.offer_changes());
+        let (caller, offers) = (principal.id.clone(), Some(hub.own_offers.signals().watch()));
         ClientChanges { caller, wanted, tools, offers, subscribed, tasks, due: VecDeque::new() }
     }
 

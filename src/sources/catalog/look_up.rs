@@ -3,6 +3,7 @@
 use super::{CONNECT_AT_ONCE, ServerReport, Servers};
 use crate::mcp::backoff;
 use crate::mcp::server::Server;
+use futures_util::future::join_all;
 use futures_util::stream::{self, StreamExt};
 use std::collections::HashMap;
 use std::pin::pin;
@@ -68,11 +69,6 @@ impl Servers {
         missing.filter(|one| one.listing().is_none()).map(|one| one.id().clone()).collect()
     }
 
-    /// Those of these servers that have announced a change that is not in their list yet.
-    pub fn behind(&self, ids: &[String]) -> Vec<Arc<Server>> {
-        ids.iter().filter_map(|id| self.get(id)).filter(|server| server.is_behind()).collect()
-    }
-
     /// How long servers may take to list their tools.
     pub fn lookup_timeout(&self) -> Duration {
         self.hub.options.lookup_timeout
@@ -80,8 +76,9 @@ impl Servers {
 
     /// Waits until announced changes of these servers are in their lists, for at most `patience`.
     pub async fn catch_up(&self, ids: &[String], patience: Duration) {
-        let each = self.behind(ids).into_iter().map(|server| async move { server.look(false).await });
-        let _ = tokio::time::timeout(patience, futures_util::future::join_all(each)).await;
+        let behind = ids.iter().filter_map(|id| self.get(id)).filter(|server| server.is_behind());
+        let each = behind.map(|server| async move { server.look(false).await });
+        let _ = timeout(patience, join_all(each)).await;
     }
 
     /// Carries out what a plan asks for; the servers that could not be asked.
@@ -99,7 +96,7 @@ impl Servers {
             let listed = server.list_as(request.freshness);
             (server.id().clone(), self.ask(&server, listed, request.patience, end).await)
         });
-        futures_util::future::join_all(each).await
+        join_all(each).await
     }
 
     /// Asks them, until one has the tool or the time is over; without a name, all of them. Returns the servers that could not be

@@ -15,7 +15,6 @@ use serde_json::{Map, Value, json};
 use std::collections::HashMap;
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
-use tokio::sync::{broadcast, watch};
 use tokio::time::{Instant, timeout_at};
 use toolhub_engine::hub::Hub;
 use toolhub_engine::offers::{OfferCallContext, OfferQuery};
@@ -25,7 +24,7 @@ use toolhub_protocol::{APPS_SCHEME, TASKS_EXTENSION};
 use toolhub_registry::Candidate;
 use toolhub_text::pattern::NATIVE;
 use toolhub_types::error::HubError;
-use toolhub_types::model::{OfferChange, OfferKind};
+use toolhub_types::model::OfferKind;
 use toolhub_types::principal::Principal;
 use toolhub_types::tool::{AskCaller, BoxFuture, CallContextExtras};
 
@@ -127,17 +126,9 @@ impl CallSources for HubUpstreams {
 }
 
 impl Upstreams for HubUpstreams {
-    fn changes(&self) -> watch::Receiver<u64> {
-        self.hub.registry.watch()
-    }
-
     fn listed<'a>(&'a self, view: &'a View, patience: Option<Duration>) -> BoxFuture<'a, Vec<Arc<str>>> {
         let shows_any = || view.tools(&self.hub.registry.snapshot()).next().is_some();
         Box::pin(self.first_lists.wait(self.set(), patience, shows_any))
-    }
-
-    fn offer_changes(&self) -> broadcast::Receiver<OfferChange> {
-        self.hub.own_offers.signals().watch()
     }
 
     /// On the connection of the caller.
@@ -183,10 +174,6 @@ impl Upstreams for HubUpstreams {
 
     fn instructions(&self, server: &str) -> Option<String> {
         self.set().get(server)?.shown_instructions()
-    }
-
-    fn server_ids(&self) -> Vec<Arc<str>> {
-        self.set().ids()
     }
 
     /// Tasks and skills end at the hub.

@@ -82,7 +82,7 @@ impl Served {
     fn new() -> Self {
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
         let hub = Arc::new(Hub::new(HubOptions::default()));
-        let upstreams = Arc::new(NoUpstreams::new(hub.clone()));
+        let upstreams = Arc::new(NoUpstreams);
         let gateway = Arc::new(Gateway::new(hub, upstreams, GatewayOptions::default()).unwrap());
         Served { runtime, gateway }
     }

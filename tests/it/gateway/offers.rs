@@ -7,10 +7,9 @@ use serde_json::{Map, Value, json};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
-use tokio::sync::{broadcast, watch};
 use toolhub::error::{ErrorKind, HubError, UpstreamError};
 use toolhub::gateway::{Gateway, GatewayOptions, SubscribedResource, Upstreams, View, Views};
-use toolhub::model::{ChangedOffer, OfferChange, OfferKind};
+use toolhub::model::{ChangedOffer, OfferKind};
 use toolhub::offers::OfferQuery;
 use toolhub::pattern::PatternList;
 use toolhub::plan::{CallSources, LookUpRequest, ServerSet, Unreachable};
@@ -20,7 +19,6 @@ use toolhub::tool::{AskCaller, BoxFuture, CallContextExtras};
 /// One server, `notes`, with five resources and a prompt that asks.
 struct Notes {
     none: NoUpstreams,
-    changes: broadcast::Sender<OfferChange>,
     subscribers: Arc<AtomicUsize>,
 }
 
@@ -43,14 +41,6 @@ impl CallSources for Notes {
 }
 
 impl Upstreams for Notes {
-    fn changes(&self) -> watch::Receiver<u64> {
-        self.none.changes()
-    }
-
-    fn offer_changes(&self) -> broadcast::Receiver<OfferChange> {
-        self.changes.subscribe()
-    }
-
     fn listed<'a>(&'a self, view: &'a View, patience: Option<Duration>) -> BoxFuture<'a, Vec<Arc<str>>> {
         self.none.listed(view, patience)
     }
@@ -77,10 +67,6 @@ impl Upstreams for Notes {
 
     fn instructions(&self, server: &str) -> Option<String> {
         self.none.instructions(server)
-    }
-
-    fn server_ids(&self) -> Vec<Arc<str>> {
-        self.none.server_ids()
     }
 
     fn extensions(&self, view: &View) -> Map<String, Value> {
@@ -158,21 +144,16 @@ impl Upstreams for Notes {
 
 struct Served {
     world: World,
-    changes: broadcast::Sender<OfferChange>,
     subscribers: Arc<AtomicUsize>,
 }
 
 fn served(options: GatewayOptions) -> Served {
     let mut world = World::new();
-    let (changes, subscribers) = (broadcast::Sender::new(16), Arc::default());
+    let subscribers = Arc::default();
     let hub = world.gateway.hub.clone();
-    let notes = Notes {
-        none: NoUpstreams::new(hub.clone()),
-        changes: changes.clone(),
-        subscribers: Arc::clone(&subscribers),
-    };
+    let notes = Notes { none: NoUpstreams, subscribers: Arc::clone(&subscribers) };
     world.gateway = Arc::new(Gateway::new(hub, Arc::new(notes), options).unwrap());
-    Served { world, changes, subscribers }
+    Served { world, subscribers }
 }
 
 const READ: [(&str, &str); 1] = [("mcp-name", "note://0")];
@@ -285,20 +266,20 @@ async fn clients_hear_of_changes_and_of_resources_that_they_subscribed_to() {
     assert_eq!(client.event().await["params"]["notifications"], wanted);
 
     let server: Arc<str> = Arc::from("notes");
-    let change = |what| OfferChange { what, server: server.clone(), caller: None };
-    let list = |kind| change(ChangedOffer::List(kind));
-    let content = |uri: &str| change(ChangedOffer::Content(Arc::from(uri)));
-    let of_another = |change: OfferChange| OfferChange { caller: Some(Arc::from("token:other")), ..change };
+    let content = |uri: &str| ChangedOffer::Content(Arc::from(uri));
+    let signals = served.world.gateway.hub.own_offers.signals();
+    let of_another = signals.of_caller(Arc::from("token:other"));
+    for change in [ChangedOffer::List(OfferKind::Resources), content("note://2")] {
+        of_another.send(&server, change);
+    }
     for change in [
-        of_another(list(OfferKind::Resources)),
-        of_another(content("note://2")),
-        list(OfferKind::Resources),
+        ChangedOffer::List(OfferKind::Resources),
         content("note://3"),
         content("note://2"),
         content("note://1"),
-        list(OfferKind::Prompts),
+        ChangedOffer::List(OfferKind::Prompts),
     ] {
-        served.changes.send(change).unwrap();
+        signals.send(&server, change);
     }
     let heard = [stream.event().await, stream.event().await, stream.event().await];
     let heard: Vec<&Value> = heard.iter().map(|message| &message["method"]).collect();

@@ -108,7 +108,7 @@ impl World {
         add(&hub, ToolSpec { is_hidden: true, ..ToolSpec::named("secret") }, |_, _| async {
             Ok(ToolOutput::new("never"))
         });
-        let upstreams = Arc::new(NoUpstreams::new(hub.clone()));
+        let upstreams = Arc::new(NoUpstreams);
         World { gateway: Arc::new(Gateway::new(hub, upstreams, options).unwrap()), acts, acting }
     }
 

@@ -3,27 +3,16 @@
 use serde_json::{Map, Value};
 use std::sync::Arc;
 use std::time::Duration;
-use tokio::sync::{broadcast, watch};
-use toolhub_engine::hub::Hub;
 use toolhub_engine::offers::OfferQuery;
 use toolhub_engine::plan::{CallSources, LookUpRequest, ServerSet, Unreachable};
 use toolhub_engine::served::{SubscribedResource, Upstreams, View};
 use toolhub_types::error::{ErrorKind, HubError};
-use toolhub_types::model::{OfferChange, OfferKind};
+use toolhub_types::model::OfferKind;
 use toolhub_types::principal::Principal;
 use toolhub_types::tool::{AskCaller, BoxFuture, CallContextExtras};
 
-/// The upstreams of a hub that has no servers: its tools change with its registry, and it has nothing else.
-pub struct NoUpstreams {
-    hub: Arc<Hub>,
-    never: broadcast::Sender<OfferChange>,
-}
-
-impl NoUpstreams {
-    pub fn new(hub: Arc<Hub>) -> Self {
-        NoUpstreams { hub, never: broadcast::Sender::new(1) }
-    }
-}
+/// The upstreams of a hub that has no servers.
+pub struct NoUpstreams;
 
 impl CallSources for NoUpstreams {
     fn servers(&self) -> Option<&dyn ServerSet> {
@@ -36,14 +25,6 @@ impl CallSources for NoUpstreams {
 }
 
 impl Upstreams for NoUpstreams {
-    fn changes(&self) -> watch::Receiver<u64> {
-        self.hub.registry.watch()
-    }
-
-    fn offer_changes(&self) -> broadcast::Receiver<OfferChange> {
-        self.never.subscribe()
-    }
-
     fn listed<'a>(&'a self, _: &'a View, _: Option<Duration>) -> BoxFuture<'a, Vec<Arc<str>>> {
         Box::pin(std::future::ready(Vec::new()))
     }
@@ -66,10 +47,6 @@ impl Upstreams for NoUpstreams {
 
     fn instructions(&self, _: &str) -> Option<String> {
         None
-    }
-
-    fn server_ids(&self) -> Vec<Arc<str>> {
-        Vec::new()
     }
 
     fn extensions(&self, _: &View) -> Map<String, Value> {
