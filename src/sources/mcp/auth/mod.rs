@@ -40,6 +40,8 @@ pub enum CallerNeeds {
     /// They differ by caller, and there are some for when there is none.
     CallerIfAny,
     Caller,
+    /// They differ by the caller's token: the next one needs others, though it grants the same.
+    CallerToken,
 }
 
 /// Supplies the credentials of requests, and learns when the server refused them.
@@ -71,11 +73,6 @@ pub trait Credentials: Send + Sync {
     /// The credentials of a caller; `None` if those of the hub are for everyone.
     fn of_caller(&self, _: &Arc<Principal>) -> Result<Option<Arc<dyn Credentials>>, HubError> {
         Ok(None)
-    }
-
-    /// Whether the next token of a caller needs other credentials, though it grants the same.
-    fn are_of_one_token(&self) -> bool {
-        false
     }
 
     /// The caller of these credentials makes another call, perhaps with a newer token.
@@ -190,39 +187,36 @@ impl AskedHeaders {
         let caller = self.caller.as_ref().map(|caller| caller.lock().clone());
         let server = clip(&self.server);
         let asked = tokio::time::timeout(FUNCTION_TIMEOUT, (self.function)(caller.clone())).await;
-        Err(denied(match (asked, &caller) {
+        let given = match (asked, &caller) {
             (Err(_), _) => {
                 let limit = shown_seconds(FUNCTION_TIMEOUT.as_secs_f64());
-                message!("The headers function of server '{}' did not return within {} s.", server, limit)
+                return self.refuse(message!("did not return within {} s", limit));
             }
             (Ok(Err(why)), caller) => {
                 let why = caller.as_ref().map_or(why.clone(), |caller| caller.without_token(&why));
-                message!("The headers function of server '{}' failed: {}", server, why)
-            }
-            (Ok(Ok(Value::Object(given))), _) if given.len() > MOST_HEADERS => message!(
-                "The headers function of server '{}' returned more than {} headers.",
-                server,
-                MOST_HEADERS
-            ),
-            (Ok(Ok(Value::Object(given))), caller) => {
-                let checked = given.iter().map(|(name, value)| self.checked(name, value, caller.as_deref()));
-                return checked.collect();
+                let text = message!("The headers function of server '{}' failed: {}", server, why);
+                return Err(denied(text));
             }
             (Ok(Ok(Value::Null)), None) => return Ok(Vec::new()),
-            (Ok(Ok(Value::Null)), Some(caller)) => message!(
-                "Server '{}' is closed to '{}': its headers function returned None.",
-                server,
-                clip(&caller.id)
-            ),
-            _ => return Err(self.not_texts()),
-        }))
+            (Ok(Ok(Value::Null)), Some(caller)) => {
+                return Err(denied(message!(
+                    "Server '{}' is closed to '{}': its headers function returned None.",
+                    server,
+                    clip(&caller.id)
+                )));
+            }
+            (Ok(Ok(Value::Object(given))), _) if given.len() > MOST_HEADERS => {
+                return self.refuse(message!("returned more than {} headers", MOST_HEADERS));
+            }
+            (Ok(Ok(Value::Object(given))), _) => given,
+            _ => return self.refuse(message!("must return a mapping of texts or None")),
+        };
+        given.iter().map(|(name, value)| self.checked(name, value, caller.as_deref())).collect()
     }
 
-    fn not_texts(&self) -> HubError {
-        denied(message!(
-            "The headers function of server '{}' must return a mapping of texts or None.",
-            clip(&self.server)
-        ))
+    /// `what` continues "The headers function of server '…'".
+    fn refuse<T>(&self, what: Message) -> Result<T, HubError> {
+        Err(denied(message!("The headers function of server '{}' {}.", clip(&self.server), what)))
     }
 
     /// No value is shown in an error: it may be a secret.
@@ -232,30 +226,28 @@ impl AskedHeaders {
         value: &Value,
         caller: Option<&Principal>,
     ) -> Result<(String, Secret), HubError> {
-        let value = value.as_str().ok_or_else(|| self.not_texts())?;
-        let (server, shown) = (clip(&self.server), clip(name));
+        let Some(value) = value.as_str() else {
+            return self.refuse(message!("must return a mapping of texts or None"));
+        };
         let is_ours = |name: &HeaderName| {
             RESERVED.contains(&name.as_str()) || name.as_str().starts_with(PROTOCOL_PREFIX)
         };
-        Err(denied(match checked_header(name, value) {
-            Err(WrongHeader::Value) => message!(
-                "The headers function of server '{}' returned a value for '{}' that contains characters not allowed in a header.",
-                server,
-                shown
-            ),
-            Ok((name, _)) if !is_ours(&name) && !caller.is_some_and(|caller| caller.shows_token(value)) => {
+        let shows_token = || caller.is_some_and(|caller| caller.shows_token(value));
+        self.refuse(match checked_header(name, value) {
+            Err(WrongHeader::Value) => {
+                message!(
+                    "returned a value for '{}' that contains characters not allowed in a header",
+                    clip(name)
+                )
+            }
+            Ok((name, _)) if !is_ours(&name) && !shows_token() => {
                 return Ok((name.to_string(), Secret::new(value)));
             }
-            Ok((name, _)) if !is_ours(&name) => message!(
-                "The headers function of server '{}' returned the caller's own token; caller tokens are never sent upstream.",
-                server
-            ),
-            _ => message!(
-                "The headers function of server '{}' returned the header '{}', which it may not set.",
-                server,
-                shown
-            ),
-        }))
+            Ok((name, _)) if !is_ours(&name) => {
+                message!("returned the caller's own token; caller tokens are never sent upstream")
+            }
+            _ => message!("returned the header '{}', which it may not set", clip(name)),
+        })
     }
 }
 

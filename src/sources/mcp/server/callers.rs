@@ -61,7 +61,7 @@ impl Server {
         // Clients without credentials share a process as long as one of them has calls in it.
         let has_own = |principal: &Principal| !principal.is_anonymous() || self.is_taken(client);
         let Some(principal) = principal.filter(|principal| has_own(principal)) else {
-            if *needs != CallerNeeds::Caller {
+            if *needs < CallerNeeds::Caller {
                 return Ok(self.clone());
             }
             let text = message!(
@@ -77,7 +77,7 @@ impl Server {
         let shared = self.connector.credentials.as_ref();
         let own = shared.map(|credentials| credentials.of_caller(principal));
         let credentials = own.transpose()?.flatten().or_else(|| shared.cloned());
-        let token = principal.subject_token.as_ref().filter(|_| shared.is_some_and(|c| c.are_of_one_token()));
+        let token = principal.subject_token.as_ref().filter(|_| *needs == CallerNeeds::CallerToken);
         let rights = match self.is_per_caller() {
             // Neither part has a line break in it.
             true => format!("{}\n{}", principal.rights, token.map_or("", Secret::expose)),

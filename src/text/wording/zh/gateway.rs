@@ -78,34 +78,23 @@ pub(super) const GATEWAY: &[(&str, &str)] = &[
         "Header '{}' for server '{}' would forward the token of caller '{}'; caller tokens are never sent upstream.",
         "服务器 '{1}' 的请求头 '{0}' 含有 '{2}' 自己的令牌，而后者绝不会发送到上游服务器。",
     ),
-    (
-        "The headers function of server '{}' did not return within {} s.",
-        "服务器 '{0}' 的请求头函数未在 {1} 秒内返回。",
-    ),
     ("The headers function of server '{}' failed: {}", "服务器 '{0}' 的请求头函数失败：{1}"),
-    (
-        "The headers function of server '{}' returned more than {} headers.",
-        "服务器 '{0}' 的请求头函数返回了超过 {1} 个请求头。",
-    ),
     (
         "Server '{}' is closed to '{}': its headers function returned None.",
         "服务器 '{0}' 不对 '{1}' 开放：其请求头函数返回了 None。",
     ),
+    ("The headers function of server '{}' {~}.", "服务器 '{0}' 的请求头函数{1}。"),
+    ("did not return within {} s", "未在 {0} 秒内返回"),
+    ("returned more than {} headers", "返回了超过 {0} 个请求头"),
+    ("must return a mapping of texts or None", "必须返回文本映射或 None"),
+    ("returned the header '{}', which it may not set", "返回了它不得设置的请求头 '{0}'"),
     (
-        "The headers function of server '{}' must return a mapping of texts or None.",
-        "服务器 '{0}' 的请求头函数必须返回文本映射或 None。",
+        "returned a value for '{}' that contains characters not allowed in a header",
+        "为 '{0}' 返回了请求头无法承载的值",
     ),
     (
-        "The headers function of server '{}' returned the header '{}', which it may not set.",
-        "服务器 '{0}' 的请求头函数返回了它不得设置的请求头 '{1}'。",
-    ),
-    (
-        "The headers function of server '{}' returned a value for '{}' that contains characters not allowed in a header.",
-        "服务器 '{0}' 的请求头函数为 '{1}' 返回了请求头无法承载的值。",
-    ),
-    (
-        "The headers function of server '{}' returned the caller's own token; caller tokens are never sent upstream.",
-        "服务器 '{0}' 的请求头函数返回了调用者自己的令牌，而后者绝不会发送到上游服务器。",
+        "returned the caller's own token; caller tokens are never sent upstream",
+        "返回了调用者自己的令牌，而后者绝不会发送到上游服务器",
     ),
     (
         "Server '{}' needs the claim '{}' of its callers, which '{}' lacks.",

@@ -142,7 +142,7 @@ impl Credentials for TokenExchange {
     }
 
     fn needs(&self) -> CallerNeeds {
-        CallerNeeds::Caller
+        CallerNeeds::CallerToken
     }
 
     fn of_caller(&self, principal: &Arc<Principal>) -> Result<Option<Arc<dyn Credentials>>, HubError> {
@@ -154,10 +154,6 @@ impl Credentials for TokenExchange {
             denied(text)
         })?;
         Ok(Some(Arc::new(Self::of(self.exchange.clone(), Some(subject)))))
-    }
-
-    fn are_of_one_token(&self) -> bool {
-        true
     }
 
     /// The upstream server refused the token: another one is asked for, unless that has happened meanwhile.
