@@ -7,7 +7,7 @@ use crate::values::errors::value_error;
 use crate::values::json::JsonValue;
 use futures_util::future::ready;
 use futures_util::stream::{Stream, TryStreamExt, once, try_unfold};
-use toolhub::llm::{ChatMessage, OpenAi, OpenAiConfig, Secret};
+use toolhub::llm::{OpenAi, OpenAiConfig, Secret};
 
 /// A client of one model at one endpoint. What is None comes from the environment or the defaults.
 #[pyclass(frozen, module = "toolhub._core")]
@@ -56,7 +56,7 @@ impl ChatClient {
     }
 }
 
-fn texts(client: OpenAi, messages: Vec<ChatMessage>) -> impl Stream<Item = Result<String, HubError>> {
+fn texts(client: OpenAi, messages: Vec<Value>) -> impl Stream<Item = Result<String, HubError>> {
     let open = async move { client.stream(&messages).await };
     let texts = once(open).map_ok(|stream| {
         try_unfold(stream, |mut stream| async move {
@@ -66,17 +66,13 @@ fn texts(client: OpenAi, messages: Vec<ChatMessage>) -> impl Stream<Item = Resul
     texts.try_flatten().try_filter(|text| ready(!text.is_empty()))
 }
 
-fn read_messages(given: &Bound<'_, PyAny>) -> PyResult<Vec<ChatMessage>> {
-    let wrong = || {
-        let text = "messages must be a list of chat messages with a role and a content, such as \
-                    {\"role\": \"user\", \"content\": \"Hello\"}.";
-        tool_error(given.py(), &HubError::new(ErrorKind::InvalidArguments, text))
-    };
-    let Ok(Value::Array(list)) = json::from_python(given) else { return Err(wrong()) };
-    if list.is_empty() {
-        return Err(wrong());
+fn read_messages(given: &Bound<'_, PyAny>) -> PyResult<Vec<Value>> {
+    if let Ok(Value::Array(list)) = json::from_python(given)
+        && !list.is_empty()
+    {
+        return Ok(list);
     }
-    let read =
-        |message: Value| ChatMessage::try_from(message).map_err(|error| tool_error(given.py(), &error));
-    list.into_iter().map(read).collect()
+    let text = "messages must be a list of chat messages with a role and a content, such as \
+                {\"role\": \"user\", \"content\": \"Hello\"}.";
+    Err(tool_error(given.py(), &HubError::new(ErrorKind::InvalidArguments, text)))
 }

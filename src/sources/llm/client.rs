@@ -1,6 +1,6 @@
 //! The client: it asks, asks again where that may help, and reads the answer, all before one deadline.
 
-use super::endpoint::{ChatEndpoint, ChatMessage, OpenAiConfig};
+use super::endpoint::{ChatEndpoint, OpenAiConfig};
 use super::refusal::readable_text;
 use super::stream::{ChatAnswer, ChatStream};
 use crate::web::read_body;
@@ -34,7 +34,7 @@ impl OpenAi {
     }
 
     /// Asks and waits for the whole answer.
-    pub async fn chat(&self, messages: &[ChatMessage]) -> Result<ChatAnswer, HubError> {
+    pub async fn chat(&self, messages: &[Value]) -> Result<ChatAnswer, HubError> {
         let deadline = self.deadline();
         let answer = async {
             let response = self.open(messages, false, deadline).await?;
@@ -45,7 +45,7 @@ impl OpenAi {
 
     /// Asks and returns as soon as the answer begins. The timeout covers the whole stream. Nothing is
     /// tried again once the answer has begun.
-    pub async fn stream(&self, messages: &[ChatMessage]) -> Result<ChatStream, HubError> {
+    pub async fn stream(&self, messages: &[Value]) -> Result<ChatStream, HubError> {
         let deadline = self.deadline();
         let stream = async {
             let response = self.open(messages, true, deadline).await?;
@@ -67,12 +67,7 @@ impl OpenAi {
     }
 
     /// Sends the request, again where that may help, until an answer begins.
-    async fn open(
-        &self,
-        messages: &[ChatMessage],
-        stream: bool,
-        deadline: Instant,
-    ) -> Result<Response, HubError> {
+    async fn open(&self, messages: &[Value], stream: bool, deadline: Instant) -> Result<Response, HubError> {
         let body = Bytes::from(self.0.request(messages, stream)?);
         let (retries, backoff) = (self.0.config.max_retries, &self.0.config.backoff);
         with_retries(retries, backoff, deadline, || self.0.send(body.clone(), deadline)).await
@@ -113,16 +108,7 @@ impl ChatEndpoint {
                 quoted if quoted.is_empty() => "nothing".to_owned(),
                 quoted => quoted,
             };
-            HubError::new(
-                ErrorKind::Protocol,
-                message!(
-                    "The model endpoint {} did not answer with JSON ({}): {}; check that base_url points to an OpenAI-compatible \
-                     chat API.",
-                    self.origin,
-                    error,
-                    quoted
-                ),
-            )
+            self.invalid(message!("did not answer with JSON ({}): {}", error, quoted))
         })?;
         if let Some(error) = raw.get("error").filter(|error| !error.is_null()) {
             return Err(self.error_object(status, error));

@@ -20,6 +20,6 @@ mod stream;
 
 pub use client::OpenAi;
 
-pub use endpoint::{ChatMessage, OpenAiConfig};
+pub use endpoint::OpenAiConfig;
 pub use stream::{ChatAnswer, ChatStream, Usage};
 pub use toolhub_text::secret::Secret;

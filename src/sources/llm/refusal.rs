@@ -120,23 +120,18 @@ impl ChatEndpoint {
     }
 
     /// An answer that is not a chat completion; `what` continues "The model endpoint …".
-    pub(super) fn invalid(&self, what: String) -> HubError {
+    pub(super) fn invalid(&self, what: impl Into<Message>) -> HubError {
         let text = message!(
             "The model endpoint {} {}; check that base_url points to an OpenAI-compatible chat API.",
             self.origin,
-            what
+            what.into()
         );
         HubError::new(ErrorKind::Protocol, text)
     }
 
     pub(super) fn wrong_shape(&self, wrong: &'static str) -> HubError {
-        let text = message!(
-            "The model endpoint {} answered with JSON that is not a chat completion: {}; check that base_url points to an \
-             OpenAI-compatible chat API.",
-            self.origin,
-            Message::from(wrong)
-        );
-        HubError::new(ErrorKind::Protocol, text)
+        let wrong = Message::from(wrong);
+        self.invalid(message!("answered with JSON that is not a chat completion: {}", wrong))
     }
 
     pub(super) fn too_large(&self, what: Message) -> HubError {

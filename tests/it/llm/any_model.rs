@@ -22,7 +22,7 @@ async fn any_model(reply: Reply) -> (OpenAi, Option<HttpServer>) {
     (OpenAi::new(config).unwrap(), server)
 }
 
-fn question() -> [ChatMessage; 2] {
+fn question() -> [Value; 2] {
     [
         message("system", "You answer in one short sentence."),
         message("user", "What is the capital of France?"),

@@ -152,19 +152,11 @@ pub(super) const AGENTS: &[(&str, &str)] = &[
         "模型端点 {0} 报告了错误而不是回答{1}。",
     ),
     (
-        "The model endpoint {} did not answer with JSON ({}): {}; check that base_url points to an OpenAI-compatible \
-         chat API.",
-        "模型端点 {0} 的回答不是 JSON（{1}）：{2}；请检查 base_url 是否为兼容 OpenAI 的聊天 API。",
-    ),
-    (
-        "The model endpoint {} answered with JSON that is not a chat completion: {~}; check that base_url points to an \
-         OpenAI-compatible chat API.",
-        "模型端点 {0} 返回的 JSON 不是聊天补全：{1}；请检查 base_url 是否为兼容 OpenAI 的聊天 API。",
-    ),
-    (
-        "The model endpoint {} {}; check that base_url points to an OpenAI-compatible chat API.",
+        "The model endpoint {} {~}; check that base_url points to an OpenAI-compatible chat API.",
         "模型端点 {0} {1}；请检查 base_url 是否为兼容 OpenAI 的聊天 API。",
     ),
+    ("did not answer with JSON ({}): {}", "的回答不是 JSON（{0}）：{1}"),
+    ("answered with JSON that is not a chat completion: {~}", "返回的 JSON 不是聊天补全：{0}"),
     ("it has no list of `choices`", "其中没有 `choices` 列表"),
     ("its list of `choices` is empty", "其 `choices` 列表为空"),
     ("its first choice has no `message`", "其第一个选项没有 `message`"),
