@@ -94,7 +94,7 @@ impl ClientChanges {
             WantedTasks::None => None,
             tasks => Some((tasks, gateway.kept.task_changes.subscribe())),
         };
-        let (caller, offers) = (principal.id.clone(), Some(hub.own_offers.signals().watch()));
+        let (caller, offers) = (principal.id.clone(), hub.own_offers.signals().watch());
         ClientChanges { caller, wanted, tools, offers, subscribed, tasks, due: VecDeque::new() }
     }
 

@@ -6,7 +6,7 @@ use crate::runtime::bridge::{self, BridgeFuture};
 use crate::runtime::process;
 use crate::values::errors::value_error;
 use std::sync::Weak;
-use toolhub::sources::mcp::config::server_in_process;
+use toolhub::sources::mcp::config::{Endpoint, server_at};
 use toolhub::sources::mcp::in_process::{HostedSession, SessionQueue, hosted};
 use toolhub::sources::mcp::protocol::Era;
 use toolhub::sources::mcp::server::Server;
@@ -35,7 +35,9 @@ pub fn add_in_process(
     let core = servers.core()?;
     let entry = json::as_json("the configuration", entry)?;
     let (link, queue) = hosted();
-    let (config, warnings) = server_in_process(id, &entry, link, &environment).map_err(refused)?;
+    let here = Some(Endpoint::InProcess(link));
+    let (config, warnings) =
+        server_at(id, &entry, None, &environment, here).map_err(refused)?;
     py.detach(|| servers.put(config)).map_err(value_error)?;
     let server = core.get(id).as_ref().map(Arc::downgrade).unwrap_or_default();
     let host = InProcessHost { queue: Arc::new(queue), server, generation: servers.generation };

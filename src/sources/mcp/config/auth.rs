@@ -38,6 +38,8 @@ pub enum Auth {
     TokenExchange(TokenExchangeOptions),
 }
 
+const MISSING: &str = "is missing.";
+
 /// What an object asks for.
 #[derive(PartialEq)]
 enum AuthKind {
@@ -94,13 +96,12 @@ fn from_object(mut fields: Fields<'_, '_>) -> Auth {
     }
     let kind = kind_of(&mut fields);
     if kind == AuthKind::TokenExchange {
-        fields.ignore(&["type", "grant_type", "grantType"]);
         return token_exchange(fields);
     }
     let off = fields.flag("enabled") == Some(false);
     let token = any_text(&mut fields, &["token"]);
     let settings = OAuthSettings {
-        grant: if let AuthKind::OAuth(grant) = kind { grant } else { Grant::default() },
+        grant: Grant::default(),
         client_id: any_text(&mut fields, &["client_id", "clientId", "CLIENT_ID"]),
         client_secret: any_text(&mut fields, &["client_secret", "clientSecret", "CLIENT_SECRET"])
             .map(Secret::new),
@@ -116,18 +117,20 @@ fn from_object(mut fields: Fields<'_, '_>) -> Auth {
     let auth = match (kind, token) {
         (AuthKind::None | AuthKind::TokenExchange, _) => Auth::None,
         (AuthKind::Bearer, Some(token)) => bearer(&mut fields, "token", &token),
-        (AuthKind::Bearer, None) => missing(&mut fields, "token"),
-        (AuthKind::OAuth(_), _) => oauth(&mut fields, settings, off),
+        (AuthKind::Bearer, None) => {
+            fields.error("token", MISSING);
+            Auth::None
+        }
+        (AuthKind::OAuth(grant), _) => {
+            let settings = OAuthSettings { grant, ..settings };
+            if let Some((key, why)) = settings.problem().filter(|_| !off) {
+                fields.error(key, why);
+            }
+            Auth::OAuth(settings)
+        }
     };
     fields.finish();
     if off { Auth::None } else { auth }
-}
-
-fn oauth(fields: &mut Fields<'_, '_>, settings: OAuthSettings, off: bool) -> Auth {
-    if let Some((key, why)) = settings.problem().filter(|_| !off) {
-        fields.error(key, why);
-    }
-    Auth::OAuth(settings)
 }
 
 fn token_exchange(mut fields: Fields<'_, '_>) -> Auth {
@@ -142,7 +145,7 @@ fn token_exchange(mut fields: Fields<'_, '_>) -> Auth {
     };
     let needed = [("token_endpoint", &options.token_endpoint), ("client_id", &options.client_id)];
     if let Some((key, _)) = needed.into_iter().find(|(_, given)| given.is_empty()) {
-        missing(&mut fields, key);
+        fields.error(key, MISSING);
     }
     fields.finish();
     Auth::TokenExchange(options)
@@ -173,12 +176,6 @@ fn kind_of(fields: &mut Fields<'_, '_>) -> AuthKind {
             AuthKind::OAuth(Grant::AuthorizationCode)
         }
     }
-}
-
-/// A text that must not be missing; one that had the wrong type was reported already.
-fn missing(fields: &mut Fields<'_, '_>, key: &str) -> Auth {
-    fields.error(key, "is missing.");
-    Auth::None
 }
 
 fn any_text(fields: &mut Fields<'_, '_>, keys: &[&'static str]) -> Option<String> {

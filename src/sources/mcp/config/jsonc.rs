@@ -18,46 +18,31 @@ pub(super) fn parse(bytes: &[u8]) -> Result<Option<Value>, String> {
 
 /// The text with spaces for comments and trailing commas: same length, same lines.
 fn strip(text: &[u8]) -> Result<Vec<u8>, String> {
-    let mut plain = text.to_vec();
-    let mut at = 0;
-    // The last byte that was neither space nor comment, and the one before it.
-    let (mut before, mut last) = (None::<u8>, None::<(usize, u8)>);
-    while at < text.len() {
-        let end = match text[at] {
-            b'"' => end_of_string(text, at),
-            b'/' if text[at..].starts_with(b"//") => {
-                let end = text[at..].iter().position(|b| *b == b'\n').map_or(text.len(), |p| at + p);
-                blank(&mut plain[at..end]);
-                at = end;
-                continue;
-            }
-            b'/' if text[at..].starts_with(b"/*") => {
-                let Some(length) = text[at + 2..].windows(2).position(|w| w == b"*/") else {
+    let (mut plain, mut at) = (text.to_vec(), 0);
+    while let Some(rest) = text.get(at..).filter(|rest| !rest.is_empty()) {
+        let comment = match rest {
+            [b'/', b'/', ..] => rest.iter().position(|byte| *byte == b'\n').unwrap_or(rest.len()),
+            [b'/', b'*', inside @ ..] => match inside.windows(2).position(|two| two == b"*/") {
+                Some(length) => length + 4,
+                None => {
                     return Err(format!("is not valid JSON: the comment {} has no end.", place(text, at)));
-                };
-                let end = at + 2 + length + 2;
-                blank(&mut plain[at..end]);
-                at = end;
-                continue;
-            }
-            byte if byte.is_ascii_whitespace() => {
-                at += 1;
-                continue;
-            }
-            b'}' | b']' => {
-                // `[,]` and `[1,,]` are mistakes, not trailing commas.
-                if let (Some((comma, b',')), Some(value)) = (last, before)
-                    && !matches!(value, b'[' | b'{' | b',' | b':')
-                {
-                    plain[comma] = b' ';
                 }
-                at + 1
-            }
-            _ => at + 1,
+            },
+            _ => 0,
         };
-        before = last.map(|(_, byte)| byte);
-        last = Some((at, text[at]));
-        at = end;
+        blank(&mut plain[at..at + comment]);
+        if let [b'}' | b']', ..] = rest
+            && let [value @ .., b','] = plain[..at].trim_ascii_end()
+            // `[,]` and `[1,,]` are mistakes, not trailing commas.
+            && !matches!(value.trim_ascii_end().last(), None | Some(b'[' | b'{' | b',' | b':'))
+        {
+            let comma = value.len();
+            plain[comma] = b' ';
+        }
+        at += match rest {
+            [b'"', ..] => length_of_string(rest),
+            _ => comment.max(1),
+        };
     }
     Ok(plain)
 }
@@ -68,13 +53,13 @@ fn blank(bytes: &mut [u8]) {
     }
 }
 
-/// `start` is on the opening quote.
-fn end_of_string(text: &[u8], start: usize) -> usize {
-    let mut at = start + 1;
+/// With both quotes.
+fn length_of_string(text: &[u8]) -> usize {
+    let mut at = 1;
     while at < text.len() && text[at] != b'"' {
         at += if text[at] == b'\\' { 2 } else { 1 };
     }
-    (at + 1).min(text.len())
+    at + 1
 }
 
 fn place(text: &[u8], at: usize) -> String {

@@ -62,17 +62,9 @@ pub fn load_file(path: &Path, env: Environment<'_>) -> Loaded {
 /// sentence about the file.
 pub fn raw_entries(path: &Path) -> Result<Map<String, Value>, String> {
     let mut notes = Notes::new(Some(path), None);
-    let found = match read(path, &mut notes) {
-        Some(Value::Object(root)) => entries(&root, &[], &mut notes)
-            .into_iter()
-            .map(|(id, entry)| (id.to_owned(), entry.clone()))
-            .collect(),
-        Some(other) => {
-            notes.error(None, format!("must be an object with `mcpServers`, not {}.", kind(&other)));
-            Map::new()
-        }
-        None => Map::new(),
-    };
+    let root = read(path, &mut notes);
+    let found = root.iter().flat_map(|root| entries(root, &[], &mut notes));
+    let found = found.map(|(id, entry)| (id.to_owned(), entry.clone())).collect();
     match notes.errors.first() {
         Some(error) => Err(error.to_string()),
         None => Ok(found),
@@ -128,22 +120,14 @@ pub fn load_value(value: &Value, file: Option<&Path>, env: Environment<'_>) -> L
 
 /// The same for several at once, of one folder; a later one overrides those before it.
 fn load_values(loaded: &mut Loaded, files: &[(Option<&Path>, &Value)], env: Environment<'_>) {
-    let (mut servers, mut roots) = (Vec::new(), Vec::new());
-    for (file, value) in files {
+    let mut servers: Vec<Merged<'_>> = Vec::new();
+    for (file, root) in files {
         let mut notes = Notes::new(*file, None);
-        match value {
-            Value::Object(root) => {
-                for (id, entry) in entries(root, &servers, &mut notes) {
-                    match servers.iter_mut().find(|known| known.id == id) {
-                        Some(known) => known.override_with(entry, *file),
-                        None => {
-                            servers.push(Merged { id, entry: entry.clone(), layers: vec![(*file, entry)] });
-                        }
-                    }
-                }
-                roots.push(root);
+        for (id, entry) in entries(root, &servers, &mut notes) {
+            match servers.iter_mut().find(|known| known.id == id) {
+                Some(known) => known.override_with(entry, *file),
+                None => servers.push(Merged { id, entry: entry.clone(), layers: vec![(*file, entry)] }),
             }
-            other => notes.error(None, format!("must be an object with `mcpServers`, not {}.", kind(other))),
         }
         loaded.add(notes);
     }
@@ -157,16 +141,16 @@ fn load_values(loaded: &mut Loaded, files: &[(Option<&Path>, &Value)], env: Envi
         // A server that is turned off may well lack a variable; that must not spoil the day.
         if entry.off { &mut loaded.warnings } else { &mut loaded.errors }.extend(entry.notes.errors);
     }
-    obey_gemini(&roots, &mut loaded.servers);
+    obey_gemini(files, &mut loaded.servers);
 }
 
 /// All entries with their ids, from every table that there is, or from the root itself; of two with one id the last. `known` are
 /// the servers of the files before: of them a file may say a single key.
-fn entries<'a>(
-    root: &'a Map<String, Value>,
-    known: &[Merged<'_>],
-    notes: &mut Notes,
-) -> Vec<(&'a str, &'a Value)> {
+fn entries<'a>(root: &'a Value, known: &[Merged<'_>], notes: &mut Notes) -> Vec<(&'a str, &'a Value)> {
+    let Value::Object(root) = root else {
+        notes.error(None, format!("must be an object with `mcpServers`, not {}.", kind(root)));
+        return Vec::new();
+    };
     let mut found: Vec<(&str, &Value)> = Vec::new();
     let mut tables = 0;
     for (outer, inner) in TABLES {
@@ -206,8 +190,8 @@ fn entries<'a>(
                 .filter(|(id, _)| !is_remark(id))
                 .collect();
         }
-        let chooses =
-            !known.is_empty() && ["allowed", "excluded"].iter().any(|key| of_gemini(root, key).is_some());
+        let chooses = |mcp: &Value| mcp.get("allowed").or(mcp.get("excluded")).is_some();
+        let chooses = !known.is_empty() && root.get("mcp").is_some_and(chooses);
         if !chooses && !root.keys().all(|key| is_remark(key)) {
             notes.error(
                 None,
@@ -229,17 +213,13 @@ fn is_server(value: &Value) -> bool {
 }
 
 /// Gemini keeps lists of the servers to use and not to use apart from the servers.
-fn obey_gemini(roots: &[&Map<String, Value>], servers: &mut [ServerConfig]) {
-    let list = |key: &str| roots.iter().rev().find_map(|root| of_gemini(root, key))?.as_array();
+fn obey_gemini(files: &[(Option<&Path>, &Value)], servers: &mut [ServerConfig]) {
+    let list = |key: &str| files.iter().rev().find_map(|(_, root)| root.get("mcp")?.get(key))?.as_array();
     let (allowed, excluded) = (list("allowed"), list("excluded"));
     for server in servers {
         let named = |list: &Vec<Value>| list.iter().any(|id| id.as_str() == Some(&server.id));
         server.disabled |= excluded.is_some_and(named) || allowed.is_some_and(|list| !named(list));
     }
-}
-
-fn of_gemini<'a>(root: &'a Map<String, Value>, key: &str) -> Option<&'a Value> {
-    root.get("mcp")?.get(key)
 }
 
 /// The member `key` of the root, with all variables replaced; `None` if the file has none. The error is a sentence without
@@ -284,7 +264,11 @@ struct Merged<'a> {
 impl<'a> Merged<'a> {
     fn override_with(&mut self, entry: &'a Value, file: Option<&'a Path>) {
         if let (Value::Object(old), Value::Object(new)) = (&mut self.entry, entry) {
-            forget_other_words(old, new);
+            for words in SAME {
+                if words.iter().any(|word| new.get(*word).is_some_and(|value| !value.is_null())) {
+                    old.retain(|key, _| !words.contains(&key.as_str()));
+                }
+            }
         }
         override_keys(&mut self.entry, entry);
         self.layers.push((file, entry));
@@ -300,14 +284,6 @@ impl<'a> Merged<'a> {
             if let Some((file, _)) = self.layers.iter().rev().find(of_this) {
                 notice.file = file.map(Path::to_owned);
             }
-        }
-    }
-}
-
-fn forget_other_words(old: &mut Map<String, Value>, new: &Map<String, Value>) {
-    for words in SAME {
-        if words.iter().any(|word| new.get(*word).is_some_and(|value| !value.is_null())) {
-            old.retain(|key, _| !words.contains(&key.as_str()));
         }
     }
 }

@@ -26,7 +26,6 @@ pub use load::{ConfigStamp, Loaded, config_stamp, load_file, load_value, raw_ent
 pub use options::{ServerOptions, server_options};
 pub use variables::Environment;
 
-use crate::mcp::in_process::ServerLink;
 use fields::{Fields, Notes, kind};
 use options::{is_off, read_foreign};
 use serde_json::{Value, json};
@@ -129,21 +128,18 @@ pub fn server_from(
     file: Option<&Path>,
     env: Environment<'_>,
 ) -> Result<(ServerConfig, Vec<Notice>), Vec<Notice>> {
-    checked(read_entry(id, entry, file, env, None))
+    server_at(id, entry, file, env, None)
 }
 
-/// A server in this process from its id and the options under `toolhub`.
-pub fn server_in_process(
+/// The same for a server whose place is `known`, such as this process: the entry has the options under `toolhub`.
+pub fn server_at(
     id: &str,
     entry: &Value,
-    link: ServerLink,
+    file: Option<&Path>,
     env: Environment<'_>,
+    known: Option<Endpoint>,
 ) -> Result<(ServerConfig, Vec<Notice>), Vec<Notice>> {
-    checked(read_entry(id, entry, None, env, Some(Endpoint::InProcess(link))))
-}
-
-fn checked(entry: Entry) -> Result<(ServerConfig, Vec<Notice>), Vec<Notice>> {
-    let Entry { config, notes, .. } = entry;
+    let Entry { config, notes, .. } = read_entry(id, entry, file, env, known);
     match config {
         Some(config) => Ok((config, notes.warnings)),
         None => Err(notes.errors),
