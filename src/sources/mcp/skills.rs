@@ -17,7 +17,7 @@ use super::pages::{self, Fetched, PagedList};
 use super::server::Server;
 use super::wire::{clean, parsed};
 use crate::skills::call::{self, SkillSource, SkillTool};
-use crate::skills::front_matter;
+use crate::skills::{SkillFields, front_matter};
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use serde::Deserialize;
@@ -101,8 +101,6 @@ fn path(skill: &Skill) -> &str {
 /// What every host has to take, and we take no more: files of one skill, and their bytes in all.
 const MAX_FILES: usize = 512;
 const MAX_BYTES: u64 = 16 * 1024 * 1024;
-const MAX_NAME: usize = 200;
-const MAX_DESCRIPTION: usize = 10_000;
 
 #[derive(Clone, Debug, PartialEq)]
 pub struct Skill {
@@ -139,22 +137,17 @@ impl Skill {
             .map_err(|error| format!("an entry that is not a skill: {error}"))?;
         let shown = clean(&entry.uri, 100);
         let wrong = |why: &str| Err(format!("the skill '{shown}': {why}"));
-        let text = |key: &str| entry.frontmatter.get(key).and_then(Value::as_str).unwrap_or_default();
-        let (name, description) = (text("name"), clean(text("description"), MAX_DESCRIPTION));
         let Some(folder) = entry.uri.strip_suffix("/SKILL.md") else {
             return wrong("its URI does not end with '/SKILL.md'");
         };
-        if name.is_empty() || name.chars().any(|c| c.is_control() || c.is_whitespace() || c == '/') {
-            return wrong("it has no valid name");
-        }
-        if name.chars().count() > MAX_NAME {
-            return wrong("its name is too long");
-        }
-        if folder.rsplit('/').next() != Some(name) {
+        let last = folder.rsplit('/').next().unwrap_or_default();
+        let fields = match SkillFields::read(&entry.frontmatter, last, &mut Vec::new()) {
+            Ok(fields) => fields,
+            Err(why) => return wrong(&why),
+        };
+        let name = entry.frontmatter.get("name").and_then(Value::as_str).unwrap_or_default();
+        if name != last || name.contains(char::is_whitespace) {
             return wrong(&format!("its URI does not name the skill '{}'", clean(name, 60)));
-        }
-        if description.trim().is_empty() {
-            return wrong("it has no description");
         }
         let files = match entry.resources {
             Value::String(word) if word == "dynamic" => None,
@@ -169,7 +162,7 @@ impl Skill {
             }
         };
         let (name, uri) = (Arc::from(name), Arc::from(entry.uri.as_str()));
-        Ok(Skill { uri, name, description, front_matter: entry.frontmatter, files })
+        Ok(Skill { uri, name, description: fields.description, front_matter: entry.frontmatter, files })
     }
 
     /// The folder that all its files are in, without a slash at the end.
@@ -301,30 +294,21 @@ impl SkillSource for ServerSkill {
             // The list is out of date.
             self.server.callbacks().announce_change();
         }
-        match path {
-            None => self.instructions(&skill, &content),
-            Some(path) => Ok(self.file(path, content)),
-        }
-    }
-}
-
-impl ServerSkill {
-    fn instructions(&self, skill: &Skill, content: &Content) -> Result<Value, HubError> {
-        let text = String::from_utf8_lossy(&content.bytes);
-        let instructions = skill.instructions(&text).map_err(|why| refused(skill, &why))?;
-        Ok(json!({
-            "name": skill.name, "server": self.server.id(), "instructions": instructions,
-            "folder": skill.folder(), "resources": skill.resources(),
-        }))
-    }
-
-    fn file(&self, path: &str, content: Content) -> Value {
-        let mut value = json!({"name": self.skill.name, "server": self.server.id(), "file": path});
+        let (name, server) = (&skill.name, self.server.id());
+        let Some(path) = path else {
+            let text = String::from_utf8_lossy(&content.bytes);
+            let instructions = skill.instructions(&text).map_err(|why| refused(&skill, &why))?;
+            return Ok(json!({
+                "name": name, "server": server, "instructions": instructions,
+                "folder": skill.folder(), "resources": skill.resources(),
+            }));
+        };
+        let mut value = json!({"name": name, "server": server, "file": path});
         if let Some(kind) = content.mime_type {
             value["mimeType"] = json!(kind);
         }
         call::put_content(&mut value, content.bytes);
-        value
+        Ok(value)
     }
 }
 
@@ -477,8 +461,8 @@ mod skill_tests {
             ("/uri", json!("skill://acme/pdf"), "'/SKILL.md'"),
             ("/uri", json!("skill://acme/word/SKILL.md"), "does not name"),
             ("/uri", json!(7), "not a skill"),
-            ("/frontmatter/name", json!("a/b"), "no valid name"),
-            ("/frontmatter/name", json!(null), "no valid name"),
+            ("/frontmatter/name", json!("a/b"), "may not contain"),
+            ("/frontmatter/name", json!(null), "does not name"),
             ("/frontmatter/description", json!(" "), "no description"),
             ("/frontmatter", json!([]), "not a skill"),
             ("/resources", json!("static"), "neither"),

@@ -3,6 +3,7 @@
 //! A skill that could not be shown to a model, or could pass for another, is refused. Common mistakes of real skills are
 //! accepted, with a note.
 
+use crate::mcp::config::kind;
 use crate::mcp::wire::clean;
 use serde_json::{Map, Value};
 use toolhub_types::error::clip;
@@ -31,17 +32,11 @@ impl SkillFields {
     /// Reads the fields of the skill in the folder `folder`; mistakes are added to `notes`.
     pub fn read(given: &Map<String, Value>, folder: &str, notes: &mut Vec<String>) -> Result<Self, String> {
         let mut reader = FieldReader { given, notes };
-        let name = reader.name(folder)?;
-        let description = reader.description()?;
-        let (license, compatibility) = (reader.text("license"), reader.text("compatibility"));
-        if compatibility.as_ref().is_some_and(|text| text.chars().count() > MAX_COMPATIBILITY) {
-            reader.note(format!("its compatibility has more than {MAX_COMPATIBILITY} characters"));
-        }
         Ok(SkillFields {
-            name,
-            description,
-            license,
-            compatibility,
+            name: reader.name(folder)?,
+            description: reader.description()?,
+            license: reader.text("license", usize::MAX),
+            compatibility: reader.text("compatibility", MAX_COMPATIBILITY),
             metadata: reader.metadata(),
             allowed_tools: reader.allowed_tools(),
             is_hidden: reader.flag("disable-model-invocation"),
@@ -61,6 +56,14 @@ impl<'a> FieldReader<'a> {
 
     fn value(&self, key: &str) -> Option<&'a Value> {
         self.given.get(key).filter(|value| !value.is_null())
+    }
+
+    /// Notes a text that is longer than the format allows.
+    fn check_length(&mut self, key: &str, text: &str, most: usize) {
+        let length = text.chars().count();
+        if length > most {
+            self.note(format!("its {key} has {length} characters, the format allows {most}"));
+        }
     }
 
     /// Notes a value that is left out.
@@ -91,9 +94,7 @@ impl<'a> FieldReader<'a> {
         if length > LONGEST_NAME {
             return Err(format!("its name has {length} characters, {MAX_NAME} are allowed"));
         }
-        if length > MAX_NAME {
-            self.note(format!("its name has {length} characters, the format allows {MAX_NAME}"));
-        }
+        self.check_length("name", &name, MAX_NAME);
         if !is_proper(&name) {
             self.note(format!(
                 "its name '{name}' should consist of lower-case letters and digits, with single hyphens between them"
@@ -114,12 +115,7 @@ impl<'a> FieldReader<'a> {
         if text.is_empty() {
             return Err("it has no description; say when to use it".into());
         }
-        let length = text.chars().count();
-        if length > MAX_DESCRIPTION {
-            self.note(format!(
-                "its description has {length} characters, the format allows {MAX_DESCRIPTION}"
-            ));
-        }
+        self.check_length("description", &text, MAX_DESCRIPTION);
         Ok(text)
     }
 
@@ -133,13 +129,12 @@ impl<'a> FieldReader<'a> {
         }
     }
 
-    fn text(&mut self, key: &str) -> Option<String> {
-        match self.value(key)? {
-            Value::String(text) => {
-                Some(clean(text, LONGEST_DESCRIPTION).trim().to_owned()).filter(|text| !text.is_empty())
-            }
-            other => self.wrong(key, "text", other),
-        }
+    fn text(&mut self, key: &str, most: usize) -> Option<String> {
+        let value = self.value(key)?;
+        let Value::String(text) = value else { return self.wrong(key, "text", value) };
+        let text = clean(text, LONGEST_DESCRIPTION).trim().to_owned();
+        self.check_length(key, &text, most);
+        Some(text).filter(|text| !text.is_empty())
     }
 
     /// Strings; a number or a boolean is a string without quotes.
@@ -183,17 +178,6 @@ impl<'a> FieldReader<'a> {
 fn is_proper(name: &str) -> bool {
     let is_fit = |c: char| c.is_numeric() || c.is_alphabetic() && !c.is_uppercase();
     name.split('-').all(|part| !part.is_empty() && part.chars().all(is_fit))
-}
-
-fn kind(value: &Value) -> &'static str {
-    match value {
-        Value::Null => "nothing",
-        Value::Bool(_) => "a truth value",
-        Value::Number(_) => "a number",
-        Value::String(_) => "text",
-        Value::Array(_) => "a list",
-        Value::Object(_) => "a mapping",
-    }
 }
 
 #[cfg(test)]

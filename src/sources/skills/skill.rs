@@ -134,18 +134,16 @@ fn why_no_file(path: &Path) -> Option<String> {
 struct Walk {
     found: FoundSkills,
     seen: HashSet<PathBuf>,
-    full: bool,
 }
 
 impl Walk {
     fn visit(&mut self, folder: &Path, depth: usize) {
         // A cycle of links leads to a folder that was already visited.
         let Ok(place) = fs::canonicalize(folder) else { return };
-        if !self.seen.insert(place) || self.full {
+        if self.seen.len() > MAX_FOLDERS || !self.seen.insert(place) {
             return;
         }
         if self.seen.len() > MAX_FOLDERS {
-            self.full = true;
             let note = format!("{}: only the first {MAX_FOLDERS} folders were looked at", folder.display());
             self.found.notices.push(note);
             return;

@@ -231,7 +231,7 @@ fn shown(number: &serde_json::Number) -> String {
 }
 
 /// What a value is, for people.
-pub(super) fn kind(value: &Value) -> &'static str {
+pub(crate) fn kind(value: &Value) -> &'static str {
     match value {
         Value::Null => "null",
         Value::Bool(_) => "a boolean",

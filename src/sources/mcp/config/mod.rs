@@ -26,7 +26,8 @@ pub use load::{ConfigStamp, Loaded, config_stamp, load_file, load_value, raw_ent
 pub use options::{ServerOptions, server_options};
 pub use variables::Environment;
 
-use fields::{Fields, Notes, kind};
+pub(crate) use fields::kind;
+use fields::{Fields, Notes};
 use options::{is_off, read_foreign};
 use serde_json::{Value, json};
 use std::path::Path;
