@@ -93,7 +93,7 @@ mod _core {
     fn init(module: &Bound<'_, PyModule>) -> PyResult<()> {
         refuse_subinterpreter()?;
         let py = module.py();
-        use_safe_bridge(py, cpython_switch::safe_is_wanted());
+        use_safe_bridge(py, awaiting::safe_is_wanted());
         Ok(())
     }
 
@@ -122,8 +122,7 @@ mod _core {
     /// Chooses the way across the bridge: fast, or over documented interfaces only. Returns what was chosen before.
     #[pyfunction]
     fn use_safe_bridge(py: Python<'_>, safe: bool) -> bool {
-        let before = cpython_switch::is_safe();
-        cpython_switch::set_safe(safe);
+        let before = awaiting::set_safe(safe);
         awaiting::install_am_send::<execution::Execution>(py);
         awaiting::install_am_send::<bridge::BridgeFuture>(py);
         awaiting::install_am_send::<call::CallDriver>(py);

@@ -95,10 +95,8 @@ impl CallPlan {
             Ok(ApprovalAnswer::Approved(_) | ApprovalAnswer::NeverAsked) => Ok(Ok(())),
             Ok(ApprovalAnswer::Denied(reason)) => {
                 let reason = reason.map(|reason| error_line(&reason, LONGEST)).filter(|one| !one.is_empty());
-                Ok(
-                    Err(reason
-                        .map_or(NOT_APPROVED.into(), |given| message!("it was not approved: {}", given))),
-                )
+                let given = |given: String| message!("it was not approved: {}", given);
+                Ok(Err(reason.map_or(NOT_APPROVED.into(), given)))
             }
             Ok(ApprovalAnswer::Pending(id)) => {
                 let outcome = Err(waiting(self.request.target.name(), &id, ledger.path()));

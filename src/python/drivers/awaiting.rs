@@ -1,11 +1,34 @@
-//! Stepping Python awaitables from Rust, and being one.
+//! Stepping Python awaitables from Rust, and being one; and the switch between two ways across the bridge.
+//!
+//! The fast way leans on details of CPython that are not documented: the slot `am_send` filled after a class was made,
+//! `_asyncio_future_blocking`, `_current_tasks`, `_must_cancel`, `_task_factory`, and `asyncio.tasks.Task` called directly.
+//! `tests/python/bridge/test_internals.py` names the one that changes. The safe way, chosen by `TOOLHUB_SAFE_BRIDGE=1`,
+//! uses documented interfaces only; it is slower.
 
 use crate::prelude::*;
 use crate::runtime::kept::ForkSafeOnce;
 use crate::runtime::loop_bridge::Message;
-use crate::runtime::{self, cpython_switch, user_code};
+use crate::runtime::{self, user_code};
 use pyo3::exceptions::PyStopIteration;
 use pyo3::{PyClass, ffi};
+use std::sync::atomic::{AtomicBool, Ordering};
+
+static SAFE: AtomicBool = AtomicBool::new(false);
+
+/// True when only documented interfaces may be used.
+pub fn is_safe() -> bool {
+    SAFE.load(Ordering::Relaxed)
+}
+
+/// Returns what was chosen before.
+pub fn set_safe(safe: bool) -> bool {
+    SAFE.swap(safe, Ordering::Relaxed)
+}
+
+/// What the environment asks for.
+pub fn safe_is_wanted() -> bool {
+    std::env::var_os("TOOLHUB_SAFE_BRIDGE").is_some_and(|value| value == "1")
+}
 
 /// What one step of an awaitable gives: something for the event loop, or the end.
 pub enum Step {
@@ -94,7 +117,7 @@ pub fn current_task(py: Python<'_>) -> PyResult<Bound<'_, PyAny>> {
 pub fn current_task_of<'py>(event_loop: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
     static TABLE: ForkSafeOnce<Option<Py<PyDict>>> = ForkSafeOnce::new();
     let py = event_loop.py();
-    if cpython_switch::is_safe() {
+    if is_safe() {
         return current_task(py);
     }
     let table = TABLE.get_or_try_init(|| {
@@ -108,6 +131,11 @@ pub fn current_task_of<'py>(event_loop: &Bound<'py, PyAny>) -> PyResult<Bound<'p
 /// How many cancellations of a task were asked for and not taken back.
 pub fn cancellations(task: &Bound<'_, PyAny>) -> PyResult<usize> {
     task.call_method0(intern!(task.py(), "cancelling"))?.extract()
+}
+
+/// Whether a task was asked to end, and has not taken that back.
+pub fn is_being_cancelled(task: &Bound<'_, PyAny>) -> bool {
+    cancellations(task).is_ok_and(|count| count > 0)
 }
 
 /// Takes back one cancellation of a task; the number that is left.
@@ -246,7 +274,7 @@ pub fn install_am_send<T: Awaited>(py: Python<'_>) {
     // SAFETY: the class was made by PyO3 on the heap, so `tp_as_async` is there; the GIL is held.
     unsafe {
         if let Some(slots) = (*class).tp_as_async.as_mut() {
-            slots.am_send = if cpython_switch::is_safe() { None } else { Some(am_send::<T>) };
+            slots.am_send = if is_safe() { None } else { Some(am_send::<T>) };
             ffi::PyType_Modified(class);
         }
     }

@@ -5,13 +5,13 @@
 //! a copy of the context of the program that serves, so contextvars that were set before `serve` are seen.
 
 use crate::classes::telemetry;
-use crate::drivers::awaiting::{cancellations, is_cancelled_error};
+use crate::drivers::awaiting::{is_being_cancelled, is_cancelled_error};
 use crate::prelude::*;
 use crate::runtime;
 use crate::runtime::bridge::run_function;
 use crate::runtime::call_scope::{self, CallScope, CallsAround};
 use crate::runtime::loop_bridge::{LoopBridge, Mail};
-use crate::runtime::pool::{FunctionCall, Leftover, PoolKind};
+use crate::runtime::pool::{CallTerms, FunctionCall, Leftover, PoolKind};
 use crate::runtime::tool_loops::ServedLoop;
 use crate::values::arguments::argument_checks::{CheckPass, Checks, PreparedArguments};
 use crate::values::arguments::callable::{Callable, CallableKind};
@@ -210,15 +210,13 @@ impl ServedCall {
         }
         let (value, kwargs) = prepared.for_thread(py)?;
         let left = this.ctx.deadline.saturating_duration_since(Instant::now());
-        let call = FunctionCall {
-            function: this.tool.call.bind(py).clone(),
-            value,
-            kwargs,
-            around: call_scope::current(py)?,
+        let terms = CallTerms {
             latest_start: Some(this.ctx.deadline - left / 10),
             tool: this.tool.stats.get().cloned(),
             sent: Some(this.ctx.sent.clone()),
         };
+        let (function, around) = (this.tool.call.bind(py).clone(), call_scope::current(py)?);
+        let call = FunctionCall { function, value, kwargs, around, terms };
         let call = run_function(py, PoolKind::Tools, call, Some(slf.clone().unbind()))?;
         Ok(Some(call.into_any()))
     }
@@ -277,8 +275,8 @@ impl ServedCall {
     /// Whether a cancellation comes from outside the tool.
     fn is_being_cancelled(&self, py: Python<'_>) -> bool {
         let task = self.link.running.lock().as_ref().map(|(task, _)| task.clone_ref(py));
-        let is_asked = |task: Py<PyAny>| cancellations(task.bind(py)).is_ok_and(|count| count > 0);
-        self.link.is_cancelled.load(Ordering::Acquire) || task.is_some_and(is_asked)
+        let is_asked = task.is_some_and(|task| is_being_cancelled(task.bind(py)));
+        self.link.is_cancelled.load(Ordering::Acquire) || is_asked
     }
 
     /// The value as the core knows it.

@@ -18,7 +18,7 @@ use crate::drivers::served_call::ServedCall;
 use crate::prelude::*;
 use crate::runtime::call_scope;
 use crate::runtime::loop_bridge::{self, LoopBridge, LoopMailbox, Mail, Message};
-use crate::runtime::pool::{self, FunctionCall, PoolKind, Reply};
+use crate::runtime::pool::{self, CallTerms, FunctionCall, PoolKind, Reply};
 use crate::runtime::{Lease, process};
 use futures_util::Stream;
 use futures_util::stream::{BoxStream, StreamExt, once};
@@ -90,9 +90,7 @@ pub fn in_thread(py: Python<'_>, function: Py<PyAny>) -> PyResult<Bound<'_, Brid
         value: None,
         kwargs: PyDict::new(py).into_any().unbind(),
         around: call_scope::current(py)?,
-        latest_start: None,
-        tool: None,
-        sent: None,
+        terms: CallTerms::default(),
     };
     run_function(py, PoolKind::Callbacks, call, None)
 }

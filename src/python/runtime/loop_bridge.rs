@@ -1,10 +1,10 @@
 //! The bridge to one event loop: its mailbox, the objects that other threads send messages to, the deadlines.
 
-use crate::drivers::awaiting::{Awaitable, Awaited};
+use crate::drivers::awaiting::{Awaitable, Awaited, is_safe};
 use crate::prelude::*;
 use crate::runtime::kept::ForkSafeOnce;
+use crate::runtime::process;
 use crate::runtime::waiting::Wakeup;
-use crate::runtime::{cpython_switch, process};
 use crate::values::value;
 use pyo3::exceptions::PyOSError;
 use pyo3::ffi;
@@ -75,7 +75,7 @@ impl LoopBridge {
     /// A future of the loop for a caller to suspend on, marked the way asyncio expects what `await` yields.
     pub fn create_waiter<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
         let waiter = self.create_future.bind(py).call0()?;
-        if cpython_switch::is_safe() {
+        if is_safe() {
             // The future's own iterator sets the mark and yields the future.
             return waiter.call_method0(intern!(py, "__await__"))?.call_method0(intern!(py, "__next__"));
         }
@@ -91,7 +91,7 @@ impl LoopBridge {
         name: &Py<PyString>,
     ) -> PyResult<(Bound<'py, PyAny>, bool)> {
         static TASKS: Imported = Imported::new("asyncio", "tasks");
-        if self.makes_plain_tasks && !cpython_switch::is_safe() && self.has_no_task_factory(py) {
+        if self.makes_plain_tasks && !is_safe() && self.has_no_task_factory(py) {
             // What `BaseEventLoop.create_task` does, without its Python frame. The class is looked up each time, as there,
             // because some libraries replace it.
             let class = TASKS.get(py)?.getattr(intern!(py, "Task"))?;

@@ -4,7 +4,6 @@ pub mod allocator;
 pub mod process;
 
 // Objects of Python that are kept, and the interpreter itself.
-pub mod cpython_switch;
 pub mod gil;
 pub mod kept;
 pub mod user_code;

@@ -56,9 +56,18 @@ pub struct PoolCall {
     call: Py<PyTuple>,
     kwargs: Py<PyAny>,
     reply: Reply,
-    latest_start: Option<Instant>,
-    tool: Option<Arc<CandidateStats>>,
-    sent: Option<Arc<SentFlag>>,
+    terms: CallTerms,
+}
+
+/// When a call may begin.
+#[derive(Default)]
+pub struct CallTerms {
+    /// After this moment it must not begin.
+    pub latest_start: Option<Instant>,
+    /// The tool whose abandoned calls count; all callbacks count as one.
+    pub tool: Option<Arc<CandidateStats>>,
+    /// Marked when the function begins.
+    pub sent: Option<Arc<SentFlag>>,
 }
 
 impl QueuedCall for PoolCall {
@@ -69,15 +78,15 @@ impl QueuedCall for PoolCall {
     }
 
     fn latest_start(&self) -> Option<Instant> {
-        self.latest_start
+        self.terms.latest_start
     }
 
     fn has_abandoned(&self) -> bool {
-        self.tool.as_ref().is_none_or(|tool| tool.abandoned() > 0)
+        self.terms.tool.as_ref().is_none_or(|tool| tool.abandoned() > 0)
     }
 
     fn may_begin(&self) -> bool {
-        self.sent.as_ref().is_none_or(|sent| sent.may_begin())
+        self.terms.sent.as_ref().is_none_or(|sent| sent.may_begin())
     }
 
     fn refuse(self, refusal: PoolRefusal) {
@@ -132,19 +141,14 @@ pub struct FunctionCall<'py> {
     pub kwargs: Py<PyAny>,
     /// The calls around it. The function runs in a copy of the current context, in which it is one of them.
     pub around: CallsAround,
-    /// After this moment it must not begin.
-    pub latest_start: Option<Instant>,
-    /// The tool whose abandoned calls count; all callbacks count as one.
-    pub tool: Option<Arc<CandidateStats>>,
-    /// Marked when the function begins.
-    pub sent: Option<Arc<SentFlag>>,
+    pub terms: CallTerms,
 }
 
 /// Hands a call to a pool. A refusal comes as a message.
 pub fn submit(
     py: Python<'_>,
     kind: PoolKind,
-    FunctionCall { function, value, kwargs, around, latest_start, tool, sent }: FunctionCall<'_>,
+    FunctionCall { function, value, kwargs, around, terms }: FunctionCall<'_>,
     (mailbox, key): (Arc<LoopMailbox>, u64),
 ) -> PyResult<Reply> {
     let reply = Reply { pool: pool(kind), mailbox, key, function: Arc::default(), mark: Arc::default() };
@@ -157,7 +161,7 @@ pub fn submit(
         }
     };
     let call = call()?.unbind();
-    let queued = PoolCall { call, kwargs, reply: reply.clone(), latest_start, tool, sent };
+    let queued = PoolCall { call, kwargs, reply: reply.clone(), terms };
     match reply.pool.workers.add(queued, around.threads()) {
         Err(PoolRefusal::Nested(around)) => {
             return Err(PyRecursionError::new_err(format!(

@@ -8,13 +8,12 @@
 use super::Execution;
 use super::state::AttemptState;
 use crate::drivers::awaiting::{
-    Awaited, Step, cancellations, current_task_of, has_pending_cancel, is_cancelled_error, new_awaitable,
-    throw, uncancel,
+    Awaited, Step, cancellations, current_task_of, has_pending_cancel, is_cancelled_error, is_safe,
+    new_awaitable, throw, uncancel,
 };
 use crate::drivers::child::Child;
 use crate::prelude::*;
 use crate::runtime::call_scope::{self, LentSlots};
-use crate::runtime::cpython_switch;
 use crate::runtime::loop_bridge::LoopBridge;
 use crate::values::value;
 use pyo3::exceptions::{PyGeneratorExit, PyKeyboardInterrupt};
@@ -217,7 +216,7 @@ fn calling_task(event_loop: &Bound<'_, PyAny>) -> PyResult<(Py<PyAny>, usize)> {
         return Err(PyRuntimeError::new_err("a hub's coroutine must be awaited inside an asyncio task"));
     }
     let mut behind = cancellations(&task)?;
-    if behind > 0 && !cpython_switch::is_safe() {
+    if behind > 0 && !is_safe() {
         // One that was asked for and is yet to be delivered will be thrown into us: it is not behind the task.
         behind -= usize::from(has_pending_cancel(&task)?);
     }

@@ -3,7 +3,7 @@
 use super::Execution;
 use super::recording::record_late;
 use super::state::{Attempt, AttemptState, leftover};
-use crate::drivers::awaiting::{cancellations, is_coroutine};
+use crate::drivers::awaiting::{is_being_cancelled, is_coroutine};
 use crate::drivers::child::Child;
 use crate::prelude::*;
 use crate::runtime::call_scope::tell_progress;
@@ -122,7 +122,7 @@ impl Execution {
                 let task = task.clone_ref(py);
                 drop(state);
                 if let Err(error) = Child::stop(task.bind(py))
-                    && !this.is_on_closed_loop(py)
+                    && !Self::port(slf).is_ok_and(|port| port.get().is_closed(py))
                 {
                     error.write_unraisable(py, Some(slf.as_any()));
                 }
@@ -153,11 +153,6 @@ impl Execution {
         let permits = state.attempts.get_mut(slot)?.permits.take();
         drop(state);
         Some(leftover(permits, &candidate))
-    }
-
-    fn is_on_closed_loop(&self, py: Python<'_>) -> bool {
-        let port = self.state.lock().port.as_ref().map(|port| port.clone_ref(py));
-        port.is_some_and(|port| port.get().is_closed(py))
     }
 
     /// Sets the timer to the next thing that will be due, unless an earlier one is set.
@@ -276,24 +271,20 @@ impl Execution {
 
     /// A task of ours was cancelled from outside, not by us.
     pub fn child_cancelled(&self, py: Python<'_>, slot: usize, error: &PyErr) {
-        let running = self.with_plan(|plan| plan.run.fate(slot)) == Some(Fate::Running);
-        if running && !self.task_is_cancelled(py, slot) {
-            // The tool raised it itself.
-            self.raised(py, slot, error.clone_ref(py));
-        } else if running {
-            let text = message!("Tool '{}' was cancelled from outside.", clip(&self.tool_name(slot)));
-            self.fail(slot, HubError::new(ErrorKind::Cancelled, text));
-        } else {
-            self.mark_stopped(slot);
-        }
-    }
-
-    fn task_is_cancelled(&self, py: Python<'_>, slot: usize) -> bool {
         let task = match self.state.lock().attempts.get(slot).map(|attempt| &attempt.state) {
-            Some(AttemptState::Task(task)) => task.clone_ref(py),
-            _ => return false,
+            Some(AttemptState::Task(task)) => Some(task.clone_ref(py)),
+            _ => None,
         };
-        cancellations(task.bind(py)).is_ok_and(|count| count > 0)
+        let is_cancelled = || task.as_ref().is_some_and(|task| is_being_cancelled(task.bind(py)));
+        match self.with_plan(|plan| plan.run.fate(slot)) {
+            // The tool raised it itself.
+            Some(Fate::Running) if !is_cancelled() => self.raised(py, slot, error.clone_ref(py)),
+            Some(Fate::Running) => {
+                let text = message!("Tool '{}' was cancelled from outside.", clip(&self.tool_name(slot)));
+                self.fail(slot, HubError::new(ErrorKind::Cancelled, text));
+            }
+            _ => self.mark_stopped(slot),
+        }
     }
 
     /// What it means when this attempt returns None.

@@ -9,7 +9,7 @@ use crate::prelude::*;
 use crate::runtime::bridge::{start_job, start_job_elsewhere};
 use crate::runtime::call_scope::{self, CallsAround};
 use crate::runtime::loop_bridge::{LoopMailbox, Mail, Message};
-use crate::runtime::pool::{self, FunctionCall, PoolKind};
+use crate::runtime::pool::{self, CallTerms, FunctionCall, PoolKind};
 use crate::values::arguments::argument_checks::{self, CheckPass, PreparedArguments};
 use crate::values::arguments::callable::{Callable, python_tool};
 use crate::values::arguments::given::{prepare, warnings};
@@ -231,16 +231,12 @@ impl Execution {
         let (py, this, slot) = (slf.py(), slf.get(), start.slot);
         let (value, kwargs) = prepared.for_thread(py)?;
         let around = this.held(py, start)?.map_or_else(|| call_scope::current(py), Ok)?;
-        let latest_start = this.with_plan(|plan| plan.run.latest_start(slot)).flatten();
-        let call = FunctionCall {
-            function: tool.call.bind(py).clone(),
-            value,
-            kwargs,
-            around,
-            latest_start,
+        let terms = CallTerms {
+            latest_start: this.with_plan(|plan| plan.run.latest_start(slot)).flatten(),
             tool: Some(start.candidate.stats.clone()),
             sent: Some(this.share_flag(slot)),
         };
+        let call = FunctionCall { function: tool.call.bind(py).clone(), value, kwargs, around, terms };
         let (mailbox, key) = Self::address(slf, slot)?;
         match pool::submit(py, PoolKind::Tools, call, (mailbox, key)) {
             Ok(reply) => {
