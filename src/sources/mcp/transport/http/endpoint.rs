@@ -42,7 +42,8 @@ pub(crate) struct HttpEndpoint {
     pub(crate) limit: usize,
     secrets: Arc<ServerSecrets>,
     credentials: Option<Arc<dyn Credentials>>,
-    /// From where to where the last POST that was answered was redirected, until one of them fails: a call that goes there at once is sent once.
+    /// From where to where the last POST that was answered was redirected, until one fails: a call that goes there at once is
+    /// sent once.
     moved: ArcSwapOption<(Url, Url)>,
 }
 

@@ -195,9 +195,10 @@ impl HttpShared {
         tokio::select! {
             () = self.closed.cancelled() => Err(closed(&remote)),
             sent = tokio::time::timeout(SEND_TIME, delivered) => {
-                let seconds = SEND_TIME.as_secs();
-                let text = || message!("the server did not accept a message within {} s ({})", seconds, remote.shown);
-                let sent = sent.map_err(|_| HubError::new(ErrorKind::Timeout, text()))?;
+                let Ok(sent) = sent else {
+                    let text = message!("the server did not accept a message within {} s ({})", SEND_TIME.as_secs(), remote.shown);
+                    return Err(HubError::new(ErrorKind::Timeout, text));
+                };
                 sent.map_err(|refusal| refusal.error)
             }
         }

@@ -91,7 +91,8 @@ impl Process {
     /// The processes that it has started, and those started by them, as far as that can be seen: children of a process that has
     /// ended lose their parent.
     pub async fn descendants(&self) -> Vec<SeenProcess> {
-        let Some(id) = self.id else { return Vec::new() };
+        // Once it is reaped, its id may be that of another process, whose children these are not.
+        let Some(id) = self.child.id() else { return Vec::new() };
         // Reads all of /proc.
         tokio::task::spawn_blocking(move || group::descendants(id)).await.unwrap_or_default()
     }
