@@ -82,6 +82,7 @@ fn hub_with(count: usize) -> Hub {
             gate: None,
             stats: Arc::new(CandidateStats::default()),
             variant: 1,
+            definition: Default::default(),
         });
     }
     hub

@@ -31,6 +31,7 @@ fn candidate(n: usize) -> Candidate {
         gate: None,
         stats: Arc::new(CandidateStats::default()),
         variant: 1,
+        definition: Default::default(),
     }
 }
 

@@ -72,6 +72,7 @@ fn candidate(n: usize) -> Candidate {
         gate: None,
         stats: Arc::new(CandidateStats::default()),
         variant: 1,
+        definition: Default::default(),
     }
 }
 

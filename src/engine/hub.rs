@@ -173,7 +173,9 @@ impl Hub {
         self.own_offers.clear();
         self.callers.clear();
         self.texts.clear();
-        self.forget_replay();
+        // The ledger of the last replay ends, and its thread.
+        let replayed = self.recording.replayed.lock().take();
+        drop(replayed);
     }
 
     pub fn is_closed(&self) -> bool {

@@ -1,8 +1,9 @@
 //! One provider of a tool name, and all of them.
 
+use super::identity::CandidateDefinition;
 use super::namesakes::{NamesakeVerdict, is_of_server};
-use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, OnceLock};
 use toolhub_types::limit::Gate;
 use toolhub_types::model::{Source, ToolSpec};
 use toolhub_types::stats::{CandidateStats, StatsKey};
@@ -49,13 +50,16 @@ pub struct Candidate {
     pub stats: Arc<CandidateStats>,
     /// Counts the candidates of one name, source and server. The registry assigns it; the first one has 1.
     pub variant: u32,
+    /// See [`Candidate::definition`].
+    pub definition: OnceLock<Arc<CandidateDefinition>>,
 }
 
 impl Candidate {
     /// A provider with the usual priority of its source and without a limit.
     pub fn new(id: u64, source: Source, server: Option<Arc<str>>, tool: Arc<dyn Tool>) -> Self {
         let (priority, stats) = (source.default_priority(), Arc::default());
-        Candidate { id, source, server, priority, tool, gate: None, stats, variant: 1 }
+        let definition = OnceLock::new();
+        Candidate { id, source, server, priority, tool, gate: None, stats, variant: 1, definition }
     }
 
     /// The same provider without limits, and with statistics of its own: what happens to it is not learnt.
@@ -67,6 +71,11 @@ impl Candidate {
 
     pub fn spec(&self) -> &ToolSpec {
         self.tool.spec()
+    }
+
+    /// What it is: made when it is first needed.
+    pub fn definition(&self) -> &Arc<CandidateDefinition> {
+        self.definition.get_or_init(|| Arc::new(CandidateDefinition::of(self)))
     }
 
     /// Whether both belong to the same source and server.
@@ -122,6 +131,9 @@ impl Candidate {
 /// Stands for "no candidate has succeeded yet".
 const NO_CANDIDATE: u64 = u64::MAX;
 
+/// How prompts show a tool: a text for each way, made when it is first needed.
+pub type ShownTexts = OnceLock<Arc<[OnceLock<Box<str>>; 4]>>;
+
 /// The candidates of one name, in registration order.
 #[derive(Clone)]
 pub struct NameEntry {
@@ -136,6 +148,8 @@ pub struct NameEntry {
     pub(super) first_id: u64,
     /// The version of the registry at which this name last changed.
     pub changed_at: u64,
+    /// Its texts in prompts since then.
+    pub shown: ShownTexts,
     /// Shared by all snapshots, so that a success seen by an old one counts in a new one.
     last_success: Arc<AtomicU64>,
     /// What the first candidate says of itself, under the name of this entry where that is another one.
@@ -151,6 +165,7 @@ impl NameEntry {
             verdict: NamesakeVerdict::default(),
             first_id,
             changed_at: 0,
+            shown: ShownTexts::new(),
             last_success: Arc::new(AtomicU64::new(NO_CANDIDATE)),
             renamed: None,
         }

@@ -178,7 +178,7 @@ impl CandidateDefinition {
         &self.members
     }
 
-    pub fn of(candidate: &Candidate) -> Self {
+    pub(crate) fn of(candidate: &Candidate) -> Self {
         let (spec, tool) = (candidate.spec(), &candidate.tool);
         let mut members = json!({
             "tool": &*spec.name,

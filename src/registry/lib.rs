@@ -13,7 +13,7 @@ pub mod capability;
 mod namesakes;
 mod snapshot;
 
-pub use candidate::{Candidate, Filter, NameEntry, ReplaceRule};
+pub use candidate::{Candidate, Filter, NameEntry, ReplaceRule, ShownTexts};
 pub use namesakes::UsersWord;
 pub use snapshot::{Snapshot, nearest};
 

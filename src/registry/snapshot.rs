@@ -219,7 +219,7 @@ impl Snapshot {
     fn publish(&mut self, before: Option<&NameEntry>, mut entry: NameEntry) -> Vec<Arc<str>> {
         self.version += 1;
         self.sorted = OnceLock::new();
-        entry.changed_at = self.version;
+        (entry.changed_at, entry.shown) = (self.version, OnceLock::new());
         entry.verdict = tell_apart(&entry.candidates, &entry.verdict, self.users_word.as_ref());
         let name = entry.name.clone();
         let namesake = self.told_apart(&name).filter(|tool| tool.is_apart()).cloned();

@@ -37,6 +37,7 @@ fn many_at_once_are_as_many_one_by_one() {
             gate: None,
             stats: Arc::new(CandidateStats::default()),
             variant: 1,
+            definition: Default::default(),
         }
     };
     let (one_by_one, at_once) = (Registry::default(), Registry::default());
@@ -67,6 +68,7 @@ fn reserved_numbers_keep_the_place_of_who_comes_late() {
             gate: None,
             stats: Arc::new(CandidateStats::default()),
             variant: 1,
+            definition: Default::default(),
         });
     };
     insert(registry.next_id(), "own", "late");
@@ -128,6 +130,7 @@ fn register(registry: &Registry, entry: Entry) -> Arc<Candidate> {
         gate: None,
         stats: Arc::new(CandidateStats::default()),
         variant: 1,
+        definition: Default::default(),
     })
 }
 

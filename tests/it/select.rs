@@ -32,6 +32,7 @@ fn candidate(id: u64, source: Source, change: impl FnOnce(&mut ToolSpec)) -> Can
         gate: None,
         stats: Arc::new(CandidateStats::default()),
         variant: 1,
+        definition: Default::default(),
     }
 }
 

@@ -11,7 +11,6 @@
 //! so that it cannot imitate the layout around it. Schemas are read to a maximum depth, so that none is endless.
 
 mod budget;
-mod cache;
 mod clean;
 mod docstring;
 mod entry;
@@ -22,5 +21,4 @@ mod types;
 pub mod vendor;
 
 pub use budget::{Count, TooSmall};
-pub use cache::{PromptCache, PromptKey};
-pub use page::{PromptPage, PromptStyle, PromptTool, render};
+pub use page::{PromptCache, PromptKey, PromptPage, PromptStyle, PromptTool, render};

@@ -1,13 +1,18 @@
 //! The whole prompt: the user's text, the tools, and how to call them.
 
 use super::budget::{BudgetedPage, Count, TooSmall};
-use super::cache::PromptCache;
 use super::clean::shown_name;
 use super::entry::PromptEntry;
 use super::skills::SkillSection;
+use parking_lot::Mutex;
 use std::borrow::Cow;
 use std::fmt::Write;
+use std::sync::Arc;
+use toolhub_registry::ShownTexts;
 use toolhub_types::model::{Lang, ToolSpec};
+
+/// The initial capacity of an entry: enough for most.
+const ENTRY: usize = 1 << 10;
 
 toolhub_types::named! {
     /// How much the prompt says about each tool.
@@ -31,15 +36,13 @@ pub struct PromptPage<'a> {
     pub more: usize,
     pub style: PromptStyle,
     pub lang: Lang,
-    pub cache: &'a PromptCache,
 }
 
 /// A tool in the prompt.
 #[derive(Clone, Copy)]
 pub struct PromptTool<'a> {
     pub spec: &'a ToolSpec,
-    /// Differs for every definition.
-    pub changed_at: u64,
+    pub shown: &'a ShownTexts,
 }
 
 /// Where each kind of entry ends, in the order of the tools.
@@ -75,13 +78,19 @@ impl PromptPage<'_> {
         self.open(&mut out, detail.detailed > 0);
         for (at, (tool, name)) in self.tools.iter().zip(names).take(detail.compact).enumerate() {
             let style = if at < detail.detailed { PromptStyle::Detailed } else { PromptStyle::Compact };
-            let entry = self.cache.entry(*tool, style, self.lang, |text| {
+            let way = 2 * usize::from(style == PromptStyle::Detailed) + usize::from(self.lang == Lang::Zh);
+            let entry = tool.shown.get_or_init(Arc::default)[way].get_or_init(|| {
+                let mut text = String::with_capacity(ENTRY);
                 let entry = PromptEntry::new(tool.spec, name, self.lang);
-                if style == PromptStyle::Detailed { entry.detailed(text) } else { entry.compact(text) }
+                match style {
+                    PromptStyle::Detailed => entry.detailed(&mut text),
+                    _ => entry.compact(&mut text),
+                }
+                text.into()
             });
             let _ = match style {
                 PromptStyle::Detailed => writeln!(out, "{}. {entry}", at + 1),
-                _ => out.write_str(&entry),
+                _ => out.write_str(entry),
             };
         }
         if detail.compact > detail.detailed {
@@ -149,6 +158,39 @@ pub fn render(page: &PromptPage<'_>, budget: Option<(usize, Count<'_>)>) -> Resu
         return Ok(page.assemble(&names, &DetailLevels::all(page.style, names.len()), &skills));
     };
     BudgetedPage { page, names: &names, budget, count }.render()
+}
+
+/// Longer prompts are not kept: they are rarely sent to a model.
+const MAX_BYTES: usize = 4 << 20;
+
+/// The last prompt with all tools: a chat loop asks for the same one at every turn.
+#[derive(Default)]
+pub struct PromptCache(Mutex<Option<(PromptKey, Arc<str>)>>);
+
+/// Everything that a prompt with all tools depends on.
+#[derive(PartialEq)]
+pub struct PromptKey {
+    /// The version of the registry.
+    pub version: u64,
+    pub core: Vec<String>,
+    pub style: PromptStyle,
+    pub lang: Lang,
+}
+
+impl PromptCache {
+    /// The prompt with all tools, rendered by `write` if it is not the last one.
+    pub fn whole<E>(&self, key: PromptKey, write: impl FnOnce() -> Result<String, E>) -> Result<Arc<str>, E> {
+        if let Some((last, text)) = &*self.0.lock()
+            && *last == key
+        {
+            return Ok(text.clone());
+        }
+        let text: Arc<str> = write()?.into();
+        if text.len() <= MAX_BYTES {
+            *self.0.lock() = Some((key, text.clone()));
+        }
+        Ok(text)
+    }
 }
 
 const PROTOCOL_EN: &str = r#"## How to call a tool

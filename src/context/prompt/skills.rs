@@ -99,8 +99,9 @@ const BRIEF_ZH: &str = "## 📚 可用技能
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::prompt::{Count, PromptCache, PromptPage, PromptTool, render};
+    use crate::prompt::{Count, PromptPage, PromptTool, render};
     use std::sync::Arc;
+    use toolhub_registry::ShownTexts;
 
     fn skill(name: &str, description: &str) -> ToolSpec {
         let location = Some(Arc::from("/skills/SKILL.md"));
@@ -108,10 +109,11 @@ mod tests {
     }
 
     fn rendered(tools: &[&ToolSpec], skills: &[&ToolSpec], budget: Option<(usize, Count<'_>)>) -> String {
-        let listed = |spec| PromptTool { spec, changed_at: 0 };
-        let tools: Vec<PromptTool<'_>> = tools.iter().copied().map(listed).collect();
-        let (style, lang, cache) = (PromptStyle::Detailed, Lang::En, &PromptCache::default());
-        let page = PromptPage { base: "", tools: &tools, skills, more: 0, style, lang, cache };
+        let texts: Vec<ShownTexts> = tools.iter().map(|_| ShownTexts::new()).collect();
+        let listed = |(spec, shown)| PromptTool { spec, shown };
+        let tools: Vec<PromptTool<'_>> = tools.iter().copied().zip(&texts).map(listed).collect();
+        let (style, lang) = (PromptStyle::Detailed, Lang::En);
+        let page = PromptPage { base: "", tools: &tools, skills, more: 0, style, lang };
         render(&page, budget).unwrap()
     }
 

@@ -41,6 +41,7 @@ fn register(registry: &Registry, name: &str, description: &str) {
         gate: None,
         stats: Arc::new(CandidateStats::default()),
         variant: 1,
+        definition: Default::default(),
     });
 }
 

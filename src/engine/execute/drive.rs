@@ -139,7 +139,7 @@ impl TokioRun<'_> {
         context.freshness = self.plan.freshness;
         context.sent = run.share_flag(slot);
         let latest_start = run.latest_start(slot).unwrap_or(deadline);
-        let (plan, definition) = (&self.plan, || self.hub.tool_definition(&candidate));
+        let (plan, definition) = (&self.plan, || candidate.definition().clone());
         let attempt = Attempt {
             slot,
             args: fitting.replacement.map_or_else(|| self.args.clone(), Arc::new),

@@ -2,12 +2,11 @@
 
 use parking_lot::Mutex;
 use serde_json::{Value, json};
-use std::collections::HashMap;
 use std::path::PathBuf;
 use std::sync::{Arc, LazyLock, OnceLock, Weak};
 use tokio::sync::oneshot;
 use toolhub_registry::Candidate;
-use toolhub_registry::identity::{CallContent, CallKey, CallTarget, CandidateDefinition, definition_change};
+use toolhub_registry::identity::{CallContent, CallKey, CallTarget, definition_change};
 use toolhub_store::ledger::{
     EffectEnd, EffectState, LateDigests, Ledger, NewEffect, OccurrenceTicket, RunMemory, new_row_id,
 };
@@ -17,7 +16,6 @@ use toolhub_text::{Message, message};
 use toolhub_types::error::{ErrorKind, HubError, Outcome, clip};
 use toolhub_types::kill_point::kill_point;
 use toolhub_types::model::{CallOptions, KeyDigests};
-use toolhub_types::tool::Tool;
 
 toolhub_types::named! {
     /// Whether calls that may have effects need a row in the ledger.
@@ -33,23 +31,15 @@ toolhub_types::named! {
     }
 }
 
-/// A tool and its definition.
-type KnownDefinition = (Weak<dyn Tool>, Arc<CandidateDefinition>);
-
 /// The ledger of a hub, made when it is first needed.
 #[derive(Default)]
 pub struct HubLedger {
     pub(super) ledger: OnceLock<Arc<Ledger>>,
     /// The file of the store, whether it can be used or not.
     pub(super) path: OnceLock<PathBuf>,
-    /// Definitions, by the address of the tool.
-    pub(super) definitions: Mutex<HashMap<usize, KnownDefinition>>,
     /// The ledger of the last replay.
     pub(super) replayed: Mutex<Option<(Weak<Tape>, Arc<Ledger>)>>,
 }
-
-/// The most definitions that are remembered.
-pub(super) const MOST_DEFINITIONS: usize = 10_000;
 
 /// A call of a run, while it is made.
 pub struct CallRecord {
@@ -312,10 +302,9 @@ pub fn kept_failure(error: Value, kind: &str, outcome: &str) -> Value {
 /// The error of a call that a run has kept.
 pub fn kept_error(kept: &Value) -> HubError {
     let word = |member: &str| kept.get(member).and_then(Value::as_str);
-    let kind = word("kind").and_then(ErrorKind::named);
-    let text = word("error").unwrap_or("The call failed.").to_owned();
-    let error = HubError::new(kind.unwrap_or(ErrorKind::ToolError), text);
-    match Outcome::ALL.into_iter().find(|outcome| word("outcome") == Some(outcome.name())) {
+    let kind = word("kind").and_then(ErrorKind::named).unwrap_or(ErrorKind::ToolError);
+    let error = HubError::new(kind, word("error").unwrap_or("The call failed.").to_owned());
+    match word("outcome").and_then(Outcome::parse) {
         Some(outcome) => error.with_outcome(outcome),
         None => error,
     }

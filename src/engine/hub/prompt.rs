@@ -59,16 +59,13 @@ impl Hub {
         let names = request.core.iter().map(String::as_str).chain(others);
         let listed = names.filter_map(|name| {
             let entry = snapshot.get(name)?;
-            Some(PromptTool { spec: entry.spec()?, changed_at: entry.changed_at })
+            Some(PromptTool { spec: entry.spec()?, shown: &entry.shown })
         });
         let (skills, tools): (Vec<PromptTool<'_>>, _) = listed.partition(|one| one.spec.location.is_some());
         let skills: Vec<&ToolSpec> = skills.iter().map(|one| one.spec).collect();
         let PromptRequest { base, more, style, lang, .. } = *request;
-        let page =
-            PromptPage { base, tools: &tools, skills: &skills, more, style, lang, cache: &self.prompts };
-        let text = prompt::render(&page, budget);
-        self.prompts.tidy(snapshot.len(), |name| snapshot.get(name).is_some());
-        text
+        let page = PromptPage { base, tools: &tools, skills: &skills, more, style, lang };
+        prompt::render(&page, budget)
     }
 }
 

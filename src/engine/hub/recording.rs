@@ -4,7 +4,7 @@
 //! is in memory and begins empty; statistics are those of the recordings ([`toolhub_store::tape::ReplayTool`]).
 
 use super::Hub;
-use super::effects::{AskedCall, CallRecord, EffectRecorder, EndedRows, LedgerMode, MOST_DEFINITIONS};
+use super::effects::{AskedCall, CallRecord, EffectRecorder, EndedRows, LedgerMode};
 use super::planned::PlannedRun;
 use crate::execute::{Fate, Rules, Run};
 use std::sync::Arc;
@@ -12,7 +12,7 @@ use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 use toolhub_context::search::Uses;
 use toolhub_registry::Candidate;
-use toolhub_registry::identity::{CallDefinition, CallIdentity, CandidateDefinition};
+use toolhub_registry::identity::{CallDefinition, CallIdentity};
 use toolhub_registry::select::Candidates;
 use toolhub_store::ledger::{EffectEnd, EffectState, Ledger};
 use toolhub_store::tape::{
@@ -40,15 +40,10 @@ impl Hub {
         self.recording.ledger.get_or_init(|| Ledger::new(self.recording.path.get().cloned()))
     }
 
-    /// The ledger is kept in this file, even if it cannot be used now.
-    pub(super) fn record_in(&self, path: &std::path::Path) {
-        // Only the first store counts.
-        let _ = self.recording.path.set(path.to_owned());
-    }
-
     /// Notes that the store is in this file but cannot be used.
     pub fn go_without_store(&self, path: &std::path::Path) {
-        self.record_in(&real_place(path));
+        // Only the first store counts.
+        let _ = self.recording.path.set(real_place(path));
         self.has_no_store.store(true, Ordering::Relaxed);
     }
 
@@ -89,24 +84,7 @@ impl Hub {
 
     /// What these candidates are.
     pub fn definition(&self, candidates: &[Arc<Candidate>]) -> CallDefinition {
-        CallDefinition::new(candidates.iter().map(|one| self.tool_definition(one)).collect())
-    }
-
-    /// What a candidate is. It is made once for each tool.
-    pub fn tool_definition(&self, candidate: &Candidate) -> Arc<CandidateDefinition> {
-        let key = Arc::as_ptr(&candidate.tool).cast::<()>() as usize;
-        let mut known = self.recording.definitions.lock();
-        if let Some((tool, definition)) = known.get(&key)
-            && tool.upgrade().is_some_and(|tool| Arc::ptr_eq(&tool, &candidate.tool))
-        {
-            return definition.clone();
-        }
-        if known.len() >= MOST_DEFINITIONS {
-            known.clear();
-        }
-        let definition = Arc::new(CandidateDefinition::of(candidate));
-        known.insert(key, (Arc::downgrade(&candidate.tool), definition.clone()));
-        definition
+        CallDefinition::new(candidates.iter().map(|one| one.definition().clone()).collect())
     }
 }
 
@@ -171,7 +149,7 @@ impl Hub {
     /// first store stays.
     pub fn keep_in(&self, store: Arc<Store>) {
         if self.store.set(store.clone()).is_ok() {
-            self.record_in(store.path());
+            let _ = self.recording.path.set(store.path().to_owned());
             self.registry.persist_stats(store.stats().clone());
             self.texts.keep_in(store.clone());
             let uses = store.take_uses().into_iter().map(|one| (one.words, one.tool));
@@ -230,12 +208,6 @@ impl Hub {
         drop(slot);
         drop(before);
         Some(ledger)
-    }
-
-    /// Ends the ledger of the last replay, and its thread.
-    pub(super) fn forget_replay(&self) {
-        let before = self.recording.replayed.lock().take();
-        drop(before);
     }
 
     /// The handle of a text that was cut while a tape is in: the model sees it, so a replay needs the same one. The text of a

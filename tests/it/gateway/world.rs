@@ -188,6 +188,7 @@ where
         gate: None,
         stats: Arc::new(CandidateStats::default()),
         variant: 0,
+        definition: Default::default(),
     });
 }
 

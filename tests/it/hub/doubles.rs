@@ -163,6 +163,7 @@ impl Stage {
             gate,
             stats: Arc::new(CandidateStats::default()),
             variant: 1,
+            definition: Default::default(),
         })
     }
 

@@ -27,6 +27,7 @@ fn candidate(provider: Provider, name: &str, description: &str, trust: Trust) ->
         gate: None,
         stats: Arc::new(CandidateStats::default()),
         variant: 1,
+        definition: Default::default(),
     }
 }
 

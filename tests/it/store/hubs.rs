@@ -34,6 +34,7 @@ fn register(hub: &Hub, name: &str, server: &str) {
         gate: None::<Arc<Gate>>,
         stats: Arc::new(CandidateStats::default()),
         variant: 1,
+        definition: Default::default(),
     });
 }
 

@@ -45,6 +45,7 @@ fn add(hub: &Hub, server: Option<&str>, spec: ToolSpec) {
         gate: None,
         stats: Arc::new(CandidateStats::default()),
         variant: 1,
+        definition: Default::default(),
     });
 }
 

@@ -36,7 +36,7 @@ impl Execution {
             return Ok(false);
         }
         if let Some(call) = recorded {
-            let definition = this.hub.get().core().tool_definition(&start.candidate);
+            let definition = start.candidate.definition().clone();
             let around = call_scope::current(slf.py())?;
             let taping = call.attempt(&start.candidate, &definition, around.outer.as_ref());
             this.state.lock().attempts[slot].taping = Some(Box::new(taping));
@@ -64,7 +64,7 @@ impl Execution {
                     .unwrap_or_default(),
             }
         };
-        let definition = this.hub.get().core().tool_definition(&start.candidate);
+        let definition = start.candidate.definition().clone();
         let (mailbox, key) = Self::address(slf, slot)?;
         this.state.lock().attempts[slot].state = AttemptState::Waiting { way: None, key, prepared };
         let written = move |result: Result<(), HubError>| {
