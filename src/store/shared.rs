@@ -45,14 +45,6 @@ struct WriterSignal {
     ended: bool,
 }
 
-/// What the writer thread has to do next.
-struct WriteRound {
-    requested: u64,
-    stop: bool,
-    /// A flush waits for it.
-    waited_for: bool,
-}
-
 impl SharedStore {
     pub fn new(
         path: PathBuf,
@@ -188,9 +180,9 @@ impl SharedStore {
     /// The loop of the writer thread.
     pub fn run_writer(&self) {
         let mut pause = GATHER;
-        while let Some(WriteRound { requested, stop, waited_for }) = self.next_round(pause) {
+        while let Some((requested, stop, is_awaited)) = self.next_round(pause) {
             // A checkpoint takes the disk milliseconds: on request, not every second.
-            let failed = !self.write_out(stop, waited_for || stop);
+            let failed = !self.write_out(stop, is_awaited || stop);
             pause = if failed { (pause * 2).min(LONGEST_PAUSE) } else { GATHER };
             let mut signal = self.signal.lock();
             signal.done = requested;
@@ -215,16 +207,17 @@ impl SharedStore {
         self.changed.notify_all();
     }
 
-    /// Waits for something to do, and then for more of it, unless a flush waits. `None` once the store has ended.
-    fn next_round(&self, gather: Duration) -> Option<WriteRound> {
+    /// Waits for something to do, and then for more of it, unless a flush waits: the flushes requested so far, whether it is to
+    /// stop, and whether a flush waits. `None` once the store has ended.
+    fn next_round(&self, gather: Duration) -> Option<(u64, bool, bool)> {
         let mut signal = self.signal.lock();
         let is_idle =
             |signal: &mut WriterSignal| signal.requested == signal.done && !signal.stop && !signal.ended;
         self.changed.wait_while(&mut signal, |signal| !signal.work && is_idle(signal));
         self.changed.wait_while_for(&mut signal, is_idle, gather);
         signal.work = false;
-        let (requested, stop) = (signal.requested, signal.stop);
-        (!signal.ended).then_some(WriteRound { requested, stop, waited_for: requested != signal.done })
+        let WriterSignal { requested, done, stop, .. } = *signal;
+        (!signal.ended).then_some((requested, stop, requested != done))
     }
 
     /// Writes what is pending. If that fails it stays pending, with one notice until it works again.

@@ -293,9 +293,7 @@ pub(super) fn model_key(model: &str, request: Value) -> CallKey {
 
 fn recorded_error(kind: ErrorKind, fields: &Map<String, Value>) -> Result<HubError, String> {
     let message = fields.get("message").and_then(Value::as_str).ok_or("'error.message' must be a text")?;
-    let outcomes = [Outcome::NotSent, Outcome::Failed, Outcome::Unknown];
-    let outcome = fields.get("outcome").and_then(Value::as_str);
-    let outcome = outcomes.into_iter().find(|known| Some(known.name()) == outcome);
+    let outcome = fields.get("outcome").and_then(Value::as_str).and_then(Outcome::parse);
     let outcome = outcome.ok_or("'error.outcome' must be not_sent, failed or unknown")?;
     let mut error = HubError::new(kind, message.to_owned()).with_outcome(outcome);
     error.nothing_happened = fields.get("nothing_happened") == Some(&Value::Bool(true));

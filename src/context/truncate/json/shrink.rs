@@ -89,7 +89,8 @@ impl<'t> Writer<'t> {
                 key
             };
             let node = self.tape.node(value);
-            frame.promised -= self.overhead(&frame, key) + self.share(&frame, key);
+            let comma = usize::from(!frame.first);
+            frame.promised -= comma + self.key_size(&frame, key) + self.share(&frame, key);
             frame.child = frame.kept.pop().unwrap_or(node.next);
             frame.left -= 1;
             frame.first = false;
@@ -333,11 +334,6 @@ impl<'t> Writer<'t> {
     /// The key of a member and its colon.
     fn key_size(&self, frame: &Frame, child: usize) -> usize {
         if frame.shape == NodeShape::Object { self.tape.node(child).size + 1 } else { 0 }
-    }
-
-    /// The room that a child needs in addition to its value.
-    fn overhead(&self, frame: &Frame, child: usize) -> usize {
-        usize::from(!frame.first) + self.key_size(frame, child)
     }
 
     /// The most informative mark that takes at most a third of the room, or half of it for the whole text.
