@@ -74,7 +74,18 @@ impl<'de> Visitor<'de> for KeyVisitor {
         Ok(EachKeyOnce(false))
     }
 
-    // With numbers of any size, serde_json hands over each number as a map with its digits.
+    fn visit_i64<E>(self, _: i64) -> Result<Self::Value, E> {
+        Ok(EachKeyOnce(false))
+    }
+
+    fn visit_u64<E>(self, _: u64) -> Result<Self::Value, E> {
+        Ok(EachKeyOnce(false))
+    }
+
+    fn visit_f64<E>(self, _: f64) -> Result<Self::Value, E> {
+        Ok(EachKeyOnce(false))
+    }
+
     fn visit_string<E>(self, _: String) -> Result<Self::Value, E> {
         Ok(EachKeyOnce(true))
     }
