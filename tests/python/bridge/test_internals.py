@@ -18,7 +18,9 @@ import pytest
 
 from toolhub import _core
 
-ADVICE = "; the bridge (src/python/drivers/awaiting.rs) has to be adapted, until then TOOLHUB_SAFE_BRIDGE=1 helps"
+ADVICE = (
+    "; the bridge (src/python/drivers/awaiting.rs) has to be adapted, until then TOOLHUB_SAFE_BRIDGE=1 helps"
+)
 
 AWAITABLES = [_core.Execution, _core.BridgeFuture]
 
