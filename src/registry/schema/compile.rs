@@ -2,7 +2,8 @@
 
 use super::cost::{Cost, DEEPEST};
 use super::patterns::{self, Built};
-use super::prepare::{plain_rules, prepared};
+use super::plain::plain_rules;
+use super::prepare::prepared;
 use super::references::children;
 use serde_json::Value;
 use std::sync::{Arc, OnceLock};

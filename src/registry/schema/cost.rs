@@ -56,11 +56,13 @@ impl Cost {
         let mut looks = if is_unknown { vec![u64::MAX] } else { graph.looks(&order) };
         looks.iter_mut().for_each(|looks| *looks = looks.saturating_mul(runs));
         let mut sum = 0u64;
-        let above = |looks: &u64| {
-            sum = sum.saturating_add(*looks);
-            sum
-        };
-        let from_above: Vec<u64> = looks.iter().map(above).collect();
+        let from_above: Vec<u64> = looks
+            .iter()
+            .map(|looks| {
+                sum = sum.saturating_add(*looks);
+                sum
+            })
+            .collect();
         Cost {
             levels: looks.len(),
             listing: if graph.has_unions || graph.compares { from_above.clone() } else { looks.clone() },
@@ -138,8 +140,7 @@ impl<'a> Graph<'a> {
         let (mut ids, mut todo) = (HashMap::new(), Vec::new());
         let mut id = |schema: &'a Value, nodes: &mut Vec<CostNode<'a>>, todo: &mut Vec<usize>| {
             *ids.entry(std::ptr::from_ref(schema)).or_insert_with(|| {
-                let (beside, parts, every) = (Vec::new(), Vec::new(), Vec::new());
-                nodes.push(CostNode { schema, own: 1, beside, parts, every, looks_back: false });
+                nodes.push(CostNode::new(schema));
                 todo.push(nodes.len() - 1);
                 nodes.len() - 1
             })
@@ -228,6 +229,19 @@ impl<'a> Graph<'a> {
             above = here;
         }
         looks
+    }
+}
+
+impl<'a> CostNode<'a> {
+    fn new(schema: &'a Value) -> Self {
+        CostNode {
+            schema,
+            own: 1,
+            beside: Vec::new(),
+            parts: Vec::new(),
+            every: Vec::new(),
+            looks_back: false,
+        }
     }
 }
 

@@ -3,8 +3,8 @@
 //! ```text
 //! compile.rs     schema → one validator per tool, compiled at its first call
 //!   cost.rs        what a check may cost, known before it begins;  patterns.rs: what its patterns cost
-//!   prepare.rs     what servers write and the validator does not take, and the rules that can be checked in any case
-//!   references.rs  where references lead
+//!   prepare.rs     what servers write and the validator does not take;  references.rs: where references lead
+//!   plain.rs       the rules that can be checked whatever else is in a schema
 //! check.rs       one check: is it affordable, does the value fit, what is wrong with it
 //! coerce.rs      violations → safe replacements, until the value fits;  convert.rs: one value → another
 //! opaque.rs      places that hold Python objects without a JSON form: their builder judges them
@@ -24,6 +24,7 @@ mod convert;
 mod cost;
 mod opaque;
 mod patterns;
+mod plain;
 mod prepare;
 mod references;
 mod values_in_words;
@@ -31,7 +32,6 @@ mod violations;
 
 pub use builder_errors::{Objection, PathStep, Reason};
 pub use opaque::Opaque;
-pub use prepare::mend;
 pub use references::types_in;
 
 use check::{Schema, Task};

@@ -21,7 +21,8 @@ pub fn openapi(tree: Value) -> Value {
     let mut types = types_told(&map);
     let several = types.len();
     types.retain(|name| name != "null");
-    let nullable = types.len() < several;
+    let nullable = types.len() < several || map.get("nullable") == Some(&Value::Bool(true));
+    map.remove("nullable");
     let mut made = match types.as_slice() {
         [] if several > 0 => text("always null"),
         [] => {
@@ -116,7 +117,7 @@ fn finish(mut map: Map<String, Value>, name: &str) -> Value {
 /// `anyOf` must stand alone: keywords for all branches are copied into each.
 fn union(map: Map<String, Value>, branches: Vec<Value>) -> Value {
     let is_null = |branch: &Value| branch.get("type").and_then(Value::as_str) == Some("null");
-    let nullable = branches.iter().any(is_null);
+    let nullable = branches.iter().any(is_null) || map.get("nullable") == Some(&Value::Bool(true));
     let mut made: Vec<Value> = Vec::new();
     for branch in branches.into_iter().filter(|branch| !is_null(branch)) {
         let mut branch = openapi(branch);

@@ -9,7 +9,6 @@ use serde_json::{Map, Value, json};
 use smallvec::SmallVec;
 use std::collections::HashSet;
 use std::fmt;
-use toolhub_registry::schema::mend;
 use toolhub_types::model::Lang;
 
 const DEEPEST: usize = 12;
@@ -41,10 +40,11 @@ impl fmt::Display for Pointer {
 /// Keywords whose value is a schema.
 const SCHEMA: [&str; 3] = ["items", "additionalProperties", "contains"];
 /// Keywords that are copied, in this order, if their value has the right type.
-const PLAIN: [(&str, Fits); 8] = [
+const PLAIN: [(&str, Fits); 9] = [
     ("title", Value::is_string),
     ("default const", |_| true),
     ("format pattern", Value::is_string),
+    ("nullable", Value::is_boolean),
     ("minimum maximum exclusiveMinimum exclusiveMaximum multipleOf", Value::is_number),
     ("minLength maxLength minItems maxItems", Value::is_u64),
     ("uniqueItems", Value::is_boolean),
@@ -54,12 +54,12 @@ const PLAIN: [(&str, Fits); 8] = [
 
 /// The tree, or what is wrong with the schema. Parameters keep their names, except in text for the vendor's model.
 pub fn tree(schema: &Value, vendor: Vendor) -> Result<Value, String> {
-    let mut schema = schema.clone();
+    if !schema.is_object() {
+        return Err("its schema is not a JSON object".into());
+    }
+    let mut inlining = Inlining { root: schema, left: MOST };
+    let shape = SchemaShape::of(schema, schema);
     // Arguments are an object even if the schema allows none.
-    schema.as_object_mut().ok_or("its schema is not a JSON object")?.shift_remove("nullable");
-    mend(&mut schema);
-    let mut inlining = Inlining { root: &schema, left: MOST };
-    let shape = SchemaShape::of(&schema, &schema);
     let top = Pointer { path: String::new(), depth: 0 };
     let mut tree = inlining.schema(&shape, &top)?.unwrap_or_default();
     let types = shape.types();
@@ -69,7 +69,7 @@ pub fn tree(schema: &Value, vendor: Vendor) -> Result<Value, String> {
         return Ok(json!({"type": "object", "properties": properties, "required": ["input"]}));
     }
     tree.insert("type".into(), json!("object"));
-    for key in ["enum", "const"] {
+    for key in ["enum", "const", "nullable"] {
         tree.remove(key);
     }
     gather_alternatives(&mut tree, vendor);
@@ -177,6 +177,9 @@ impl<'a> Inlining<'a> {
             out.insert("description".into(), Value::String(format!("{} as above", line(name, 60, Lang::En))));
         }
         if is_open {
+            // Null may be given in place of what is not described here.
+            let nullable = shape.get("nullable").filter(|flag| flag.is_boolean());
+            out.extend(nullable.map(|flag| ("nullable".into(), flag.clone())));
             return Ok(Some(out));
         }
         if let Some(odd) = shape.get("enum").filter(|options| !options.is_array()) {

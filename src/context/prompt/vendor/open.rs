@@ -4,7 +4,7 @@
 //! any type. A model writes such values as JSON text, because the description says so; here the text is read.
 
 use super::Vendor;
-use super::words::{types_in, types_told};
+use super::words::{common_type, types_in};
 use serde_json::{Map, Value, json};
 use toolhub_text::repeats_key;
 
@@ -99,7 +99,8 @@ fn is_free_object(schema: &&Value) -> bool {
 
 /// True for a schema that allows values of any type.
 fn is_any(map: &Map<String, Value>) -> bool {
-    !map.contains_key("const") && !map.contains_key("anyOf") && types_told(map).is_empty()
+    let options = || map.get("enum").and_then(Value::as_array).and_then(|all| common_type(all));
+    ["const", "anyOf", "type"].iter().all(|key| !map.contains_key(*key)) && options().is_none()
 }
 
 #[cfg(test)]

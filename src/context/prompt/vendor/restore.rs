@@ -103,6 +103,9 @@ impl Vendor {
     }
 
     fn takes_null(&self, schema: &Value) -> bool {
+        if schema.get("nullable") == Some(&Value::Bool(true)) {
+            return true;
+        }
         if let Some(options) = schema.get("enum").and_then(Value::as_array) {
             return options.contains(&Value::Null);
         }

@@ -36,9 +36,20 @@ impl Closing {
             for branch in branches {
                 add_branch(&mut closed, self.schema(branch, depth)?);
             }
-            return Ok(Value::Object(union(map, closed)));
+            let nullable = map.get("nullable") == Some(&Value::Bool(true));
+            let union = Value::Object(union(map, closed));
+            return Ok(if nullable { or_null(union) } else { union });
         }
-        let types = types_told(&map);
+        let nullable = map.remove("nullable") == Some(Value::Bool(true));
+        let mut types = types_told(&map);
+        // Where null is allowed it is one of the types, and of the options if there are any.
+        let options = map.get_mut("enum").and_then(Value::as_array_mut);
+        if let Some(options) = options.filter(|options| nullable && !options.contains(&Value::Null)) {
+            options.push(Value::Null);
+        }
+        if nullable && !types.is_empty() && !types.iter().any(|name| name == "null") {
+            types.push("null".into());
+        }
         let complex = |name: &String| name == "object" || name == "array";
         match types.as_slice() {
             [] => {

@@ -40,14 +40,11 @@ pub fn rename_properties(
     Ok(is_renamed)
 }
 
-/// The names of types in a `type`, or else that of all values of an `enum` and perhaps null.
+/// The names of types in a `type`, or else that of all values of an `enum`.
 pub fn types_told(map: &Map<String, Value>) -> Vec<String> {
     let mut types = types_in(map.get("type"));
-    if let Some(options) = map.get("enum").and_then(Value::as_array).filter(|_| types.is_empty()) {
-        let (nulls, others): (Vec<_>, Vec<_>) = options.iter().partition(|one| one.is_null());
-        types.extend(common_type(&others));
-        // Beside values of several types it says nothing.
-        types.extend((!nulls.is_empty() && types.len() == others.len().min(1)).then_some("null"));
+    if types.is_empty() {
+        types.extend(map.get("enum").and_then(Value::as_array).and_then(|all| common_type(all)));
     }
     types.into_iter().map(str::to_owned).collect()
 }
@@ -128,7 +125,7 @@ fn is_simple_pattern(pattern: &str) -> bool {
 }
 
 /// The type of all values of an enum, if they share one.
-fn common_type(values: &[&Value]) -> Option<&'static str> {
+pub fn common_type(values: &[Value]) -> Option<&'static str> {
     let name = |value: &Value| match value {
         Value::String(_) => "string",
         Value::Bool(_) => "boolean",
@@ -138,7 +135,7 @@ fn common_type(values: &[&Value]) -> Option<&'static str> {
         Value::Number(number) if number.is_f64() => "number",
         Value::Number(_) => "integer",
     };
-    let mut names = values.iter().copied().map(name);
+    let mut names = values.iter().map(name);
     let first = names.next()?;
     names.all(|other| other == first).then_some(first)
 }
