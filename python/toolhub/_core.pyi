@@ -1440,9 +1440,14 @@ def skill_file(folder: str | PathLike[str], path: str) -> Path:
     The real path of a skill's file; raises `PermissionError` if that is outside the skill's folder.
     """
 
-def start_tape(path: str | PathLike[str], mode: str | None = None, hub: Hub | None = None) -> None:
+def start_recording(path: str | PathLike[str], hub: Hub | None = None) -> None:
     """
-    Begins to record the calls of one hub, or of all hubs of this process; in a mode of replay, to answer them from a cassette.
+    Begins to record the calls of one hub, or of all hubs of this process.
+    """
+
+def start_replay(path: str | PathLike[str], mode: str, hub: Hub | None = None) -> None:
+    """
+    Begins to answer the calls of one hub, or of all hubs of this process, from a cassette.
     """
 
 def stop_tape() -> tuple[int, list[str], list[str], list[str]]:

@@ -80,7 +80,7 @@ mod _core {
         skills::{SkillFolder, skill_file},
         tape::{
             TapedQuestion, cassette_events, finish_cassette, first_difference, question_on_tape, scrub,
-            start_tape, stop_tape,
+            start_recording, start_replay, stop_tape,
         },
         telemetry::{TelemetryQueue, telemetry_attributes},
         templates::empty_meta,

@@ -77,7 +77,7 @@ class record(_Tape):
         """How many events were recorded, once it has ended."""
 
     def _start(self) -> None:
-        _core.start_tape(self.path, None, self._hub)
+        _core.start_recording(self.path, self._hub)
 
     def _end(self, is_failing: bool) -> None:
         try:
@@ -105,7 +105,7 @@ class replay(_Tape):
         """A sentence for each tool that is defined otherwise than when it was recorded, once the replay has ended."""
 
     def _start(self) -> None:
-        _core.start_tape(self.path, self.mode, self._hub)
+        _core.start_replay(self.path, self.mode, self._hub)
 
     def _end(self, is_failing: bool) -> None:
         _, missed, unused, notices = _core.stop_tape()

@@ -407,3 +407,14 @@ def test_objects_of_the_program_are_recorded_as_json_or_text(
         assert hub.call("take", {"value": given}).result == "taken"
     with pytest.raises(ReplayError), replay(path):
         hub.call("take", {"value": other})
+
+
+@pytest.mark.parametrize("mode", [None, "record", "strictly"])
+async def test_only_a_mode_of_replay_replays(path: Path, mode: Any) -> None:
+    counted = Counted()
+    with record(path, counted.hub):
+        await counted.hub.execute("add", {"a": 1, "b": 2})
+    before = lines(path)
+    with pytest.raises((TypeError, ValueError), match="mode"), replay(path, mode, hub=counted.hub):
+        pass
+    assert lines(path) == before

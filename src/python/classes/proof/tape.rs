@@ -11,19 +11,27 @@ use toolhub::model::ToolOutput;
 use toolhub::secret;
 use toolhub::tape::{self, Deck, QuestionOnTape, Recorder, Recording, Replayer, TapedAnswer, Taping};
 
-/// Begins to record the calls of one hub, or of all hubs of this process; in a mode of replay, to answer them from a cassette.
+/// Begins to record the calls of one hub, or of all hubs of this process.
 #[pyfunction]
-#[pyo3(signature = (path, mode=None, hub=None))]
-pub fn start_tape(
+#[pyo3(signature = (path, hub=None))]
+pub fn start_recording(path: PathBuf, hub: Option<&Bound<'_, PyHub>>) -> PyResult<()> {
+    start(Recorder::create(&path).map(|recorder| Deck::Record(Arc::new(recorder))), hub)
+}
+
+/// Begins to answer the calls of one hub, or of all hubs of this process, from a cassette.
+#[pyfunction]
+#[pyo3(signature = (path, mode, hub=None))]
+pub fn start_replay(
     py: Python<'_>,
     path: PathBuf,
-    mode: Option<&str>,
+    mode: &str,
     hub: Option<&Bound<'_, PyHub>>,
 ) -> PyResult<()> {
-    let deck = match mode.map(|mode| named("mode", mode)).transpose()? {
-        None => Recorder::create(&path).map(|recorder| Deck::Record(Arc::new(recorder))),
-        Some(mode) => py.detach(|| Replayer::open(&path, mode)).map(|one| Deck::Replay(Box::new(one))),
-    };
+    let mode = named("mode", mode)?;
+    start(py.detach(|| Replayer::open(&path, mode)).map(|replayer| Deck::Replay(Box::new(replayer))), hub)
+}
+
+fn start(deck: Result<Deck, String>, hub: Option<&Bound<'_, PyHub>>) -> PyResult<()> {
     let started = deck.and_then(|deck| tape::start(deck, hub.map(|hub| hub.get().core().number)));
     started.map_err(PyValueError::new_err)
 }
