@@ -198,24 +198,34 @@ fn call(reader: &mut LenientReader<'_>, tools: &dyn ToolSchemas) -> Result<Draft
     if name.is_empty() || reader.peek() != Some(b'(') {
         return Err("a call must be a name with its arguments in parentheses".into());
     }
+    reader.at += 1;
     let (mut arguments, mut positional) = (Map::new(), Vec::new());
-    reader.deeper(|reader| {
-        reader.parts(b')', |reader, _| {
-            let before = reader.at;
-            let key = word(reader);
-            reader.skip_space();
-            if key.is_empty() || reader.peek() != Some(b'=') {
-                reader.at = before;
-                positional.push(reader.value()?);
-                return Ok(true);
+    loop {
+        reader.skip_space();
+        let before = reader.at;
+        match reader.peek() {
+            None => return Err(CUT.into()),
+            Some(byte @ (b')' | b',')) => {
+                reader.at += 1;
+                if byte == b')' {
+                    break;
+                }
+                continue;
             }
-            reader.at += 1;
-            match arguments.insert(key.to_owned(), reader.value()?) {
-                Some(_) => Err(given_twice(key)),
-                None => Ok(true),
-            }
-        })
-    })?;
+            Some(_) => {}
+        }
+        let key = word(reader);
+        reader.skip_space();
+        if key.is_empty() || reader.peek() != Some(b'=') {
+            reader.at = before;
+            positional.push(reader.value()?);
+            continue;
+        }
+        reader.at += 1;
+        if arguments.insert(key.to_owned(), reader.value()?).is_some() {
+            return Err(given_twice(key));
+        }
+    }
     place(positional, &mut arguments, tools.parameters(name))?;
     Ok(Draft::new(name, Ok(Value::Object(arguments)), Default::default()))
 }

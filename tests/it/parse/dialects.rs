@@ -109,6 +109,15 @@ fn python() {
 }
 
 #[test]
+fn commas_of_python_separate_and_its_brackets_fit() {
+    let calls = [("a", json!({"x": 1, "y": 2}))];
+    check("pythonic", "[a(x=1,, y=2,)]", &calls, "");
+    check("pythonic", "[a(, x=1, y=2)]", &calls, "");
+    let parsed = parse("<|python_tag|>a(x=[1, 2), y=3)", &ParseOptions::default());
+    assert!(parsed.calls.iter().all(|call| call.error.is_some()), "{:?}", parsed.calls);
+}
+
+#[test]
 fn actions() {
     let q = [("a", json!({"q": 1}))];
     check("react", "Action: a\nAction Input:\n{'q': 1,}\nObservation: 5", &q, "Observation: 5");
