@@ -59,16 +59,18 @@ impl Spellings {
         let mut view = Some(FoldedText::new(text, blanks));
         for _ in 0..=LAYERS {
             let Some(layer) = view else { return };
-            let mut whole = 0;
+            let (mut start, mut whole) = (0, 0);
             for hit in all.find_overlapping_iter(&layer.bytes) {
                 let (word, is_code) = &self.words[hit.pattern()];
-                // Inside of a secret that was read to its end, others are not: each byte is compared a few times at most.
-                let rest = match hit.start() >= whole {
+                // Inside of what was read, only those that begin with it are: each byte is compared a few times at most.
+                let rest = match hit.start() == start || hit.start() >= whole {
                     true => same(&word[hit.len()..], &layer.bytes[hit.end()..]),
                     false => 0,
                 };
                 let end = hit.end() + rest;
-                whole = if rest > 0 { end } else { whole };
+                if rest > 0 {
+                    (start, whole) = (hit.start(), end.max(whole));
+                }
                 let place = layer.source(hit.start(), end);
                 found.push(if *is_code { whole_code(text, place) } else { place });
             }
@@ -311,6 +313,16 @@ mod tests {
             );
             assert_eq!(redactor.hide(format!("key {}", &key[..200_000])), "key ***");
             assert_eq!(redactor.hide(format!("{} end", &key[200_000..])), "*** end");
+        }
+    }
+
+    #[test]
+    fn secrets_that_begin_alike_are_hidden_to_their_ends() {
+        let begin: String = (0..300_u64).map(|n| char::from(b'a' + (n * n % 23) as u8)).collect();
+        let keys = [format!("{begin}.first-claims-0123456789"), format!("{begin}.second-claims-9876543210")];
+        let redactor = Redactor::new(keys.iter().map(|key| Secret::new(&**key)));
+        for key in &keys {
+            assert_eq!(redactor.hide(format!("key {key}, end")), "key ***, end");
         }
     }
 
