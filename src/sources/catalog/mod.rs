@@ -268,7 +268,10 @@ impl Servers {
     ) -> BoxStream<'static, ServerOutcome> {
         let outcomes = stream::iter(servers).map(move |server| within(server, timeout, refresh));
         match at_once {
-            None => outcomes.buffered(CONNECT_AT_ONCE).boxed(),
+            // One future, which goes on while nobody asks for the next outcome.
+            None => stream::once(outcomes.buffered(CONNECT_AT_ONCE).collect::<Vec<_>>())
+                .flat_map(stream::iter)
+                .boxed(),
             Some(most) => outcomes.buffer_unordered(most.max(1)).boxed(),
         }
     }
