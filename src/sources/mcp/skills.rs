@@ -146,7 +146,10 @@ impl Skill {
             Err(why) => return wrong(&why),
         };
         let name = entry.frontmatter.get("name").and_then(Value::as_str).unwrap_or_default();
-        if name != last || name.contains(char::is_whitespace) {
+        if name.is_empty() || name.contains(char::is_whitespace) {
+            return wrong("it has no valid name");
+        }
+        if name != last {
             return wrong(&format!("its URI does not name the skill '{}'", clean(name, 60)));
         }
         let files = match entry.resources {
@@ -462,7 +465,7 @@ mod skill_tests {
             ("/uri", json!("skill://acme/word/SKILL.md"), "does not name"),
             ("/uri", json!(7), "not a skill"),
             ("/frontmatter/name", json!("a/b"), "may not contain"),
-            ("/frontmatter/name", json!(null), "does not name"),
+            ("/frontmatter/name", json!(null), "no valid name"),
             ("/frontmatter/description", json!(" "), "no description"),
             ("/frontmatter", json!([]), "not a skill"),
             ("/resources", json!("static"), "neither"),
