@@ -142,11 +142,13 @@ pub trait Transport: Send + Sync {
     fn close(&self) -> BoxFuture<'_, ()>;
 }
 
-/// Whether one of these events, an error or the end of the other side is there now, as the system itself says.
-fn has_events(file: &impl AsRawFd, events: libc::c_short) -> bool {
+/// Whether one of these events, an error or the end of the other side is there now, as the system itself says; `None` if it could
+/// not be asked.
+fn has_events(file: &impl AsRawFd, events: libc::c_short) -> Option<bool> {
     let mut asked = libc::pollfd { fd: file.as_raw_fd(), events, revents: 0 };
     // SAFETY: one entry, which is valid for reads and writes; it does not wait.
-    unsafe { libc::poll(&raw mut asked, 1, 0) != 0 }
+    let found = unsafe { libc::poll(&raw mut asked, 1, 0) };
+    (found >= 0).then_some(found > 0)
 }
 
 /// The error for a message over the limit.

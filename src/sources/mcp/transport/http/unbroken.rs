@@ -91,7 +91,7 @@ const CLOSED: libc::c_short = 0;
 
 /// Asks the socket itself: it knows of the end when no task has run since.
 fn is_open(stream: &TokioIo<TcpStream>) -> bool {
-    !has_events(stream.inner(), CLOSED)
+    has_events(stream.inner(), CLOSED) == Some(false)
 }
 
 impl UnseenRequest {

@@ -78,8 +78,8 @@ impl Process {
     pub async fn exited(&mut self) -> io::Result<ExitStatus> {
         if let Some(exit) = &self.exit {
             let has_exited = |pidfd: &OwnedFd| match has_events(pidfd, libc::POLLIN) {
-                true => Ok(()),
-                false => Err(io::ErrorKind::WouldBlock.into()),
+                Some(true) => Ok(()),
+                _ => Err(io::ErrorKind::WouldBlock.into()),
             };
             exit.async_io(Interest::READABLE, has_exited).await?;
             self.signal(libc::SIGKILL);
@@ -123,8 +123,9 @@ impl Process {
     fn signal(&self, signal: i32) {
         let Some(group) = self.id.and_then(|id| i32::try_from(id).ok()) else { return };
         let is_reaped = self.child.id().is_none();
+        // Where its end was seen before it was reaped, the group has ended with it.
         // SAFETY: a plain system call that only asks whether there is such a process.
-        if is_reaped && unsafe { libc::kill(group, 0) } == 0 {
+        if is_reaped && (self.exit.is_some() || unsafe { libc::kill(group, 0) } == 0) {
             return;
         }
         // SAFETY: a plain system call. The group was made by `setsid` in the child and carries its id, which no other

@@ -17,7 +17,7 @@ const NAME: &[u8] = b"toolhub-guard";
 /// How often the processes are looked through: one that is being ended may have started another.
 const ROUNDS: usize = 100;
 static BETWEEN_ROUNDS: libc::timespec = libc::timespec { tv_sec: 0, tv_nsec: 5_000_000 };
-/// The pieces of large memory that are given back.
+/// The most pieces of large memory that are given back. The others exist twice once the host changes them.
 pub const MAPPINGS: usize = 1_000;
 /// The descriptors that are closed one by one on kernels before 5.9.
 const DESCRIPTORS: i32 = 65_536;
