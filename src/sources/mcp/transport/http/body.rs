@@ -143,7 +143,10 @@ impl Events {
             // hold up all others.
             tokio::task::coop::consume_budget().await;
             if let Some(item) = self.parser.next_item() {
-                self.between = 0;
+                // A long line that is not data is told of, and is not an event.
+                if item != SseItem::LargeData(Vec::new()) {
+                    self.between = 0;
+                }
                 return Ok(item);
             }
             if self.ended {

@@ -264,7 +264,7 @@ impl HttpTransport {
         let base = response.moved.as_ref().unwrap_or(&remote.url).clone();
         let mut events = Events::new(response, remote.limit, StreamPosition::default());
         let endpoint = loop {
-            let event = events.next(&remote).await?;
+            let Ok(event) = events.next_shared(&remote).await? else { continue };
             if event.name == "endpoint" {
                 break endpoint(&remote, &base, &event.data)?;
             }
