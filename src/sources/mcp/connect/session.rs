@@ -116,7 +116,10 @@ pub async fn subscribe(connection: Arc<Connection>, callbacks: Arc<ServerCallbac
     let resources = &callbacks.subscriptions;
     while connection.transport.retired().is_none() {
         let begun = Instant::now();
-        let wanted = wanted_changes(Some(&connection.server).filter(|_| lists), resources.uris());
+        // Another program may have taken the place of the one that knew them.
+        let may_subscribe = callbacks.declares("resources.subscribe") == Some(true);
+        let uris = if may_subscribe { resources.uris() } else { Vec::new() };
+        let wanted = wanted_changes(Some(&connection.server).filter(|_| lists), uris);
         if wanted.is_empty() {
             resources.changed.notified().await;
             continue;
