@@ -28,14 +28,14 @@ GOAL = {
 }
 CEILING = {
     "text": 4_170,
-    "parse": 6_660,
-    "registry": 4_590,
-    "context": 7_050,
+    "parse": 6_670,
+    "registry": 4_600,
+    "context": 7_060,
     "store": 3_920,
     "engine": 5_880,
     "sources": 14_700,
     "python": 12_110,
-    "Rust": 71_330,
+    "Rust": 71_390,
 }
 
 

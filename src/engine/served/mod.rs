@@ -70,7 +70,7 @@ pub trait Upstreams: CallSources {
         extras: &'a CallContextExtras,
     ) -> BoxFuture<'a, Result<Map<String, Value>, HubError>>;
 
-    /// Subscribes to the changes of a resource, which then are among the `offer_changes`.
+    /// Subscribes to the changes of a resource, which then are among the signals of the hub's own offers.
     fn subscribe<'a>(
         &'a self,
         view: &'a View,

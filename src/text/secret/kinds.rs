@@ -6,7 +6,7 @@ use std::sync::LazyLock;
 
 /// The kinds: a text of this form, which has one of these parts in it. Of two that fit at the same place, the first one counts.
 ///
-/// Almost no text has such a part, so most texts are searched once, for all parts together. One expression for all forms
+/// A text is searched once for all parts together, and then only for the forms whose part it has. One expression for all forms
 /// would be slow: some begin with any letter.
 #[rustfmt::skip]
 const KINDS: &[(&str, &[&str], &str)] = &[
