@@ -14,6 +14,8 @@ import re
 import sys
 from pathlib import Path
 
+import zopfli
+
 OUT = Path(__file__).resolve().parents[1] / "python" / "toolhub" / "data" / "zh_en.txt.gz"
 WORDS = 36_000
 GLOSSES = 3
@@ -79,7 +81,8 @@ def main(cedict: str, frequencies: str) -> None:
         for rank, word in enumerate(ranked)
     ]
     text = "\n".join(sorted(lines, key=lambda line: line.partition("\t")[0].encode()))
-    OUT.write_bytes(gzip.compress(text.encode(), 9, mtime=0))
+    packer = zopfli.ZopfliCompressor(zopfli.ZOPFLI_FORMAT_GZIP)  # a twentieth smaller than gzip's own
+    OUT.write_bytes(packer.compress(text.encode()) + packer.flush())
     print(f"{len(lines)} words, {OUT.stat().st_size} bytes")
 
 

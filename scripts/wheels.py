@@ -135,11 +135,11 @@ def build(tag: str, out: Path) -> Path:
 
 
 def pack_again(path: Path) -> None:
-    """Compress a wheel as far as its format allows: a twentieth smaller, for a minute. Its files stay as they are."""
+    """Compress a wheel as far as its format allows: a twentieth smaller, for a few minutes. Its files stay as they are."""
     import zopfli  # only here: the checks work without it
 
     smaller = path.with_suffix(".packed")
-    with zipfile.ZipFile(path) as old, zopfli.ZipFile(smaller, "w", iterations=1) as new:
+    with zipfile.ZipFile(path) as old, zopfli.ZipFile(smaller, "w", iterations=4) as new:
         for info in old.infolist():
             new.writestr(info, old.read(info))
     smaller.replace(path)

@@ -22,7 +22,6 @@ from __future__ import annotations
 
 import ast
 import glob
-import gzip
 import json
 import random
 import re
@@ -34,6 +33,8 @@ import tempfile
 from collections import Counter
 from pathlib import Path
 from typing import Any
+
+import zopfli
 
 ROOT = Path(__file__).resolve().parents[1]
 OUT = ROOT / "python" / "toolhub" / "data" / "words_en.bin.gz"
@@ -296,7 +297,8 @@ def write(words: dict[str, str], vectors: Any) -> None:
     packed = halves[:, 0::2] | halves[:, 1::2] << 4
     stems = "".join(f"{stem}\n" for stem in words).encode()
     content = struct.pack("<H", len(words)) + stems + weights.tobytes() + packed.tobytes()
-    OUT.write_bytes(gzip.compress(content, 9, mtime=0))
+    packer = zopfli.ZopfliCompressor(zopfli.ZOPFLI_FORMAT_GZIP)  # a twentieth smaller than gzip's own
+    OUT.write_bytes(packer.compress(content) + packer.flush())
     print(f"{len(words)} words, {OUT.stat().st_size} bytes")
 
 
