@@ -42,7 +42,7 @@ impl SseItem {
 }
 
 /// The parser: feed it bytes, take events out.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub struct SseParser {
     limit: usize,
     /// The current line so far, without its end.
@@ -56,8 +56,8 @@ pub struct SseParser {
     retry: Option<Duration>,
     /// The last byte was CR: an LF that follows belongs to it.
     after_cr: bool,
-    /// The first line may begin with a byte order mark.
-    first_line: bool,
+    /// The first line, which may begin with a byte order mark, is over.
+    has_begun: bool,
     /// The event so far is over the limit.
     in_large_event: bool,
     /// The current line is over the limit: whether it is a data line.
@@ -67,20 +67,12 @@ pub struct SseParser {
 
 impl SseParser {
     pub fn new(limit: usize) -> Self {
-        Self {
-            limit,
-            line: Vec::new(),
-            data: None,
-            name: String::new(),
-            id: None,
-            last_id: None,
-            retry: None,
-            after_cr: false,
-            first_line: true,
-            in_large_event: false,
-            in_large_line: None,
-            ready: VecDeque::new(),
-        }
+        SseParser { limit, ..SseParser::default() }
+    }
+
+    /// The parser of a stream that goes on where this one broke.
+    pub fn resumed(&self) -> Self {
+        SseParser { last_id: self.last_id.clone(), retry: self.retry, ..SseParser::new(self.limit) }
     }
 
     /// Takes the next bytes.
@@ -176,12 +168,12 @@ impl SseParser {
 
     fn end_line(&mut self) {
         if self.in_large_line.take().is_some() {
-            self.first_line = false;
+            self.has_begun = true;
             return;
         }
         let mut line = std::mem::take(&mut self.line);
         let mut bytes = line.as_slice();
-        if std::mem::take(&mut self.first_line) {
+        if !std::mem::replace(&mut self.has_begun, true) {
             bytes = bytes.strip_prefix("\u{feff}".as_bytes()).unwrap_or(bytes);
         }
         if bytes.is_empty() {

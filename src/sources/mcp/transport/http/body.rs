@@ -77,10 +77,11 @@ pub(crate) async fn beginning(mut response: HttpResponse) -> Vec<u8> {
     body
 }
 
-/// A stream of events, and where to go on should it break.
+/// A stream of events.
 pub(crate) struct Events {
     response: HttpResponse,
-    parser: SseParser,
+    /// Knows where to go on should the stream break, and how soon the server wants to see us again.
+    pub(super) parser: SseParser,
     /// Of the large event that is being skipped, until its id is reported.
     scan: Option<IdScan>,
     /// How much of that event was skipped.
@@ -88,22 +89,11 @@ pub(crate) struct Events {
     /// How much came since the last event.
     between: usize,
     ended: bool,
-    /// Of the streams before this one.
-    position: StreamPosition,
-}
-
-/// Where a stream was when it broke, and how soon the server wants to see us again.
-#[derive(Clone, Default)]
-pub(crate) struct StreamPosition {
-    pub last_id: Option<String>,
-    pub retry: Option<Duration>,
 }
 
 impl Events {
-    /// A stream after the one that broke at this place.
-    pub(crate) fn new(response: HttpResponse, limit: usize, position: StreamPosition) -> Self {
-        let (parser, scan) = (SseParser::new(limit), Some(IdScan::default()));
-        Events { response, parser, scan, skipped: 0, between: 0, ended: false, position }
+    pub(crate) fn new(response: HttpResponse, parser: SseParser) -> Self {
+        Events { response, parser, scan: Some(IdScan::default()), skipped: 0, between: 0, ended: false }
     }
 
     /// The next event. An error of the kind `Closed` is the end of the stream.
@@ -167,13 +157,6 @@ impl Events {
                 }
             }
         }
-    }
-
-    /// Where another stream would go on.
-    pub(super) fn position(&self) -> StreamPosition {
-        let StreamPosition { last_id, retry } = self.position.clone();
-        let last_id = self.parser.last_id().map(str::to_owned).or(last_id);
-        StreamPosition { last_id, retry: self.parser.retry().or(retry) }
     }
 
     /// Nothing more is wanted. A stream that ends by itself now leaves a connection that can be used again; one that does

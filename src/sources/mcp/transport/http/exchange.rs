@@ -1,6 +1,6 @@
 //! One request to the server and back: post it, read the answer or follow the stream that brings it.
 
-use super::body::{self, EVENTS, Events, StreamPosition, is_message, is_of_type};
+use super::body::{self, EVENTS, Events, is_message, is_of_type};
 use super::client::{HttpResponse, OutgoingBody};
 use super::endpoint::HttpEndpoint;
 use super::protocol_headers::{HANDSHAKE, ProtocolHeaders};
@@ -17,6 +17,7 @@ use std::sync::Arc;
 use std::time::Duration;
 use toolhub_protocol::METHOD_NOT_FOUND;
 use toolhub_protocol::net::{Backoff, retry_after};
+use toolhub_protocol::sse::SseParser;
 use toolhub_text::{Message, message};
 use toolhub_types::error::{ErrorKind, HubError};
 
@@ -100,7 +101,7 @@ impl HttpShared {
         request: &OutgoingRequest,
         response: HttpResponse,
     ) -> Result<(), HubError> {
-        let mut events = Events::new(response, remote.limit, StreamPosition::default());
+        let mut events = Events::new(response, SseParser::new(remote.limit));
         let mut resumed = 0;
         loop {
             match events.next(remote).await {
@@ -127,17 +128,17 @@ impl HttpShared {
         resumed: &mut u32,
         lost: HubError,
     ) -> Result<(), HubError> {
-        let position = events.position();
+        let parser = events.parser.resumed();
         // The session may be as new as the answer that is awaited.
         let is_modern = self.protocol_headers.load().is_modern(request.method);
-        if lost.kind != ErrorKind::Closed || position.last_id.is_none() || is_modern {
+        if lost.kind != ErrorKind::Closed || parser.last_id().is_none() || is_modern {
             return Err(lost);
         }
         for _ in 0..RESUME_ATTEMPTS {
-            tokio::time::sleep(next_wait(RESUMING, resumed, position.retry)).await;
-            match self.stream(remote, &position).await {
+            tokio::time::sleep(next_wait(RESUMING, resumed, parser.retry())).await;
+            match self.stream(remote, &parser).await {
                 Ok(Some(response)) => {
-                    *events = Events::new(response, remote.limit, position);
+                    *events = Events::new(response, parser);
                     return Ok(());
                 }
                 Ok(None) => break,
@@ -151,10 +152,10 @@ impl HttpShared {
     async fn stream(
         &self,
         remote: &HttpEndpoint,
-        position: &StreamPosition,
+        begun: &SseParser,
     ) -> Result<Option<HttpResponse>, HubError> {
         let protocol_headers = self.protocol_headers.load_full();
-        let headers = || Ok(protocol_headers.listening(position.last_id.as_deref()));
+        let headers = || Ok(protocol_headers.listening(begun.last_id()));
         let response = remote.ask(Method::GET, &remote.url, headers, OutgoingBody::default()).await?;
         let is_stream = response.status == 200 && is_of_type(&response, EVENTS);
         Ok(Some(response).filter(|_| is_stream))
@@ -172,23 +173,23 @@ pub(crate) async fn listen(shared: Arc<HttpShared>) {
 async fn keep_listening(shared: &Arc<HttpShared>) {
     let Ok(remote) = shared.remote() else { return };
     let mut opened = 0;
-    let (mut position, mut is_first) = (StreamPosition::default(), true);
+    let (mut parser, mut is_first) = (SseParser::new(remote.limit), true);
     loop {
-        match shared.stream(&remote, &position).await {
+        match shared.stream(&remote, &parser).await {
             Ok(Some(response)) => {
                 if !is_first {
                     shared.inbox.reconnected();
                 }
-                let mut events = Events::new(response, remote.limit, position);
+                let mut events = Events::new(response, parser);
                 shared.take_all(&remote, &mut events, || opened = 0).await;
-                position = events.position();
+                parser = events.parser.resumed();
             }
             // The server may be starting again. A redirect to elsewhere or missing credentials will stay.
             Err(error) if matches!(error.kind, ErrorKind::Connect | ErrorKind::Closed) => {}
             Ok(None) | Err(_) => return,
         }
         is_first = false;
-        tokio::time::sleep(next_wait(LISTENING, &mut opened, position.retry)).await;
+        tokio::time::sleep(next_wait(LISTENING, &mut opened, parser.retry())).await;
     }
 }
 

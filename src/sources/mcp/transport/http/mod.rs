@@ -24,7 +24,7 @@ use crate::mcp::proof;
 use crate::mcp::protocol::Era;
 use crate::web::shown_url;
 use arc_swap::{ArcSwap, ArcSwapOption};
-use body::{EVENTS, Events, StreamPosition, is_message, is_of_type};
+use body::{EVENTS, Events, is_message, is_of_type};
 use client::{HttpResponse, OutgoingBody};
 use endpoint::HttpEndpoint;
 use exchange::{Refusal, read_refusal};
@@ -35,6 +35,7 @@ use serde_json::value::RawValue;
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 use tokio_util::sync::CancellationToken;
+use toolhub_protocol::sse::SseParser;
 use toolhub_text::{Message, message};
 use toolhub_types::error::{ErrorKind, HubError, Outcome};
 use toolhub_types::telemetry::{SpanAttribute, SpanAttributes, session_name};
@@ -262,7 +263,7 @@ impl HttpTransport {
             return Err(HubError::new(ErrorKind::Protocol, text).with_outcome(Outcome::NotSent));
         }
         let base = response.moved.as_ref().unwrap_or(&remote.url).clone();
-        let mut events = Events::new(response, remote.limit, StreamPosition::default());
+        let mut events = Events::new(response, SseParser::new(remote.limit));
         let endpoint = loop {
             let Ok(event) = events.next_shared(&remote).await? else { continue };
             if event.name == "endpoint" {
