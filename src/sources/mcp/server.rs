@@ -35,7 +35,7 @@ use serde_json::json;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
-use tokio::sync::{Notify, Semaphore, oneshot};
+use tokio::sync::{Semaphore, oneshot};
 use tokio::task::JoinSet;
 use tokio::time::{sleep, timeout};
 use tokio_util::sync::CancellationToken;
@@ -70,7 +70,6 @@ pub struct Server {
     concurrency: Option<Arc<Semaphore>>,
     /// How many calls use the connection, or wait for it.
     calls: AtomicUsize,
-    calls_ended: Notify,
     /// Fires when the server was removed or replaced.
     pub(super) dismissed: CancellationToken,
     /// What its headers and its credentials need of callers.
@@ -86,9 +85,7 @@ pub(super) struct CallInProgress<'a>(&'a Server);
 impl Drop for CallInProgress<'_> {
     fn drop(&mut self) {
         self.0.life.lock().last_used = Instant::now();
-        if self.0.calls.fetch_sub(1, Ordering::AcqRel) == 1 {
-            self.0.calls_ended.notify_waiters();
-        }
+        self.0.calls.fetch_sub(1, Ordering::AcqRel);
     }
 }
 
@@ -127,7 +124,6 @@ impl Server {
             outage: Mutex::default(),
             concurrency: None,
             calls: AtomicUsize::new(0),
-            calls_ended: Notify::new(),
             dismissed: CancellationToken::new(),
             needs: CallerNeeds::Nothing,
             is_of_one: false,

@@ -13,6 +13,8 @@ use toolhub_types::tool::AskCaller;
 
 /// How long a call may take from the choice of its server to its beginning there.
 const PLANNED_CALLS_BEGIN: Duration = Duration::from_millis(500);
+/// How often a server that was removed is asked whether its last call has ended.
+const GLANCE: Duration = Duration::from_millis(100);
 
 impl Server {
     /// Before a call begins whose caller can be asked: ends a session in which the server was told otherwise, because it is
@@ -80,20 +82,12 @@ impl Server {
 
     /// Closes a server that was removed or replaced, when its last call has ended.
     pub async fn retire(&self) {
-        loop {
-            let ended = self.calls_ended.notified();
-            let mut ended = std::pin::pin!(ended);
-            // From before the look, so that the last end is not missed.
-            ended.as_mut().enable();
-            if self.calls.load(Ordering::Acquire) > 0 {
-                ended.await;
-            }
-            // A call that was planned before the removal may be about to begin.
-            tokio::time::sleep(PLANNED_CALLS_BEGIN).await;
-            if self.calls.load(Ordering::Acquire) == 0 {
-                return self.close().await;
-            }
+        // A call that was planned before the removal may be about to begin.
+        tokio::time::sleep(PLANNED_CALLS_BEGIN).await;
+        while self.calls.load(Ordering::Acquire) > 0 {
+            tokio::time::sleep(GLANCE).await;
         }
+        self.close().await;
     }
 
     /// Ends the connection and every attempt for good, also those of callers. Calls in flight fail.
