@@ -4,7 +4,7 @@ use super::super::{Secret, bearer_header, denied, quote};
 use super::config::OAuthSettings;
 use super::discovery::{Discovered, Issuer};
 use super::store::{Client, StoredToken, now};
-use super::web::{Web, form};
+use super::web::{Web, form, text, with_reason};
 use base64::Engine;
 use base64::prelude::BASE64_STANDARD;
 use serde_json::{Value, json};
@@ -69,30 +69,21 @@ impl Client {
         let (what, kind) = ("registration endpoint", "application/json");
         let (status, fields) = web.post(endpoint, what, kind, request.to_string(), None).await?;
         let fields = fields.unwrap_or_default();
-        let text = |name: &str| {
-            fields.get(name).and_then(Value::as_str).filter(|text| !text.is_empty()).map(str::to_owned)
+        let Some(id) = text(&fields, "client_id").filter(|_| (200..300).contains(&status)) else {
+            return Err(denied(message!(
+                "The authorization server '{}' refused to register this client (HTTP {}); register one there and set client_id.",
+                quote(&issuer.id, &[]),
+                with_reason(status.to_string(), &fields, &[])
+            )));
         };
-        match text("client_id").filter(|_| (200..300).contains(&status)) {
-            Some(id) => Ok(Client {
-                id,
-                secret: text("client_secret").map(Secret::new),
-                method: text("token_endpoint_auth_method"),
-                redirect: Some(redirect.to_owned()),
-                ends_at: fields
-                    .get("client_secret_expires_at")
-                    .and_then(Value::as_u64)
-                    .filter(|end| *end > 0),
-            }),
-            None => {
-                let why = text("error_description").or(text("error"));
-                let why = why.map(|why| format!(": {}", quote(&why, &[]))).unwrap_or_default();
-                Err(denied(message!(
-                    "The authorization server '{}' refused to register this client (HTTP {}); register one there and set client_id.",
-                    quote(&issuer.id, &[]),
-                    format!("{status}{why}")
-                )))
-            }
-        }
+        let ends_at = fields.get("client_secret_expires_at").and_then(Value::as_u64);
+        Ok(Client {
+            id: id.to_owned(),
+            secret: text(&fields, "client_secret").map(Secret::new),
+            method: text(&fields, "token_endpoint_auth_method").map(str::to_owned),
+            redirect: Some(redirect.to_owned()),
+            ends_at: ends_at.filter(|end| *end > 0),
+        })
     }
 
     /// The ways to authenticate, the likeliest first. There are several when nothing says which one this client has to use.
@@ -207,23 +198,19 @@ impl Client {
         let body = form(fields.iter().copied());
         let (status, answer) = web.post(&issuer.token_endpoint, what, kind, body, header.as_deref()).await?;
         let answer = answer.unwrap_or_default();
-        let text = |name: &str| answer.get(name).and_then(Value::as_str).filter(|text| !text.is_empty());
         let issuer = quote(&issuer.id, &[]);
         if !(200..300).contains(&status) {
             // Some servers repeat the request.
             let hidden = fields.iter().filter(|(name, _)| !PUBLIC.contains(name)).map(|(_, value)| *value);
             let secrets: Vec<&str> = hidden.chain(self.secret.as_ref().map(Secret::expose)).collect();
-            let mut why = format!("HTTP {status}");
-            for part in [text("error"), text("error_description")].into_iter().flatten() {
-                why = format!("{why}: {}", quote(part, &secrets));
-            }
-            return Err(Failure::of(status, text("error").unwrap_or_default(), &issuer, &why));
+            let why = with_reason(format!("HTTP {status}"), &answer, &secrets);
+            return Err(Failure::of(status, text(&answer, "error").unwrap_or_default(), &issuer, &why));
         }
-        let token = text("access_token").ok_or_else(|| {
+        let token = text(&answer, "access_token").ok_or_else(|| {
             denied(message!("The authorization server '{}' answered without a token.", issuer))
         })?;
         bearer_header(token)?;
-        if let Some(kind) = text("token_type").filter(|kind| !kind.eq_ignore_ascii_case("bearer")) {
+        if let Some(kind) = text(&answer, "token_type").filter(|kind| !kind.eq_ignore_ascii_case("bearer")) {
             return Err(denied(message!(
                 "The authorization server '{}' issued a token of type '{}', but only bearer tokens are supported.",
                 issuer,

@@ -4,11 +4,12 @@
 //! A document is accepted only from the origin that it describes, and only if it names that origin.
 
 use super::super::{denied, quote};
-use super::challenge::Challenge;
 use super::config::{OAuthSettings, parse};
-use super::web::Web;
+use super::web::{Web, text};
+use regex::Regex;
 use reqwest::Url;
 use serde_json::{Value, json};
+use std::sync::LazyLock;
 use toolhub_text::message;
 use toolhub_types::error::{ErrorKind, HubError};
 
@@ -46,7 +47,7 @@ pub(super) struct Resource {
 impl Resource {
     fn read(fields: &Value) -> Result<Self, &'static str> {
         Ok(Resource {
-            id: text(fields, "resource").ok_or("'resource' is missing")?,
+            id: text(fields, "resource").map(str::to_owned).ok_or("'resource' is missing")?,
             authorization_servers: list(fields, "authorization_servers").unwrap_or_default(),
             scopes: list(fields, "scopes_supported").unwrap_or_default(),
         })
@@ -55,10 +56,10 @@ impl Resource {
 
 impl Issuer {
     fn read(fields: &Value) -> Result<Self, &'static str> {
-        let url = |name: &str| text(fields, name).and_then(|text| Url::parse(&text).ok());
+        let url = |name: &str| text(fields, name).and_then(|text| Url::parse(text).ok());
         let flag = |name: &str| fields.get(name).and_then(Value::as_bool).unwrap_or(false);
         Ok(Issuer {
-            id: text(fields, "issuer").ok_or("'issuer' is missing")?,
+            id: text(fields, "issuer").map(str::to_owned).ok_or("'issuer' is missing")?,
             token_endpoint: url("token_endpoint").ok_or("'token_endpoint' is missing")?,
             authorization_endpoint: url("authorization_endpoint"),
             registration_endpoint: url("registration_endpoint"),
@@ -87,10 +88,6 @@ impl Issuer {
     }
 }
 
-fn text(fields: &Value, name: &str) -> Option<String> {
-    fields.get(name).and_then(Value::as_str).map(str::to_owned)
-}
-
 fn list(fields: &Value, name: &str) -> Option<Vec<String>> {
     let values = fields.get(name)?.as_array()?;
     Some(values.iter().filter_map(Value::as_str).map(str::to_owned).collect())
@@ -100,9 +97,9 @@ fn list(fields: &Value, name: &str) -> Option<Vec<String>> {
 pub(super) async fn discover(
     web: &Web,
     settings: &OAuthSettings,
-    server: &Url,
     challenge: &Challenge,
 ) -> Result<Discovered, HubError> {
+    let server = &web.server;
     web.check(server, "server's URL")?;
     let mut search = MetadataSearch { web, tried: Vec::new() };
     let resource = search.resource(server, challenge).await?;
@@ -312,6 +309,57 @@ fn shown(url: &Url) -> String {
     quote(url.as_str(), &[])
 }
 
+// The parameters of a `WWW-Authenticate` header.
+
+/// The parameters of a `Bearer` challenge (RFC 6750, RFC 9728). What is not understood is skipped.
+#[derive(Debug, Default, Clone, PartialEq, Eq)]
+pub(super) struct Challenge {
+    pub(super) scopes: Vec<String>,
+    pub(super) error: Option<String>,
+    resource_metadata: Option<String>,
+}
+
+impl Challenge {
+    /// Reads a header value, or several joined by commas. Of a parameter that is there twice the first counts.
+    pub(super) fn parse(header: &str) -> Self {
+        // A scheme, or a parameter with its value; quotes may lack their end.
+        static PART: LazyLock<Option<Regex>> = LazyLock::new(|| {
+            let name = r"[A-Za-z0-9!#$%&'*+.^_`|~/-]+";
+            Regex::new(&format!(r#"(?s)({name})(?:\s*=\s*(?:"((?:[^"\\]|\\.)*)"?|([^, \t]*)))?"#)).ok()
+        });
+        let (mut found, mut is_bearer) = (Challenge::default(), false);
+        for part in PART.iter().flat_map(|part| part.captures_iter(header)) {
+            let Some(value) = part.get(2).or(part.get(3)) else {
+                is_bearer = part[1].eq_ignore_ascii_case("bearer");
+                continue;
+            };
+            let mut escapes = false;
+            let is_meant = |c: &char| {
+                escapes = *c == '\\' && !escapes;
+                !escapes
+            };
+            let value: String = value.as_str().chars().filter(is_meant).collect();
+            match part[1].to_ascii_lowercase().as_str() {
+                _ if !is_bearer => {}
+                "scope" if found.scopes.is_empty() => found.scopes = words(&value),
+                "error" => found.error = found.error.or(Some(value)),
+                "resource_metadata" => found.resource_metadata = found.resource_metadata.or(Some(value)),
+                _ => {}
+            }
+        }
+        found
+    }
+
+    pub(super) fn wants_more_scope(&self) -> bool {
+        self.error.as_deref() == Some("insufficient_scope")
+    }
+}
+
+/// The scopes in a text.
+pub(super) fn words(scopes: &str) -> Vec<String> {
+    scopes.split_whitespace().map(str::to_owned).collect()
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -375,5 +423,44 @@ mod tests {
     fn a_server_without_metadata_is_called_by_its_url() {
         assert_eq!(canonical(&url("https://a.example/?x#y")), "https://a.example");
         assert_eq!(canonical(&url("https://a.example/mcp")), "https://a.example/mcp");
+    }
+}
+
+#[cfg(test)]
+mod challenge_tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    #[test]
+    fn reads_the_bearer_challenge_among_others() {
+        let found = Challenge::parse(
+            r#"Basic realm="a, Bearer scope=\"no\"", bearer error = insufficient_scope, scope="a b" , resource_metadata="https://x/y?z=1,2", DPoP scope="c""#,
+        );
+        assert_eq!(found.scopes, ["a", "b"]);
+        assert!(found.wants_more_scope());
+        assert_eq!(found.resource_metadata.as_deref(), Some("https://x/y?z=1,2"));
+    }
+
+    #[test]
+    fn nothing_is_found_where_nothing_is() {
+        for header in ["", "Bearer", "Negotiate abc==", "Basic scope=\"a\"", "= , =\"", "Bearer scope=\"\""] {
+            assert_eq!(Challenge::parse(header), Challenge::default(), "{header}");
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn any_header_is_survived(header in "\\PC*") {
+            Challenge::parse(&header);
+            Challenge::parse(&format!("Bearer {header}"));
+        }
+
+        #[test]
+        fn a_quoted_value_comes_back(value in "[ -~]*") {
+            let quoted = value.replace('\\', "\\\\").replace('"', "\\\"");
+            let found = Challenge::parse(&format!("Bearer realm=x, resource_metadata=\"{quoted}\", error=e"));
+            prop_assert_eq!(found.resource_metadata, Some(value));
+            prop_assert_eq!(found.error.as_deref(), Some("e"));
+        }
     }
 }

@@ -71,7 +71,6 @@ struct SharedExchange {
 impl TokenExchange {
     /// The credentials of the hub itself for the server at this address.
     pub fn new(server: &str, mut options: TokenExchangeOptions) -> Result<Self, HubError> {
-        parse(&options.token_endpoint, "token_endpoint")?;
         let issuer = Issuer::named(&options.token_endpoint, None, None)?;
         let web = Web::new(parse(server, "server_url")?, [issuer.token_endpoint.clone()]);
         web.check(&issuer.token_endpoint, "token endpoint")?;

@@ -3,9 +3,9 @@
 use super::super::{Secret, denied, quote};
 use super::client::{Failure, IssuedToken, renew_at};
 use super::config::OAuthConfig;
-use super::discovery::Discovered;
+use super::discovery::{Discovered, words};
 use super::store::{Client, StoredToken, now};
-use super::web::Web;
+use super::web::{Web, text};
 use base64::Engine;
 use base64::prelude::BASE64_URL_SAFE_NO_PAD;
 use futures_util::stream::{FuturesUnordered, StreamExt};
@@ -84,19 +84,16 @@ impl Login<'_> {
         let fields = [fields, &[("resource", &self.found.resource.id)]].concat();
         let issued = client.ask_token(self.web, issuer, &fields).await?;
         let IssuedToken { token, lifetime, answer, way } = issued;
-        let text = |name: &str| answer.get(name).and_then(Value::as_str);
+        // Without a `scope`, the requested scopes were granted.
+        let granted = answer.get("scope").and_then(Value::as_str).map(words);
         Ok(StoredToken {
             server: self.config.server_url.clone(),
             issuer: issuer.id.clone(),
             resource: self.found.resource.id.clone(),
             client: Client { method: Some(way.to_owned()), ..client.clone() },
             access_token: token,
-            refresh_token: text("refresh_token").map(Secret::new).or_else(|| refresh.cloned()),
-            // Without a `scope`, the requested scopes were granted.
-            scopes: text("scope").map_or_else(
-                || self.scopes.clone(),
-                |granted| granted.split_whitespace().map(str::to_owned).collect(),
-            ),
+            refresh_token: text(&answer, "refresh_token").map(Secret::new).or_else(|| refresh.cloned()),
+            scopes: granted.unwrap_or_else(|| self.scopes.clone()),
             asked_scopes: self.scopes.clone(),
             renew_at: lifetime.map(renew_at),
             expires_at: lifetime.map(|lifetime| now().saturating_add(lifetime)),
@@ -126,15 +123,15 @@ impl Login<'_> {
     /// earlier registration is only good with the port that it was made with.
     async fn client(&self, registered: Option<Client>) -> Result<(Redirect, Client), HubError> {
         let settings = &self.config.settings;
-        let chosen =
-            settings.redirect_uri.clone().or_else(|| settings.redirect_port.map(Redirect::with_port));
-        let chosen = chosen.as_deref();
+        let with_port = |port| format!("http://127.0.0.1:{port}/callback");
+        let chosen = settings.redirect_uri.clone().or_else(|| settings.redirect_port.map(with_port));
+        let chosen = chosen.and_then(|uri| Url::parse(&uri).ok());
         if let Some(client) = Client::known(settings, self.found) {
             return Ok((Redirect::bind(chosen).await?, client));
         }
         if let Some(client) = registered
-            && let Some(uri) = client.redirect.as_deref()
-            && chosen.is_none_or(|chosen| chosen == uri)
+            && let Some(uri) = client.redirect.as_deref().and_then(|uri| Url::parse(uri).ok())
+            && chosen.as_ref().is_none_or(|chosen| *chosen == uri)
             && let Ok(redirect) = Redirect::bind(Some(uri)).await
         {
             return Ok((redirect, client));
@@ -198,7 +195,7 @@ fn s256(verifier: &str) -> String {
 
 // The redirect at the end of a login: a listener on this machine that takes one answer.
 
-const DEFAULT: &str = "http://127.0.0.1/callback";
+const DEFAULT: &str = "http://127.0.0.1:0/callback";
 /// Codes are short, but some servers send long extra parameters.
 const MAX_HEAD: usize = 32 << 10;
 /// For one connection: browsers open some in advance and send nothing on them.
@@ -212,22 +209,16 @@ struct Redirect {
 
 impl Redirect {
     /// Listens for this redirect, which is one of this machine; without one, on any free port.
-    async fn bind(uri: Option<&str>) -> Result<Self, HubError> {
-        let unusable = |why: &str| {
-            let uri = uri.map(|uri| format!(" '{uri}'")).unwrap_or_default();
-            denied(format!("The login redirect{uri} cannot be waited for: {why}."))
-        };
-        let mut wanted = Url::parse(uri.unwrap_or(DEFAULT)).map_err(|error| unusable(&error.to_string()))?;
-        let bound = TcpListener::bind(("127.0.0.1", wanted.port().unwrap_or(0))).await;
+    async fn bind(uri: Option<Url>) -> Result<Self, HubError> {
+        let shown = uri.as_ref().map(|uri| format!(" '{uri}'")).unwrap_or_default();
+        let unusable = |why: &str| denied(format!("The login redirect{shown} cannot be waited for: {why}."));
+        let wanted = uri.map_or_else(|| Url::parse(DEFAULT), Ok);
+        let mut wanted = wanted.map_err(|error| unusable(&error.to_string()))?;
+        let bound = TcpListener::bind(("127.0.0.1", wanted.port_or_known_default().unwrap_or(0))).await;
         let listener = bound.map_err(|error| unusable(&format!("the port is not free ({error})")))?;
         let port = listener.local_addr().map_err(|error| unusable(&error.to_string()))?.port();
         wanted.set_port(Some(port)).map_err(|()| unusable("it has no port"))?;
         Ok(Redirect { listener, uri: wanted })
-    }
-
-    /// The redirect with this port.
-    fn with_port(port: u16) -> String {
-        format!("http://127.0.0.1:{port}/callback")
     }
 }
 
@@ -322,7 +313,7 @@ fn parameters(head: &str, uri: &Url) -> Option<HashMap<String, String>> {
     let host =
         lines.filter_map(|line| line.split_once(':')).find(|(name, _)| name.eq_ignore_ascii_case("host"));
     let host = host.map(|(_, value)| value.trim())?;
-    let ours = format!("{}:{}", uri.host_str()?, uri.port()?);
+    let ours = uri.authority();
     if host != ours || !target.starts_with('/') {
         return None;
     }
@@ -367,9 +358,19 @@ mod redirect_tests {
     use super::*;
     use proptest::prelude::*;
 
+    #[tokio::test]
+    async fn the_port_of_http_is_a_port_like_others() {
+        let uri = Url::parse("http://127.0.0.1:80/callback").unwrap();
+        match Redirect::bind(Some(uri.clone())).await {
+            Ok(redirect) => assert_eq!(redirect.listener.local_addr().unwrap().port(), 80),
+            Err(error) => assert!(error.message.contains("the port is not free"), "{error}"),
+        }
+        assert!(parameters("GET /callback?code=c HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n", &uri).is_some());
+    }
+
     #[test]
     fn only_our_path_by_our_name_is_read() {
-        let uri = Url::parse(&Redirect::with_port(7)).unwrap();
+        let uri = Url::parse("http://127.0.0.1:7/callback").unwrap();
         let read = |line: &str, host: &str| parameters(&format!("{line}\r\nHost: {host}\r\n\r\n"), &uri);
         let fields = read("GET /callback?code=a%20b&state=s HTTP/1.1", "127.0.0.1:7").unwrap();
         assert_eq!((fields["code"].as_str(), fields["state"].as_str()), ("a b", "s"));
@@ -389,7 +390,7 @@ mod redirect_tests {
     proptest! {
         #[test]
         fn any_head_is_survived(head in "\\PC*") {
-            let uri = Url::parse(&Redirect::with_port(7)).unwrap();
+            let uri = Url::parse("http://127.0.0.1:7/callback").unwrap();
             parameters(&head, &uri);
             parameters(&format!("GET {head} HTTP/1.1\r\nHost: 127.0.0.1:7\r\n\r\n"), &uri);
         }

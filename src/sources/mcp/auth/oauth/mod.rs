@@ -4,7 +4,6 @@
 //! next one: a separate task that all callers wait for. It continues when a caller gives up, because a refresh token may be
 //! valid only once, and a login that a user has begun should not be lost.
 
-mod challenge;
 mod client;
 mod config;
 mod discovery;
@@ -18,14 +17,12 @@ pub use exchange::{TokenExchange, TokenExchangeOptions};
 pub use store::{Client, StoredToken, TokenStore};
 
 use super::{Credentials, bearer_header, denied, quote};
-use challenge::Challenge;
 use client::{Cure, Failure};
-use discovery::{Discovered, discover};
+use discovery::{Challenge, Discovered, discover};
 use futures_util::FutureExt;
 use futures_util::future::Shared;
 use login::Login;
 use parking_lot::Mutex;
-use reqwest::Url;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 use tokio::sync::OnceCell;
@@ -40,9 +37,8 @@ pub struct OAuth(Arc<OAuthShared>);
 impl OAuth {
     pub fn new(config: OAuthConfig) -> Result<Self, HubError> {
         let server = config.check()?;
-        let web = Web::new(server.clone(), config.named_urls()?);
-        let (loaded, state) = (OnceCell::new(), Mutex::default());
-        Ok(OAuth(Arc::new(OAuthShared { config, server, web, loaded, state })))
+        let web = Web::new(server, config.named_urls());
+        Ok(OAuth(Arc::new(OAuthShared { config, web, loaded: OnceCell::new(), state: Mutex::default() })))
     }
 
     /// The server refused what was sent. When another token is there by now, nothing has to be done.
@@ -136,7 +132,6 @@ const FRESH: Duration = Duration::from_secs(60);
 
 struct OAuthShared {
     config: OAuthConfig,
-    server: Url,
     web: Web,
     /// The store has been read.
     loaded: OnceCell<()>,
@@ -249,7 +244,7 @@ impl OAuthShared {
             self.config.check_attended()?;
         }
         let (is_refused, challenge) = (refusal.is_some(), refusal.unwrap_or_default());
-        let found = discover(&self.web, &self.config.settings, &self.server, &challenge).await?;
+        let found = discover(&self.web, &self.config.settings, &challenge).await?;
         self.check_client_stays(old.as_deref(), &found)?;
         // A token of another issuer, or for another resource, cannot be used.
         let bound = |held: &Arc<Held>| {

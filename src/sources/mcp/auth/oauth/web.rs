@@ -21,7 +21,7 @@ const TIMEOUT: Duration = Duration::from_secs(30);
 const MAX_BODY: usize = 1 << 20;
 
 pub(super) struct Web {
-    server: Url,
+    pub(super) server: Url,
     /// URLs that the user wrote: their hosts may be private.
     named: Vec<Url>,
     near: OnceLock<Client>,
@@ -117,6 +117,17 @@ impl Web {
         let hosts = self.named.iter().filter_map(|url| url.host_str().map(str::to_owned));
         Arc::new(PublicNames { trusted: hosts.chain(proxy_hosts()).collect() })
     }
+}
+
+/// A text in an answer, unless it is empty.
+pub(super) fn text<'a>(fields: &'a Value, name: &str) -> Option<&'a str> {
+    fields.get(name).and_then(Value::as_str).filter(|text| !text.is_empty())
+}
+
+/// What is known of a refusal, and what its answer says.
+pub(super) fn with_reason(known: String, fields: &Value, secrets: &[&str]) -> String {
+    let said = ["error", "error_description"].into_iter().filter_map(|name| text(fields, name));
+    said.fold(known, |known, part| format!("{known}: {}", quote(part, secrets)))
 }
 
 /// `name=value&…` as a form is sent.
