@@ -186,12 +186,9 @@ impl Trouble {
         Trouble { path: Vec::new(), reason: reason.into(), is_limit: false, too_many: false }
     }
 
-    fn limit(reason: Message) -> Self {
-        Trouble { is_limit: true, ..Trouble::new(reason) }
-    }
-
     pub fn too_many(most: usize) -> Self {
-        Trouble { too_many: true, ..Trouble::limit(message!("more than {} values", most)) }
+        let reason = message!("more than {} values", most);
+        Trouble { is_limit: true, too_many: true, ..Trouble::new(reason) }
     }
 
     pub fn into_reason(self) -> NotJson {
@@ -230,17 +227,24 @@ struct Conversion<'a> {
     /// How many there may be.
     most: usize,
     unfit: Unfit<'a>,
-    /// JSON pointer of the current object, kept only for opaque ones.
-    place: String,
 }
 
 fn converted(object: &Bound<'_, PyAny>, most: usize, unfit: Unfit<'_>) -> Result<Value, Trouble> {
-    Conversion { values: 0, most, unfit, place: String::new() }.convert(object, 0)
+    Conversion { values: 0, most, unfit }.convert(object, 0)
 }
 
 impl Conversion<'_> {
-    fn sets_aside(&self) -> bool {
-        matches!(self.unfit, Unfit::SetAside(_))
+    /// How many objects were set aside.
+    fn aside(&self) -> usize {
+        if let Unfit::SetAside(opaque) = &self.unfit { opaque.len() } else { 0 }
+    }
+
+    /// The objects that were set aside after so many are inside of this member.
+    fn place_in(&mut self, member: impl Fn() -> String, before: usize) {
+        let Unfit::SetAside(opaque) = &mut self.unfit else { return };
+        for one in &mut opaque[before..] {
+            one.place = format!("/{}{}", member(), one.place);
+        }
     }
 
     fn convert(&mut self, object: &Bound<'_, PyAny>, depth: usize) -> Result<Value, Trouble> {
@@ -250,11 +254,13 @@ impl Conversion<'_> {
         }
         if depth > MAX_DEPTH || (depth > 8 && stack::remaining() < LEVEL) {
             let reason = message!("nested more than {} levels deep, or cyclic", MAX_DEPTH);
-            let Unfit::Marked(marks) = &mut self.unfit else { return Err(Trouble::limit(reason)) };
+            let Unfit::Marked(marks) = &mut self.unfit else {
+                return Err(Trouble { is_limit: true, ..Trouble::new(reason) });
+            };
             marks.too_deep = true;
             return Ok(marks.mark(&reason));
         }
-        let before = if let Unfit::SetAside(opaque) = &self.unfit { opaque.len() } else { 0 };
+        let before = self.aside();
         match self.convert_json(object, depth) {
             Err(trouble) if !trouble.is_limit => self.stand_in(object, trouble, before),
             converted => converted,
@@ -274,7 +280,7 @@ impl Conversion<'_> {
             Unfit::Marked(marks) => Ok(marks.mark(&trouble.sentence())),
             Unfit::SetAside(opaque) => {
                 opaque.truncate(before);
-                opaque.push(Opaque { place: self.place.clone(), shown: shown(object) });
+                opaque.push(Opaque { place: String::new(), shown: shown(object) });
                 Ok(Value::Null)
             }
         }
@@ -309,7 +315,7 @@ impl Conversion<'_> {
         if let Ok(tuple) = object.cast::<PyTuple>() {
             return self.items(tuple.iter(), depth);
         }
-        if self.sets_aside() {
+        if let Unfit::SetAside(_) = self.unfit {
             // What builds a list from it would write it out.
             let is_long = object.is_instance_of::<PyRange>()
                 && object.len().map_or(true, |len| len > self.most - self.values);
@@ -331,25 +337,6 @@ impl Conversion<'_> {
         Ok(if is_set { in_order(converted) } else { converted })
     }
 
-    /// Converts a member of the current object.
-    fn member(&mut self, step: &str, member: &Bound<'_, PyAny>, depth: usize) -> Result<Value, Trouble> {
-        if !self.sets_aside() {
-            return self.convert(member, depth);
-        }
-        let outer = self.place.len();
-        self.place.push('/');
-        for letter in step.chars() {
-            match letter {
-                '~' => self.place.push_str("~0"),
-                '/' => self.place.push_str("~1"),
-                other => self.place.push(other),
-            }
-        }
-        let converted = self.convert(member, depth);
-        self.place.truncate(outer);
-        converted
-    }
-
     fn mapping(&mut self, dict: &Bound<'_, PyDict>, depth: usize) -> Result<Value, Trouble> {
         let mut map = Map::with_capacity(dict.len());
         for entry in Entries::of(dict) {
@@ -357,9 +344,10 @@ impl Conversion<'_> {
             let Some(name) = key.cast::<PyString>().ok().and_then(unicode::owned) else {
                 return Err(Trouble::new(message!("names must be text")));
             };
-            let value = self
-                .member(&name, &value, depth + 1)
-                .map_err(|trouble| trouble.inside(format!(".{name}")))?;
+            let before = self.aside();
+            let value = self.convert(&value, depth + 1);
+            let value = value.map_err(|trouble| trouble.inside(format!(".{name}")))?;
+            self.place_in(|| name.replace('~', "~0").replace('/', "~1"), before);
             map.insert(name, value);
         }
         Ok(Value::Object(map))
@@ -372,9 +360,10 @@ impl Conversion<'_> {
     ) -> Result<Value, Trouble> {
         let mut array = Vec::new();
         for (at, item) in items.enumerate() {
-            let step = if self.sets_aside() { at.to_string() } else { String::new() };
-            let item = self.member(&step, &item, depth + 1);
+            let before = self.aside();
+            let item = self.convert(&item, depth + 1);
             array.push(item.map_err(|trouble| trouble.inside(format!("[{at}]")))?);
+            self.place_in(|| at.to_string(), before);
         }
         Ok(Value::Array(array))
     }
