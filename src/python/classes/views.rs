@@ -4,7 +4,7 @@ use crate::classes::hub::PyHub;
 use crate::prelude::*;
 use crate::runtime::call_scope;
 use crate::values::arguments::callable::python_tool;
-use crate::values::arguments::copying;
+use crate::values::arguments::given;
 use crate::values::json::JsonValue;
 use crate::values::stub_types::TypedDict;
 use serde_json::{Map, json};
@@ -211,7 +211,7 @@ impl PyCandidate {
         if let Some(meta) = python_tool(&this.0).and_then(|tool| tool.meta.as_ref()) {
             let meta = meta.bind(py);
             // A copy, so that its reader cannot change the hub's; one that goes in circles is only copied at its top.
-            return copying::copy(meta).or_else(|_| meta.call_method0(intern!(py, "copy"))).map(TypedDict);
+            return given::copy(meta).or_else(|_| meta.call_method0(intern!(py, "copy"))).map(TypedDict);
         }
         let meta = PyDict::new(py);
         meta.set_item("capabilities", slf.as_super().get().capabilities())?;

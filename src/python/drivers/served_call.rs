@@ -269,7 +269,7 @@ impl ServedCall {
         let given = json::to_python(py, args.as_value())
             .map_err(|error| invalid_arguments(&self.tool.spec.name, error.to_string()))?;
         let checks = Checks { validate: true, coerce: true, none_is_input: false };
-        self.tool.arguments.prepare(&given, &mut CheckPass::new(checks))
+        self.tool.prepare(&given, &mut CheckPass::new(checks))
     }
 
     /// Whether a cancellation comes from outside the tool.

@@ -3,7 +3,7 @@
 use super::services::{LoopCall, meta_of};
 use crate::prelude::*;
 use crate::runtime::gil::released;
-use crate::values::arguments::copying;
+use crate::values::arguments::given;
 use crate::values::errors::exception_text;
 use crate::values::json::LargeJson;
 use crate::values::results::blocks::text_of;
@@ -31,7 +31,7 @@ impl LoopCall {
         let nobody = || PyRuntimeError::new_err("there is nobody to ask for an approval");
         let permissions = self.permissions.as_ref().ok_or_else(nobody)?;
         let programs = self.hub.get().core().definition(&request.candidates).programs();
-        let Ok(shown) = copying::copy(args.bind(py)) else {
+        let Ok(shown) = given::copy(args.bind(py)) else {
             return Err(PyRuntimeError::new_err("arguments that were copied cannot be copied again"));
         };
         let servers = PyTuple::new(py, request.servers.iter().map(|id| &**id))?;

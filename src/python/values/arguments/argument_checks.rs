@@ -1,7 +1,7 @@
 //! From the arguments of a call to what a Python callable is called with.
 //!
 //! ```text
-//! copy → by name → fast path (plain_values.rs), or: schema of the core checks and coerces → pydantic builds rich types
+//! copy → by name → fast path (given.rs), or: schema of the core checks and coerces → pydantic builds rich types
 //! ```
 //!
 //! The schema is the only judge of what JSON can express, so a Python function and an MCP tool with the same schema accept,
@@ -11,15 +11,15 @@
 use crate::prelude::*;
 use crate::runtime::user_code;
 use crate::values::arguments::builder_errors;
-use crate::values::arguments::copying;
-use crate::values::arguments::plain_values::{self, PlainParameter};
+use crate::values::arguments::callable::Callable;
+use crate::values::arguments::given;
 use crate::values::errors::{exception_text, invalid_arguments};
 use crate::values::json::LargeJson;
-use crate::values::value::as_mapping;
+use pyo3::types::IntoPyDict;
 use serde_json::Map;
 use std::borrow::Cow;
 use toolhub::message::Message;
-use toolhub::model::{Arguments, CheckOptions, Fitting, Unchecked};
+use toolhub::model::{Arguments, CheckOptions, Fitting, ToolSpec, Unchecked};
 use toolhub::schema::{ArgumentSchema, Opaque};
 
 /// How a callable takes its arguments.
@@ -110,25 +110,6 @@ impl PreparedArguments {
     }
 }
 
-/// The argument checks of one tool.
-pub struct ArgumentChecks {
-    pub tool: Arc<str>,
-    pub style: ArgumentStyle,
-    /// `None`: any value is accepted.
-    pub schema: Option<ArgumentSchema>,
-    /// Builds Python values from arguments that fit the schema. `None`: the callable takes them as they are, and they must be
-    /// JSON.
-    pub build: Option<Py<PyAny>>,
-    /// The parameters that the fast path knows; `None` if a required one is not among them.
-    pub plain: Option<Vec<PlainParameter>>,
-    /// Parameters that the schema does not show; the builder judges them.
-    pub hidden: Vec<String>,
-    /// The argument that a bare value is for.
-    pub single: Option<Py<PyString>>,
-    /// All names in the schema, for an error.
-    pub names: Vec<String>,
-}
-
 /// Arguments as JSON, with the places of objects that have no JSON form.
 struct Image<'a> {
     value: LargeJson,
@@ -137,7 +118,7 @@ struct Image<'a> {
     property: Option<&'a str>,
 }
 
-impl ArgumentChecks {
+impl Callable {
     /// Copies, checks and builds the arguments.
     pub fn prepare(
         &self,
@@ -156,7 +137,7 @@ impl ArgumentChecks {
     }
 
     fn copied<'py>(&self, given: &Bound<'py, PyAny>) -> Result<Bound<'py, PyAny>, HubError> {
-        copying::copy(given).map_err(|why| why.into_reason().refusal(&self.tool))
+        given::copy(given).map_err(|why| why.into_reason().refusal(&self.spec.name))
     }
 
     /// A copy of the arguments, checked and coerced, before rich types are built from them: what a caller approves. The
@@ -186,7 +167,7 @@ impl ArgumentChecks {
             return self.fitted(&args, property, pass).map(|fitted| fitted.value);
         };
         let fitting = self.fitted(&value, property, pass)?.value;
-        dict.set_item(key, fitting).map_err(|error| self.raised(args.py(), &error))?;
+        dict.set_item(key, fitting).map_err(|error| self.refusal(exception_text(args.py(), &error)))?;
         Ok(args)
     }
 
@@ -263,7 +244,7 @@ impl ArgumentChecks {
             Ok(built) => return Ok(built),
             Err(error) => error,
         };
-        let Some(image) = &fitted.image else { return Err(self.raised(py, &error)) };
+        let Some(image) = &fitted.image else { return Err(self.refusal(exception_text(py, &error))) };
         // To the schema `1e300` is an integer, as it is in JSON; pydantic takes no float of that size for one.
         let whole = || {
             let json = json::from_arguments(&fitted.value).ok().filter(|_| image.opaque.is_empty())?;
@@ -280,7 +261,7 @@ impl ArgumentChecks {
 
     /// Whether nothing has to be checked or built. Only tools that take keywords know this of their parameters.
     fn is_plain(&self, named: &Bound<'_, PyDict>) -> bool {
-        self.plain.as_ref().is_some_and(|plain| plain_values::fit(plain, named))
+        self.plain.as_ref().is_some_and(|plain| given::are_plain(plain, named))
     }
 
     /// The value in the form that the schema wants. What fits stays the Python object that it is. Objects that the parameters
@@ -298,7 +279,7 @@ impl ArgumentChecks {
             None => json::from_arguments(value).map(|json| (json, Vec::new())),
             Some(_) => json::image(value),
         };
-        let (json, opaque) = image.map_err(|reason| reason.refusal(&self.tool))?;
+        let (json, opaque) = image.map_err(|reason| reason.refusal(&self.spec.name))?;
         let image = Image::of(json, opaque, property);
         match self.fitted_image(schema, value, &image, pass) {
             Ok((value, json)) => Ok(Fitted { value, json, image: Some(image) }),
@@ -315,14 +296,15 @@ impl ArgumentChecks {
     ) -> Result<(Bound<'py, PyAny>, Option<LargeJson>), HubError> {
         let shown = image.without(&self.hidden);
         let py = value.py();
-        let json = pass.run(py, |options| schema.check_value(&self.tool, &shown, &image.opaque, options))?;
+        let json =
+            pass.run(py, |options| schema.check_value(&self.spec.name, &shown, &image.opaque, options))?;
         let json = json.map(LargeJson);
         let value = match (&json, image.property) {
             (None, _) => Ok(value.clone()),
             (Some(json), None) => patched(value, &shown, json),
             (Some(json), Some(name)) => patched(value, &shown[name], &json[name]),
         };
-        Ok((value.map_err(|error| self.raised(py, &error))?, json))
+        Ok((value.map_err(|error| self.refusal(exception_text(py, &error)))?, json))
     }
 
     /// The value with the JSON form of its objects, if it has any and that form fits.
@@ -355,43 +337,47 @@ impl ArgumentChecks {
         // Builders of one value name its parameter first, which is not part of a value that the schema describes itself.
         let skipped = usize::from(matches!(self.style, ArgumentStyle::Value(_)) && image.property.is_none());
         let Some(objections) = builder_errors::objections(py, error, skipped) else {
-            return self.raised(py, error);
+            return self.refusal(exception_text(py, error));
         };
         let value = fitted.filter(|_| self.hidden.is_empty()).unwrap_or(&image.value);
-        schema.refusal(&self.tool, &image.value, value, &image.opaque, &objections)
+        schema.refusal(&self.spec.name, &image.value, value, &image.opaque, &objections)
     }
 
-    fn raised(&self, py: Python<'_>, error: &PyErr) -> HubError {
-        self.refusal(exception_text(py, error))
-    }
-
-    /// The arguments by name: nothing, a mapping, or a bare value for the one argument it can be for.
+    /// The arguments by name: nothing, a mapping, or a bare value. Of a mapping the copy is a dict.
     fn named<'py>(&self, args: Bound<'py, PyAny>) -> Result<Bound<'py, PyDict>, HubError> {
         let py = args.py();
         let args = match args.cast_into::<PyDict>() {
             Ok(dict) => return Ok(dict),
             Err(other) => other.into_inner(),
         };
-        if args.is_none() {
-            return Ok(PyDict::new(py));
+        match &self.single {
+            _ if args.is_none() => Ok(PyDict::new(py)),
+            single => bare(&self.spec, single.as_ref(), &args),
         }
-        let named = PyDict::new(py);
-        let filled = match (&self.single, as_mapping(&args)) {
-            (_, Some(mapping)) => named.update(mapping),
-            (Some(single), _) => named.set_item(single, &args),
-            (None, _) => {
-                let given = class_of(&args);
-                let names = self.names.join(", ");
-                return Err(self.refusal(message!("expected named arguments ({}), got {}", names, given)));
-            }
-        };
-        filled.map_err(|error| self.raised(py, &error))?;
-        Ok(named)
     }
 
     fn refusal(&self, reason: impl Into<Message>) -> HubError {
-        invalid_arguments(&self.tool, reason)
+        invalid_arguments(&self.spec.name, reason)
     }
+}
+
+/// A bare value by the name of the one argument that it is for.
+pub fn bare<'py>(
+    spec: &ToolSpec,
+    single: Option<impl IntoPyObject<'py>>,
+    given: &Bound<'py, PyAny>,
+) -> Result<Bound<'py, PyDict>, HubError> {
+    let Some(single) = single else {
+        let names: Vec<_> =
+            given::properties(spec).into_iter().flat_map(Map::keys).map(String::as_str).collect();
+        let text = match names.join(", ").as_str() {
+            "" => message!("expected named arguments, got a bare value."),
+            names => message!("expected named arguments ({}), got {}", names, class_of(given)),
+        };
+        return Err(invalid_arguments(&spec.name, text));
+    };
+    let named = [(single, given)].into_py_dict(given.py());
+    named.map_err(|error| invalid_arguments(&spec.name, exception_text(given.py(), &error)))
 }
 
 /// A value that fits, and its JSON if that is not the one given.
@@ -405,13 +391,11 @@ struct Fitted<'py, 'a> {
 impl<'a> Image<'a> {
     /// The JSON without the members of these names.
     fn without(&self, names: &[String]) -> Cow<'_, Value> {
-        match &*self.value {
-            Value::Object(map) if names.iter().any(|name| map.contains_key(name)) => {
-                let shown = map.iter().filter(|(name, _)| !names.contains(name));
-                Cow::Owned(Value::Object(shown.map(|(name, value)| (name.clone(), value.clone())).collect()))
-            }
-            value => Cow::Borrowed(value),
+        let mut shown = Cow::Borrowed(&*self.value);
+        for name in names.iter().filter(|name| self.value.get(name).is_some()) {
+            shown.to_mut().as_object_mut().map(|map| map.shift_remove(name));
         }
+        shown
     }
 
     /// The image of a value, or of a mapping that has it under this name.

@@ -5,7 +5,8 @@ use crate::prelude::*;
 use crate::runtime::kept::ForkSafeOnce;
 use crate::runtime::tool_loops::ServedLoops;
 use crate::runtime::user_code;
-use crate::values::arguments::argument_checks::{ArgumentChecks, PreparedArguments};
+use crate::values::arguments::argument_checks::{ArgumentStyle, PreparedArguments};
+use crate::values::arguments::given::PlainParameter;
 use crate::values::errors::exception_text;
 use crate::values::results::templates::CandidateTemplates;
 use std::any::Any;
@@ -17,6 +18,7 @@ use toolhub::model::{
 };
 use toolhub::offers::NativeOffer;
 use toolhub::registry::Candidate;
+use toolhub::schema::ArgumentSchema;
 use toolhub::stats::CandidateStats;
 use toolhub::tool::{BoxFuture, CallContext, Tool};
 
@@ -42,9 +44,19 @@ pub struct Callable {
     pub begins_when_stepped: bool,
     pub nothing_means: NothingMeans,
     pub call: Py<PyAny>,
-    pub arguments: ArgumentChecks,
-    /// Whether arguments that the schema does not list are passed on with a warning.
-    pub warns_of_unknown: bool,
+    /// How it takes its arguments.
+    pub style: ArgumentStyle,
+    /// `None`: any value is accepted.
+    pub schema: Option<ArgumentSchema>,
+    /// Builds Python values from arguments that fit the schema. `None`: the callable takes them as they are, and they must be
+    /// JSON.
+    pub build: Option<Py<PyAny>>,
+    /// The parameters that the fast path knows; `None` if a required one is not among them.
+    pub plain: Option<Vec<PlainParameter>>,
+    /// Parameters that the schema does not show; the builder judges them.
+    pub hidden: Vec<String>,
+    /// The argument that a bare value is for.
+    pub single: Option<Py<PyString>>,
     /// What was registered, and the free-form notes that came with it.
     pub object: Py<PyAny>,
     pub meta: Option<Py<PyAny>>,
@@ -77,7 +89,7 @@ impl Callable {
 
     pub fn traverse(&self, visit: &PyVisit<'_>) -> Result<(), PyTraverseError> {
         visit.call(&self.call)?;
-        visit.call(&self.arguments.build)?;
+        visit.call(&self.build)?;
         visit.call(&self.object)?;
         visit.call(&self.meta)
     }
@@ -141,7 +153,7 @@ impl Tool for PythonTool {
     }
 
     fn check(&self, args: &Arguments, options: &CheckOptions<'_>) -> Result<Fitting<Arguments>, HubError> {
-        match &self.0.arguments.schema {
+        match &self.0.schema {
             // Rich types are built when the call starts, where the interpreter is.
             Some(schema) => schema.check(&self.0.spec.name, args, options),
             None => Ok(Fitting::unchanged()),
@@ -149,7 +161,7 @@ impl Tool for PythonTool {
     }
 
     fn unchecked(&self) -> &[Unchecked] {
-        self.0.arguments.schema.as_ref().map_or(&[], |schema| schema.unchecked())
+        self.0.schema.as_ref().map_or(&[], |schema| schema.unchecked())
     }
 
     /// The function begins when its event loop or a thread of the pool comes to it.

@@ -6,6 +6,4 @@ pub mod tool_from_python;
 // The arguments of one call, in the order in which they are looked at.
 pub mod argument_checks;
 pub mod builder_errors;
-pub mod copying;
 pub mod given;
-pub mod plain_values;

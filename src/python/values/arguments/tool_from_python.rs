@@ -4,9 +4,9 @@ use crate::classes::options::{named, seconds};
 use crate::prelude::*;
 use crate::runtime::kept::ForkSafeOnce;
 use crate::runtime::tool_loops::ServedLoops;
-use crate::values::arguments::argument_checks::{ArgumentChecks, ArgumentStyle, ValueStyle};
+use crate::values::arguments::argument_checks::{ArgumentStyle, ValueStyle};
 use crate::values::arguments::callable::{Callable, CallableKind};
-use crate::values::arguments::plain_values;
+use crate::values::arguments::given::plain_parameters;
 use crate::values::json::as_json;
 use pyo3::conversion::FromPyObjectOwned;
 use std::sync::OnceLock;
@@ -24,11 +24,12 @@ pub fn callable(
 ) -> PyResult<Callable> {
     let spec = spec(core, described, options)?;
     let object = options.get_item("object")?.unwrap_or_else(|| described.clone());
-    let build = Some(described.getattr("build")?).filter(|build| !build.is_none()).map(Bound::unbind);
-    let call = described.getattr("call")?;
+    let (py, call) = (described.py(), described.getattr("call")?);
+    let plain: Option<Vec<Py<PyString>>> = described.getattr("plain")?.extract()?;
+    let is_checked: bool = described.getattr("is_checked")?.extract()?;
     Ok(Callable {
         kind: CallableKind::Tool,
-        name: PyString::intern(described.py(), &spec.name).unbind(),
+        name: PyString::intern(py, &spec.name).unbind(),
         is_async: described.getattr("is_async")?.extract()?,
         nothing_means: match described.getattr("nothing_fails")?.is_truthy()? {
             true => NothingMeans::Failure,
@@ -36,8 +37,12 @@ pub fn callable(
         },
         begins_when_stepped: makes_coroutine(&call)?,
         call: call.unbind(),
-        warns_of_unknown: build.is_none(),
-        arguments: argument_checks(&spec, described, build)?,
+        style: argument_style(described)?,
+        schema: is_checked.then(|| ArgumentSchema::new(spec.parameters.clone())),
+        build: described.getattr("build")?.extract()?,
+        plain: plain.and_then(|names| plain_parameters(py, &names, &spec)),
+        hidden: described.getattr("hidden")?.extract()?,
+        single: spec.single_argument().map(|name| PyString::new(py, name).unbind()),
         identity: identity(&object)?,
         object: object.unbind(),
         meta: options.get_item("meta")?.filter(|meta| !meta.is_none()).map(Bound::unbind),
@@ -65,33 +70,15 @@ fn identity(object: &Bound<'_, PyAny>) -> PyResult<ToolIdentity> {
     Ok(ToolIdentity { object, name: name.map(Arc::from), definition, parts, code: code.into() })
 }
 
-fn argument_checks(
-    spec: &ToolSpec,
-    described: &Bound<'_, PyAny>,
-    build: Option<Py<PyAny>>,
-) -> PyResult<ArgumentChecks> {
-    let style = match described.getattr("style")?.extract::<String>()?.as_str() {
-        "value" => ArgumentStyle::Value(ValueStyle {
-            key: described.getattr("value_key")?.extract()?,
-            property: described.getattr("value_property")?.extract()?,
-            is_optional: described.getattr("value_optional")?.extract()?,
-        }),
-        _ => ArgumentStyle::Keywords,
-    };
-    let plain: Option<Vec<Py<PyString>>> = described.getattr("plain")?.extract()?;
-    let plain = plain.and_then(|names| plain_values::parameters(&names, &spec.parameters, described.py()));
-    let is_checked: bool = described.getattr("is_checked")?.extract()?;
-    let names = spec.parameters.get("properties").and_then(Value::as_object);
-    Ok(ArgumentChecks {
-        tool: spec.name.clone(),
-        style,
-        schema: is_checked.then(|| ArgumentSchema::new(spec.parameters.clone())),
-        build,
-        plain,
-        hidden: described.getattr("hidden")?.extract()?,
-        single: spec.single_argument().map(|name| PyString::new(described.py(), name).unbind()),
-        names: names.into_iter().flat_map(|names| names.keys().cloned()).collect(),
-    })
+fn argument_style(described: &Bound<'_, PyAny>) -> PyResult<ArgumentStyle> {
+    if described.getattr("style")?.extract::<&str>()? != "value" {
+        return Ok(ArgumentStyle::Keywords);
+    }
+    Ok(ArgumentStyle::Value(ValueStyle {
+        key: described.getattr("value_key")?.extract()?,
+        property: described.getattr("value_property")?.extract()?,
+        is_optional: described.getattr("value_optional")?.extract()?,
+    }))
 }
 
 /// The spec from the description and the options.

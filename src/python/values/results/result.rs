@@ -4,7 +4,7 @@ use crate::drivers::execution::{Attempt, State, replayed_time};
 use crate::prelude::*;
 use crate::runtime::gil::released;
 use crate::values::arguments::callable::{CallableKind, python_tool, raised};
-use crate::values::arguments::copying::{is_container, occurs_once};
+use crate::values::arguments::given::{is_container, occurs_once};
 use crate::values::results::blocks::{Blocks, text_of};
 use crate::values::results::templates::{
     CandidateTemplates, blank_meta, describe_call, describe_error, empty_meta, fill_meta, fill_success,
