@@ -620,17 +620,6 @@ class PatternList:
         """
 
 @final
-class PrincipalAnswer:
-    """
-    Takes what the function has returned; it raises if nobody is named by that.
-    """
-    def __call__(self, /, answer: Any | None) -> None: ...
-    def release(self, /, _task: Any) -> None:
-        """
-        Lets the request go on when the task has ended without an answer: a traceback may keep this object.
-        """
-
-@final
 class ServedCall:
     """
     What the task of a call has to do with it: the task is a coroutine in `toolhub._served_call`.
@@ -1272,6 +1261,11 @@ def message_text(message: Any) -> str | None:
 def min_result_limit() -> int:
     """
     The least number of characters that a run gives a model of a result.
+    """
+
+def named_caller(answer: Any) -> "dict[str, Any]":
+    """
+    What the user's function has returned, which is not None, as a mapping. Errors show no value: it may be a token.
     """
 
 def names_more(said: str, known: str) -> bool:

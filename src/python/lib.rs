@@ -48,7 +48,7 @@ mod _core {
         execution::closing::{EndingCalls, end_calls},
         gateway::{GatewayReply, PyArrivingRequest, PyGateway},
         gateway_options::serve_section,
-        gateway_principal::PrincipalAnswer,
+        gateway_principal::named_caller,
         gil::gil_pauses,
         hub::{PyHub, extract_capabilities},
         in_process::{InProcessHost, InProcessSession, add_in_process},

@@ -17,7 +17,7 @@ from .._checks import (
     check_whole,
     if_given,
 )
-from .._core import PrincipalAnswer, unknown_options
+from .._core import named_caller, unknown_options
 from .._lazy import asyncio
 from .._user_functions import call
 from ..options import JwtOptions, TokenOptions, ViewOptions
@@ -99,8 +99,10 @@ def _path(what: str, given: "str | os.PathLike[str]") -> str:
     return os.fspath(given)
 
 
-def asking(function: Any) -> Callable[..., Any]:
-    """The function given as `authenticate`, as the core calls it: it always answers, and None refuses the request."""
+def asking(function: Any) -> object:
+    """The function given as `authenticate`, described for the core: it always answers, and None refuses the request."""
+    from .._signature.build import describe
+
     check_callable("authenticate", function)
     reported: set[str] = set()
 
@@ -110,7 +112,7 @@ def asking(function: Any) -> Callable[..., Any]:
             reported.add(reason)
             _log.warning("a request is refused, and others like it: %s", reason)
 
-    async def ask(token: str | None, headers: dict[str, str], answer: "PrincipalAnswer") -> None:
+    async def authenticate(token: Any, headers: Any) -> dict[str, Any] | None:
         named: Any = None
         try:
             named = await call(function, token, headers)
@@ -120,12 +122,12 @@ def asking(function: Any) -> Callable[..., Any]:
             # Its message may show the token.
             report(f"the function given as 'authenticate' raised {type(error).__name__}")
         try:
-            answer(named)
+            return None if named is None else named_caller(named)
         except Exception as error:
             report(str(error))
-            answer(None)
+            return None
 
-    return ask
+    return describe(authenticate)
 
 
 def _view(name: Any, view: Any) -> dict[str, Any]:

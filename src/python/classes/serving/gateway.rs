@@ -3,12 +3,14 @@
 use crate::classes::hub::PyHub;
 use crate::classes::options::seconds;
 use crate::classes::serving::gateway_options::PythonGatewayOptions;
-use crate::classes::serving::gateway_principal::{AuthenticateFunction, ServedPlace, principal_function};
+use crate::classes::serving::gateway_principal::{ServedPlace, principal_function};
 use crate::prelude::*;
 use crate::runtime::bridge::{self, BridgeFuture, BridgeStream};
 use crate::runtime::loop_bridge::{self, LoopBridge};
 use crate::runtime::tool_loops::ServedLoop;
 use crate::runtime::{process, waiting};
+use crate::values::arguments::callable::Callable;
+use crate::values::arguments::tool_from_python::callable;
 use bytes::Bytes;
 use futures_util::StreamExt;
 use futures_util::stream::BoxStream;
@@ -36,7 +38,7 @@ pub struct PyGateway {
     listener: Arc<Mutex<Option<TcpListener>>>,
     /// The loop on which Python tools and the function that names callers run.
     place: ServedPlace,
-    authenticate: AuthenticateFunction,
+    authenticate: Option<Arc<Callable>>,
     /// The same function, as the gateway calls it.
     function: Option<Arc<PrincipalFunction>>,
     generation: u64,
@@ -49,11 +51,12 @@ impl PyGateway {
     fn new(
         hub: &Bound<'_, PyHub>,
         options: &Bound<'_, PyAny>,
-        authenticate: Option<Py<PyAny>>,
+        authenticate: Option<&Bound<'_, PyAny>>,
     ) -> PyResult<Self> {
-        hub.get().check_process()?;
+        let (core, served_on) = (hub.get().checked_core()?, &hub.get().served_on);
         let place = ServedPlace::default();
-        let authenticate = authenticate.map(AuthenticateFunction::new);
+        let function = |described| callable(core, served_on.clone(), described, &PyDict::new(hub.py()));
+        let authenticate = authenticate.map(function).transpose()?.map(Arc::new);
         let function = authenticate.clone().map(|function| principal_function(function, place.clone()));
         let options = PythonGatewayOptions::read(options)?.into_options(hub.py(), function.clone())?;
         let core = hub.get().core.clone();
@@ -66,7 +69,7 @@ impl PyGateway {
             hub: hub.clone().unbind(),
             listener: Arc::default(),
             place,
-            authenticate: authenticate.unwrap_or_default(),
+            authenticate,
             function,
             generation: process::generation(),
         })
@@ -222,12 +225,8 @@ impl PyGateway {
     }
 
     fn __traverse__(&self, visit: PyVisit<'_>) -> Result<(), PyTraverseError> {
-        self.authenticate.traverse(&visit)?;
+        self.authenticate.iter().try_for_each(|function| function.traverse(&visit))?;
         visit.call(&self.hub)
-    }
-
-    fn __clear__(&self) {
-        self.authenticate.clear();
     }
 
     /// In seconds.
