@@ -2,7 +2,7 @@
 
 use super::config::ServerConfig;
 use super::connection::ServerIdentity;
-use super::inbox::{Asked, Listener};
+use super::inbox::Asked;
 use super::protocol::TASKS_EXTENSION;
 use super::questions::{credential_field, fitting_form, form_of, visible_question, with_origin};
 use super::resources::{KnownResources, SubscribedResources};
@@ -354,15 +354,17 @@ async fn checked(answer: Value, form: Option<Value>) -> QuestionAnswer {
     })
 }
 
-impl Listener for ServerCallbacks {
-    fn asked_without_call(&self, method: &str) {
+// What one server sends, as its inbox passes it on.
+impl ServerCallbacks {
+    /// A request of the server came on no call's stream.
+    pub fn asked_without_call(&self, method: &str) {
         let has_one = method == "roots/list" && self.roots_of().is_some();
         if self.callers_answer() && self.is_for_caller(method) && !has_one {
             self.asks_without_call.store(true, Ordering::Relaxed);
         }
     }
 
-    fn notified(&self, method: &str, params: Option<&RawValue>) {
+    pub fn notified(&self, method: &str, params: Option<&RawValue>) {
         match method {
             "notifications/tools/list_changed" => self.announce_change(),
             "notifications/resources/list_changed" => self.announce_offers(OfferKind::Resources),
@@ -392,15 +394,16 @@ impl Listener for ServerCallbacks {
         }
     }
 
-    fn logged(&self, params: Option<&RawValue>, log: &CallLog) {
+    /// A log message of the call with this log.
+    pub fn logged(&self, params: Option<&RawValue>, log: &CallLog) {
         let params = parsed(params);
         if params.is_object() {
             (log.write)(&self.secrets.hide_json(params));
         }
     }
 
-    /// A change may have been announced while nothing listened.
-    fn reconnected(&self) {
+    /// A stream of notifications was opened again: a change may have been announced while nothing listened.
+    pub fn reconnected(&self) {
         for kind in [OfferKind::Resources, OfferKind::Prompts] {
             match self.declares(kind.capability()) {
                 Some(true) => self.announce_offers(kind),
@@ -410,15 +413,6 @@ impl Listener for ServerCallbacks {
         if self.declares("tools.listChanged") == Some(true) {
             self.announce_change();
         }
-    }
-
-    fn asked(
-        self: Arc<Self>,
-        method: String,
-        params: Value,
-        asked: Asked,
-    ) -> BoxFuture<'static, QuestionAnswer> {
-        Box::pin(async move { self.answer(&method, params, asked).await })
     }
 }
 
@@ -448,6 +442,17 @@ impl WantedLogLevel {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::mcp::config::{Auth, Command, Endpoint, ServerOptions};
+
+    impl ServerCallbacks {
+        /// Of a server that nothing is known of.
+        pub fn of_test() -> Arc<Self> {
+            let (endpoint, options) = (Endpoint::Stdio(Command::default()), ServerOptions::default());
+            let config =
+                ServerConfig { id: "test".into(), endpoint, auth: Auth::None, options, disabled: false };
+            ServerCallbacks::new(&config, Host::default())
+        }
+    }
 
     #[test]
     fn servers_hear_of_a_level_only_after_a_client_has_named_one() {

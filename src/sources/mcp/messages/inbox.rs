@@ -4,6 +4,7 @@
 //! task of its own, up to a limit; above it the answer is a refusal. Pings and refusals wait in a queue, so that each
 //! is answered, however fast they come and however slowly the server reads.
 
+use crate::mcp::callbacks::ServerCallbacks;
 use crate::mcp::convert::unreadable;
 use crate::mcp::wire::{self, Incoming, Malformed};
 use foldhash::fast::RandomState;
@@ -38,29 +39,6 @@ const HANDSHAKE: [&str; 2] = ["initialize", "server/discover"];
 
 /// A raw result, or why there is none.
 pub type RpcReply = Result<Box<RawValue>, HubError>;
-
-/// Receives everything that is not an answer.
-pub trait Listener: Send + Sync {
-    /// Called on whatever thread reads from the server; must not block.
-    fn notified(&self, method: &str, params: Option<&RawValue>);
-
-    /// A log message of the call with this log.
-    fn logged(&self, _params: Option<&RawValue>, _log: &CallLog) {}
-
-    /// A stream of notifications was opened again: some may have been missed.
-    fn reconnected(&self) {}
-
-    /// A request of the server came on no call's stream.
-    fn asked_without_call(&self, _method: &str) {}
-
-    /// A request of the server, for whoever `asked` names.
-    fn asked(
-        self: Arc<Self>,
-        method: String,
-        params: Value,
-        asked: Asked,
-    ) -> BoxFuture<'static, QuestionAnswer>;
-}
 
 /// Who answers a question of a server.
 pub enum Asked {
@@ -167,7 +145,8 @@ impl Pending {
 }
 
 pub struct Inbox {
-    listener: Arc<dyn Listener>,
+    /// Get everything that is not an answer, on whatever thread reads from the server.
+    pub callbacks: Arc<ServerCallbacks>,
     pending: Mutex<Pending>,
     answers: Arc<Semaphore>,
     /// Of answers that need no work: how many may wait to be sent, and how many may be sent at once.
@@ -177,9 +156,9 @@ pub struct Inbox {
 }
 
 impl Inbox {
-    pub fn new(listener: Arc<dyn Listener>) -> Arc<Self> {
+    pub fn new(callbacks: Arc<ServerCallbacks>) -> Arc<Self> {
         Arc::new(Inbox {
-            listener,
+            callbacks,
             pending: Mutex::default(),
             answers: Arc::new(Semaphore::new(ANSWERS_AT_ONCE)),
             ready: Arc::new(Semaphore::new(QUEUED_ANSWERS)),
@@ -282,7 +261,7 @@ impl Inbox {
                 Ok(Incoming::Request { id, method, params }) => {
                     self.heard(&method, None, wanted);
                     if wanted.is_none() {
-                        self.listener.asked_without_call(&method);
+                        self.callbacks.asked_without_call(&method);
                     }
                     self.asked((id, method, params), self.asked_by(wanted), answer());
                     None
@@ -341,11 +320,6 @@ impl Inbox {
         self.over.cancelled().await;
     }
 
-    /// A stream of notifications was opened again.
-    pub fn reconnected(&self) {
-        self.listener.reconnected();
-    }
-
     fn notified(&self, method: &str, params: Option<&RawValue>, wanted: Option<u64>) {
         if method == PROGRESS {
             let params = wire::parsed(params);
@@ -361,9 +335,9 @@ impl Inbox {
         if method == "notifications/message"
             && let Some(CallOwner { log: Some(log), .. }) = self.owner(wanted)
         {
-            self.listener.logged(params, &log);
+            self.callbacks.logged(params, &log);
         }
-        self.listener.notified(method, params);
+        self.callbacks.notified(method, params);
     }
 
     fn asked(
@@ -380,9 +354,9 @@ impl Inbox {
             let refused = (TRY_LATER, "too many requests at once; try again later".to_owned());
             return self.send_ready(way, answer_message(&id, Err(refused)));
         };
-        let listener = self.listener.clone();
+        let callbacks = self.callbacks.clone();
         tokio::spawn(async move {
-            let answer = listener.asked(method, wire::parsed(params.as_deref()), asked).await;
+            let answer = callbacks.answer(&method, wire::parsed(params.as_deref()), asked).await;
             way(answer_message(&id, answer)).await;
             drop(permit);
         });
@@ -475,16 +449,6 @@ mod tests {
     use super::*;
     use serde_json::json;
 
-    struct Silent;
-
-    impl Listener for Silent {
-        fn notified(&self, _: &str, _: Option<&RawValue>) {}
-
-        fn asked(self: Arc<Self>, _: String, _: Value, _: Asked) -> BoxFuture<'static, QuestionAnswer> {
-            Box::pin(std::future::ready(Ok(Value::Null)))
-        }
-    }
-
     fn of(caller: &str) -> CallOwner {
         let ask = AskCaller::one_by_one(
             Arc::from(caller),
@@ -508,7 +472,7 @@ mod tests {
 
     #[test]
     fn a_question_of_a_call_that_was_given_up_goes_to_no_other_caller() {
-        let inbox = Inbox::new(Arc::new(Silent));
+        let inbox = Inbox::new(ServerCallbacks::of_test());
         drop(inbox.watch(1, None, Some(of("ann"))));
         assert_eq!(asked(&inbox, None), "unclear", "its caller has gone");
         let bob = inbox.watch(2, None, Some(of("bob")));
@@ -524,7 +488,7 @@ mod tests {
 
     #[test]
     fn a_caller_is_asked_through_its_latest_call() {
-        let inbox = Inbox::new(Arc::new(Silent));
+        let inbox = Inbox::new(ServerCallbacks::of_test());
         let logs: Vec<CallLog> =
             (0..50).map(|_| CallLog { level: "info", write: Arc::new(|_| ()) }).collect();
         let calls: Vec<Watched> = logs
@@ -539,7 +503,7 @@ mod tests {
 
     #[test]
     fn a_call_that_was_given_up_does_not_silence_its_own_principal() {
-        let inbox = Inbox::new(Arc::new(Silent));
+        let inbox = Inbox::new(ServerCallbacks::of_test());
         drop(inbox.watch(1, None, Some(of("ann desktop"))));
         let next = inbox.watch(2, None, Some(of("ann laptop")));
         assert_eq!(asked(&inbox, None), "ann laptop");
@@ -551,13 +515,13 @@ mod tests {
 
     #[test]
     fn calls_that_were_given_up_are_remembered_within_bounds() {
-        let inbox = Inbox::new(Arc::new(Silent));
+        let inbox = Inbox::new(ServerCallbacks::of_test());
         for id in 0..MOST_GIVEN_UP as u64 + 50 {
             drop(inbox.watch(id, None, Some(of("ann"))));
         }
         assert_eq!(inbox.pending.lock().given_up.len(), MOST_GIVEN_UP);
         drop(inbox.watch(9_999, None, Some(CallOwner::default())));
-        let own = Inbox::new(Arc::new(Silent));
+        let own = Inbox::new(ServerCallbacks::of_test());
         drop(own.watch(1, None, Some(CallOwner::default())));
         assert_eq!(asked(&own, None), "owner", "the owner of the hub is there in any case");
     }

@@ -216,25 +216,14 @@ impl HostedSession {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::mcp::inbox::{Asked, Listener};
-    use serde_json::Value;
-    use toolhub_types::tool::QuestionAnswer;
-
-    struct IdleListener;
-
-    impl Listener for IdleListener {
-        fn notified(&self, _: &str, _: Option<&RawValue>) {}
-
-        fn asked(self: Arc<Self>, _: String, _: Value, _: Asked) -> BoxFuture<'static, QuestionAnswer> {
-            Box::pin(std::future::ready(Ok(Value::Null)))
-        }
-    }
+    use crate::mcp::callbacks::ServerCallbacks;
 
     /// Who sends may notice the end before the reader does. One thread: the reader has no turn before the first wait.
     #[tokio::test]
     async fn the_reason_for_the_end_is_known_to_whoever_notices_it_first() {
         let (link, queue) = hosted();
-        let transport = InProcess::open("ill".into(), &link, Inbox::new(Arc::new(IdleListener))).unwrap();
+        let inbox = Inbox::new(ServerCallbacks::of_test());
+        let transport = InProcess::open("ill".into(), &link, inbox).unwrap();
         let session = queue.next().await.unwrap();
         session.end(Some("the database is away".to_owned()));
         let is_reason =

@@ -178,7 +178,7 @@ async fn keep_listening(shared: &Arc<HttpShared>) {
         match shared.stream(&remote, &parser).await {
             Ok(Some(response)) => {
                 if !is_first {
-                    shared.inbox.reconnected();
+                    shared.inbox.callbacks.reconnected();
                 }
                 let mut events = Events::new(response, parser);
                 shared.take_all(&remote, &mut events, || opened = 0).await;
