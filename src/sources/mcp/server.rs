@@ -268,10 +268,8 @@ impl Server {
             let connected = connector.connect_in_time(hint).await;
             let Some(server) = server.upgrade() else { return };
             connector.report(&connected, begun.elapsed());
-            let (result, attempt) = server.end_attempt(generation, connected);
-            let _ = sender.send(result);
             // Aborts this very task, which has nothing left to wait for.
-            drop(attempt);
+            let _ = sender.send(server.end_attempt(generation, connected));
         });
         let outcome = outcome.map(|outcome| outcome.unwrap_or_else(|_| Err(closed_meanwhile())));
         ConnectAttempt { outcome: outcome.boxed().shared(), task }
@@ -281,33 +279,26 @@ impl Server {
         self: &Arc<Self>,
         generation: u64,
         connected: Result<Connection, HubError>,
-    ) -> (Result<Arc<Connection>, HubError>, Option<ConnectAttempt>) {
+    ) -> Result<Arc<Connection>, HubError> {
         let now = Instant::now();
-        let mut connection = match connected {
-            Ok(connected) => connected,
-            Err(error) => {
-                let error = error.with_outcome(Outcome::NotSent);
-                let attempt = self.life.lock().failed(generation, error.clone(), now);
-                return (Err(error), attempt);
-            }
-        };
+        let mut connection = connected.map_err(|error| {
+            let error = error.with_outcome(Outcome::NotSent);
+            self.life.lock().failed(generation, error.clone(), now);
+            error
+        })?;
         connection.generation = generation;
         let connection = Arc::new(connection);
         let session = self.session(connection.clone());
         let entered = self.life.lock().connected(generation, session, connection.hint, now);
-        match entered {
-            Ok(attempt) => {
-                if connection.retired().is_some() {
-                    self.end_lost();
-                }
-                (Ok(connection), Some(attempt))
-            }
-            Err(too_late) => {
-                drop(too_late);
-                self.tell_lost(Some(Duration::ZERO), None);
-                (Err(closed_meanwhile()), None)
-            }
+        if let Err(too_late) = entered {
+            drop(too_late);
+            self.tell_lost(Some(Duration::ZERO), None);
+            return Err(closed_meanwhile());
         }
+        if connection.retired().is_some() {
+            self.end_lost();
+        }
+        Ok(connection)
     }
 
     /// A connection with its background tasks.

@@ -142,40 +142,39 @@ impl<A, S> Lifecycle<A, S> {
         if self.hint.is_some() { 1 } else { 2 }
     }
 
-    /// An attempt succeeded. Gives back its handle, or the session when it comes too late.
+    /// An attempt succeeded. Gives back the session when it comes too late.
     pub fn connected(
         &mut self,
         generation: u64,
         session: S,
         hint: ProtocolHint,
         now: Instant,
-    ) -> Result<A, S> {
-        let Some(attempt) = self.take_attempt(generation) else { return Err(session) };
+    ) -> Result<(), S> {
+        if !self.is_attempt(generation) {
+            return Err(session);
+        }
         self.stage = LifeStage::Ready { session, since: now };
         self.hint = Some(hint);
         self.error = None;
-        Ok(attempt)
+        Ok(())
     }
 
-    /// An attempt failed. Gives back its handle, or nothing when it comes too late.
-    pub fn failed(&mut self, generation: u64, error: HubError, now: Instant) -> Option<A> {
-        let attempt = self.take_attempt(generation)?;
+    /// An attempt failed, which has no effect when it comes too late.
+    pub fn failed(&mut self, generation: u64, error: HubError, now: Instant) {
+        if !self.is_attempt(generation) {
+            return;
+        }
+        self.stage = LifeStage::Idle;
         self.backoff.failed(now);
         // The hint may be what is wrong: the next attempt negotiates from the start.
         self.hint = None;
         self.last_failure = Some(ConnectFailure { error: error.clone(), at: now, lived: None });
         self.error = Some(error);
-        Some(attempt)
     }
 
-    fn take_attempt(&mut self, generation: u64) -> Option<A> {
-        match std::mem::replace(&mut self.stage, LifeStage::Idle) {
-            LifeStage::Connecting(attempt) if generation == self.generation => Some(attempt),
-            other => {
-                self.stage = other;
-                None
-            }
-        }
+    /// Whether the attempt in progress is this one.
+    fn is_attempt(&self, generation: u64) -> bool {
+        self.is_connecting() && generation == self.generation
     }
 
     /// Gives back the session if it is lost, with the time it lived. A short life counts as a failure.

@@ -29,7 +29,7 @@ fn start(machine: &mut Machine, reason: ConnectReason, now: Instant) -> Option<u
 fn ready(now: Instant) -> Machine {
     let mut machine = Machine::new(false);
     assert_eq!(start(&mut machine, Call, now), Some(1));
-    assert_eq!(machine.connected(1, 1, ProtocolHint::Legacy, now), Ok(1));
+    assert_eq!(machine.connected(1, 1, ProtocolHint::Legacy, now), Ok(()));
     machine
 }
 
@@ -40,7 +40,7 @@ fn requests_that_come_together_share_one_attempt() {
     assert_eq!(start(&mut machine, Call, now), Some(1));
     assert_eq!(start(&mut machine, User, now), None);
     assert_eq!(machine.want(Call, now, |_, _| 9), Ok(&LifeStage::Connecting(1)));
-    assert_eq!(machine.connected(1, 10, ProtocolHint::Modern, now), Ok(1));
+    assert_eq!(machine.connected(1, 10, ProtocolHint::Modern, now), Ok(()));
     assert_eq!(machine.want(Call, now, |_, _| 9), Ok(&LifeStage::Ready { session: 10, since: now }));
 }
 
@@ -57,7 +57,7 @@ fn failures_back_off_unless_a_user_insists() {
     let mut machine = Machine::new(false);
     for generation in 1..=2 {
         assert_eq!(start(&mut machine, Call, now), Some(generation), "the first failure may be chance");
-        assert_eq!(machine.failed(generation, refused(), now), Some(generation));
+        machine.failed(generation, refused(), now);
     }
     let unavailable = machine.want(Call, now, |_, _| 9).unwrap_err();
     let Unavailable::BackingOff { wait, failures: 2, last } = unavailable else {
@@ -66,7 +66,7 @@ fn failures_back_off_unless_a_user_insists() {
     assert_eq!((last.error, last.at, last.lived), (refused(), now, None));
     assert_eq!(machine.backoff.wait(now), Some(wait));
     assert_eq!(start(&mut machine, Call, now + wait), Some(3), "the pause is over");
-    assert_eq!(machine.failed(3, refused(), now), Some(3));
+    machine.failed(3, refused(), now);
     assert_eq!(start(&mut machine, User, now), Some(4));
 }
 
@@ -142,7 +142,7 @@ fn an_attempt_that_ends_after_close_has_no_effect() {
     assert_eq!(start(&mut machine, Call, now), Some(1));
     assert_eq!(machine.close(), LifeStage::Connecting(1));
     assert_eq!(machine.connected(1, 10, ProtocolHint::Modern, now), Err(10));
-    assert_eq!(machine.failed(1, refused(), now), None);
+    machine.failed(1, refused(), now);
     machine.listed(1, Some(refused()));
     assert!(machine.is_closed() && !machine.is_current(1) && machine.error.as_ref().is_none());
     assert_eq!(machine.want(User, now, |_, _| 9), Ok(&LifeStage::Closed));
@@ -187,7 +187,7 @@ fn a_server_that_crashes_is_started_for_its_list_at_most_three_times_in_ten_seco
                         false => assert!(machine.take_idle(generation).is_some()),
                     }
                 }
-                None => assert!(machine.failed(generation, refused(), now).is_some()),
+                None => machine.failed(generation, refused(), now),
             }
         }
         assert!(starts.len() > 4, "it is not given up for good");
@@ -203,10 +203,10 @@ fn an_attempt_for_the_list_alone_waits_after_the_first_failure_and_a_call_does_n
     let now = Instant::now();
     let mut machine = Machine::new(false);
     assert_eq!(start(&mut machine, Call, now), Some(1));
-    assert_eq!(machine.failed(1, refused(), now), Some(1));
+    machine.failed(1, refused(), now);
     assert!(matches!(machine.want(List, now, |_, _| 9), Err(Unavailable::BackingOff { failures: 1, .. })));
     assert_eq!(start(&mut machine, Call, now), Some(2));
-    assert_eq!(machine.connected(2, 2, ProtocolHint::Modern, now), Ok(2));
+    assert_eq!(machine.connected(2, 2, ProtocolHint::Modern, now), Ok(()));
     machine.answered();
     assert_eq!(machine.take_idle(2), Some(2));
     for generation in 3..=5 {
@@ -244,7 +244,7 @@ fn input() -> impl Strategy<Value = Input> {
 }
 
 proptest! {
-    /// Whatever happens in whichever order: every attempt and session that goes in comes out exactly once, there is never
+    /// Whatever happens in whichever order: every session that goes in comes out exactly once, there is never
     /// more than one of them, and nothing starts after close.
     #[test]
     fn attempts_and_sessions_are_never_lost_or_doubled(inputs in prop::collection::vec(input(), 0..60)) {
@@ -267,18 +267,19 @@ proptest! {
                 }
                 Input::Connected(generation) => {
                     next += 1;
+                    let (attempt, latest) = (held.filter(|_| machine.is_connecting()), machine.generation);
                     match machine.connected(generation, next, ProtocolHint::Modern, now) {
-                        Ok(attempt) => {
-                            prop_assert_eq!(held, Some(attempt));
-                            held = Some(next);
+                        Ok(()) => {
+                            prop_assert_eq!(held, attempt.filter(|_| generation == latest));
+                            prop_assert!(held.replace(next).is_some());
                         }
                         Err(back) => prop_assert_eq!(back, next),
                     }
                 }
                 Input::Failed(generation) => {
-                    if let Some(attempt) = machine.failed(generation, refused(), now) {
-                        prop_assert_eq!(held.take(), Some(attempt));
-                    }
+                    let ends = machine.is_connecting() && generation == machine.generation;
+                    machine.failed(generation, refused(), now);
+                    prop_assert!(!ends || held.take().is_some() && !machine.is_connecting());
                 }
                 Input::Lost => {
                     if let Some((session, _)) = machine.take_lost(now, |_| Some(gone())) {
