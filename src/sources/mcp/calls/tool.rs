@@ -62,15 +62,6 @@ impl McpTool {
         McpTool { is_listed: false, ..McpTool::new(server, as_listed, named, spec) }
     }
 
-    pub fn server(&self) -> &Arc<Server> {
-        &self.server
-    }
-
-    /// Its definition, as the hub shows it.
-    pub fn listed(&self) -> &Arc<Listed> {
-        &self.listed
-    }
-
     async fn run(&self, args: &Arguments, ctx: &CallContext) -> Result<ToolOutput, HubError> {
         let server = self.server.for_call(&ctx.extras).map_err(|error| self.of_caller(error))?;
         server.let_it_ask(ctx.extras.ask.as_ref());

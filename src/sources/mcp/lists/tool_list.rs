@@ -145,18 +145,14 @@ impl Listing {
     }
 }
 
-#[derive(Deserialize)]
+#[derive(Default, Deserialize)]
+#[serde(default, rename_all = "camelCase")]
 struct ToolEntry {
     name: String,
-    #[serde(default)]
     title: Value,
-    #[serde(default)]
     description: Value,
-    #[serde(default, rename = "inputSchema")]
     input_schema: Value,
-    #[serde(default, rename = "outputSchema")]
     output_schema: Value,
-    #[serde(default)]
     annotations: Value,
     #[serde(flatten)]
     other: Map<String, Value>,

@@ -250,15 +250,15 @@ impl Inbox {
                 Ok(Incoming::Response { id: None, outcome }) => {
                     wanted.filter(|_| outcome.is_err()).zip(Some(outcome))
                 }
-                Ok(Incoming::Request { id, method, .. }) if HANDSHAKE.contains(&method.as_str()) => {
+                Ok(Incoming::Said { id: Some(id), method, .. }) if HANDSHAKE.contains(&method.as_str()) => {
                     id.get().parse().ok().zip(Some(Err(echoed())))
                 }
                 Err(malformed) => malformed.id.or(wanted).zip(Some(Err(unreadable(malformed.reason)))),
-                Ok(Incoming::Notification { method, params }) => {
+                Ok(Incoming::Said { id: None, method, params }) => {
                     self.notified(&method, params.as_deref(), wanted);
                     None
                 }
-                Ok(Incoming::Request { id, method, params }) => {
+                Ok(Incoming::Said { id: Some(id), method, params }) => {
                     self.heard(&method, None, wanted);
                     if wanted.is_none() {
                         self.callbacks.asked_without_call(&method);

@@ -22,13 +22,9 @@ pub enum Incoming {
         id: Option<u64>,
         outcome: Result<Box<RawValue>, HubError>,
     },
-    /// The id is echoed as it came.
-    Request {
-        id: Box<RawValue>,
-        method: String,
-        params: Option<Box<RawValue>>,
-    },
-    Notification {
+    /// A request, whose id is echoed as it came, or a notification, which has none.
+    Said {
+        id: Option<Box<RawValue>>,
         method: String,
         params: Option<Box<RawValue>>,
     },
@@ -139,8 +135,7 @@ fn sorted(envelope: RpcEnvelope<'_>) -> Result<Incoming, Malformed> {
     let method = envelope.method.and_then(|raw| serde_json::from_str::<String>(raw.get()).ok());
     match (method, envelope.id) {
         _ if !is_rpc => malformed(None, "it is not a JSON-RPC message"),
-        (Some(method), Some(id)) => Ok(Incoming::Request { id: id.to_owned(), method, params }),
-        (Some(method), None) => Ok(Incoming::Notification { method, params }),
+        (Some(method), id) => Ok(Incoming::Said { id: id.map(RawValue::to_owned), method, params }),
         (None, id) => {
             let id = id.and_then(number);
             let error = envelope.error.filter(|error| error.get() != "null");
