@@ -64,7 +64,7 @@ pub fn config_problem(path: PathBuf, id: &str, entry: &Bound<'_, PyAny>) -> Opti
         Ok(entry) => entry,
         Err(reason) => return Some(format!("{}: server '{id}' must be JSON: {reason}", path.display())),
     };
-    let read = server_from(id, &entry, Some(&path), &environment);
+    let read = server_from(id, &entry, Some(&path), &environment, None);
     read.err().and_then(|errors| errors.first().map(ToString::to_string))
 }
 

@@ -128,7 +128,7 @@ async fn the_list_of_another_server_under_the_same_id_is_not_taken() {
     let (world, store) = place.world("modern", json!({}));
     assert!(world.servers.remove("s").is_some());
     let entry = json!({"command": "another-program"});
-    let (config, _) = toolhub::sources::mcp::config::server_from("s", &entry, None, &|_| None).unwrap();
+    let (config, _) = toolhub::sources::mcp::config::server_from("s", &entry, None, &|_| None, None).unwrap();
     world.servers.add(config).unwrap();
     assert_eq!(names(&world), Vec::<String>::new());
     end((world, store)).await;

@@ -54,7 +54,7 @@ impl World {
             "args": ["--exact", "mcp_client::server::server_process", "--nocapture", "--test-threads=1"],
             "env": {"TEST_SERVER": mode, "TEST_LOG": self.log}, "toolhub": options,
         });
-        let (config, _) = server_from(id, &entry, None, &|_| None).unwrap();
+        let (config, _) = server_from(id, &entry, None, &|_| None, None).unwrap();
         self.servers.add(config).unwrap();
     }
 

@@ -100,10 +100,10 @@ fn gemini_lists_of_servers_are_obeyed() {
 #[test]
 fn one_server_from_arguments() {
     let entry = json!({"url": "http://h/mcp", "command": null, "headers": {"X": "1"}, "transport": "sse", "toolhub": {"timeout": 5, "retries": 1}});
-    let (config, warnings) = server_from("my server/1", &entry, None, &env).unwrap();
+    let (config, warnings) = server_from("my server/1", &entry, None, &env, None).unwrap();
     assert_eq!((&*config.id, warnings.len()), ("my server/1", 0));
     assert_eq!((config.options.timeout.unwrap().as_secs(), config.options.retries), (5, 1));
-    let errors = server_from("x", &json!({"args": 1, "command": "y", "cwd": 2}), None, &env).unwrap_err();
+    let errors = server_from("x", &json!({"args": 1, "command": "y", "cwd": 2}), None, &env, None).unwrap_err();
     assert_eq!(
         texts(&errors),
         [

@@ -6,7 +6,7 @@ use crate::runtime::bridge::{self, BridgeFuture};
 use crate::runtime::process;
 use crate::values::errors::value_error;
 use std::sync::Weak;
-use toolhub::sources::mcp::config::{Endpoint, server_at};
+use toolhub::sources::mcp::config::{Endpoint, server_from};
 use toolhub::sources::mcp::in_process::{HostedSession, SessionQueue, hosted};
 use toolhub::sources::mcp::protocol::Era;
 use toolhub::sources::mcp::server::Server;
@@ -36,7 +36,7 @@ pub fn add_in_process(
     let entry = json::as_json("the configuration", entry)?;
     let (link, queue) = hosted();
     let here = Some(Endpoint::InProcess(link));
-    let (config, warnings) = server_at(id, &entry, None, &environment, here).map_err(refused)?;
+    let (config, warnings) = server_from(id, &entry, None, &environment, here).map_err(refused)?;
     py.detach(|| servers.put(config)).map_err(value_error)?;
     let server = core.get(id).as_ref().map(Arc::downgrade).unwrap_or_default();
     let host = InProcessHost { queue: Arc::new(queue), server, generation: servers.generation };

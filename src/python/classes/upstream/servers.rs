@@ -165,7 +165,7 @@ impl PyServers {
     ) -> PyResult<Vec<String>> {
         self.core()?;
         let entry = json::as_json("the configuration", entry)?;
-        let (mut config, warnings) = server_from(id, &entry, None, &environment).map_err(refused)?;
+        let (mut config, warnings) = server_from(id, &entry, None, &environment, None).map_err(refused)?;
         match asks_for {
             Some("headers") if !matches!(config.endpoint, Endpoint::Http(_)) => {
                 return Err(PyValueError::new_err("headers are for a server with a url"));

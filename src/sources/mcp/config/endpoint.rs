@@ -171,15 +171,9 @@ pub(super) fn read(fields: &mut Fields<'_, '_>) -> Option<Endpoint> {
 /// Keys of the other kind of server are left over when a file is edited; empty ones are ignored.
 fn useless(fields: &mut Fields<'_, '_>, keys: &[&'static str], server: &str) {
     for key in keys {
-        let empty = match fields.value(key) {
-            None => true,
-            Some(Value::String(text)) => text.is_empty(),
-            Some(Value::Array(items)) => items.is_empty(),
-            Some(Value::Object(object)) => object.is_empty(),
-            Some(_) => false,
-        };
+        let is_empty = |value: &Value| [json!(""), json!([]), json!({})].contains(value);
         // Configurations are often written for both; variables next to a URL do no harm.
-        if !empty && *key != "env" {
+        if fields.value(key).is_some_and(|value| !is_empty(value)) && *key != "env" {
             fields.warn(key, format!("has no effect on {server}."));
         }
     }

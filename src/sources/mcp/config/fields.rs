@@ -11,8 +11,6 @@ use toolhub_text::invisible::line;
 use toolhub_text::nearest;
 use toolhub_types::error::clip;
 
-/// How much of a number is shown.
-const MOST_DIGITS: usize = 40;
 /// Longer waits are a mistake in the unit, and adding them to a clock could overflow.
 const LONGEST: Duration = Duration::from_secs(366 * 24 * 3600);
 
@@ -168,7 +166,7 @@ impl<'a, 'n> Fields<'a, 'n> {
         match number.as_u64() {
             Some(number) if (least..=most).contains(&number) => Some(number),
             _ => {
-                let given = shown(number);
+                let given = clip(number.as_str());
                 self.error(key, format!("must be a whole number from {least} to {most}, not {given}."));
                 None
             }
@@ -182,11 +180,8 @@ impl<'a, 'n> Fields<'a, 'n> {
         match Duration::try_from_secs_f64(seconds) {
             Ok(duration) if duration > Duration::ZERO && duration <= LONGEST => Some(duration),
             _ => {
-                let given = shown(number);
-                self.error(
-                    key,
-                    format!("must be a number of {unit} above 0 and at most a year, not {given}."),
-                );
+                let (given, most) = (clip(number.as_str()), "at most a year");
+                self.error(key, format!("must be a number of {unit} above 0 and {most}, not {given}."));
                 None
             }
         }
@@ -218,15 +213,6 @@ impl<'a, 'n> Fields<'a, 'n> {
             };
             self.warn(key, message);
         }
-    }
-}
-
-/// A number for a sentence, whatever its length.
-fn shown(number: &serde_json::Number) -> String {
-    let text = number.as_str();
-    match text.char_indices().nth(MOST_DIGITS) {
-        Some((end, _)) => format!("{}…", &text[..end]),
-        None => text.to_owned(),
     }
 }
 

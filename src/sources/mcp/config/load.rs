@@ -11,14 +11,14 @@ use std::path::{Path, PathBuf};
 use toolhub_types::error::clip;
 
 /// Where clients keep their servers. An inner key after a dot.
-const TABLES: &[(&str, Option<&str>)] = &[
+const TABLES: &[&str] = &[
     // Claude Desktop, Claude Code, Cursor, FastMCP, Gemini, Cline, Roo, Windsurf, Copilot.
-    ("mcpServers", None),
+    "mcpServers",
     // VS Code, in `mcp.json` and in `settings.json`.
-    ("servers", None),
-    ("mcp", Some("servers")),
+    "servers",
+    "mcp.servers",
     // Zed.
-    ("context_servers", None),
+    "context_servers",
 ];
 
 /// What came of a configuration: the servers that can be used, and what there is to say.
@@ -86,10 +86,12 @@ fn local_file(path: &Path) -> PathBuf {
     path.with_file_name(format!("{stem}.local{end}"))
 }
 
+fn parsed(path: &Path) -> Result<Option<Value>, String> {
+    jsonc::parse(&std::fs::read(path).map_err(|error| unreadable(&error))?)
+}
+
 fn read(path: &Path, notes: &mut Notes) -> Option<Value> {
-    let parsed =
-        std::fs::read(path).map_err(|error| unreadable(&error)).and_then(|bytes| jsonc::parse(&bytes));
-    match parsed {
+    match parsed(path) {
         Ok(value) => {
             if value.is_none() {
                 notes.warn(None, "is empty; it configures no servers.");
@@ -147,19 +149,15 @@ fn load_values(loaded: &mut Loaded, files: &[(Option<&Path>, &Value)], env: Envi
 /// All entries with their ids, from every table that there is, or from the root itself; of two with one id the last. `known` are
 /// the servers of the files before: of them a file may say a single key.
 fn entries<'a>(root: &'a Value, known: &[Merged<'_>], notes: &mut Notes) -> Vec<(&'a str, &'a Value)> {
-    let Value::Object(root) = root else {
+    let Value::Object(members) = root else {
         notes.error(None, format!("must be an object with `mcpServers`, not {}.", kind(root)));
         return Vec::new();
     };
     let mut found: Vec<(&str, &Value)> = Vec::new();
     let mut tables = 0;
-    for (outer, inner) in TABLES {
-        let table = root.get(*outer).filter(|table| !is_server(table));
-        let (table, name) = match inner {
-            None => (table, (*outer).to_owned()),
-            Some(inner) => (table.and_then(|table| table.get(inner)), format!("{outer}.{inner}")),
-        };
-        let Some(table) = table else { continue };
+    for name in TABLES {
+        let inside = |value: &'a Value, key| value.get(key).filter(|inner| !is_server(inner));
+        let Some(table) = name.split('.').try_fold(root, inside) else { continue };
         tables += 1;
         match table {
             Value::Object(servers) => {
@@ -175,24 +173,21 @@ fn entries<'a>(root: &'a Value, known: &[Merged<'_>], notes: &mut Notes) -> Vec<
                 }
             }
             Value::Null => {}
-            other => notes.error(
-                name.as_str(),
-                format!("must be an object with one entry for each server, not {}.", kind(other)),
-            ),
+            other => {
+                let kind = kind(other);
+                notes.error(*name, format!("must be an object with one entry for each server, not {kind}."));
+            }
         }
     }
     if tables == 0 {
         let is_known = |id: &String| known.iter().any(|server| server.id == id);
-        if root.iter().any(|(id, entry)| is_server(entry) || is_known(id)) {
-            return root
-                .iter()
-                .map(|(id, entry)| (id.as_str(), entry))
-                .filter(|(id, _)| !is_remark(id))
-                .collect();
+        if members.iter().any(|(id, entry)| is_server(entry) || is_known(id)) {
+            let all = members.iter().map(|(id, entry)| (id.as_str(), entry));
+            return all.filter(|(id, _)| !is_remark(id)).collect();
         }
         let chooses = |mcp: &Value| mcp.get("allowed").or(mcp.get("excluded")).is_some();
         let chooses = !known.is_empty() && root.get("mcp").is_some_and(chooses);
-        if !chooses && !root.keys().all(|key| is_remark(key)) {
+        if !chooses && !members.keys().all(|key| is_remark(key)) {
             notes.error(
                 None,
                 "names no servers; put them under `mcpServers` (or `servers`, `mcp.servers`, `context_servers`).",
@@ -226,11 +221,8 @@ fn obey_gemini(files: &[(Option<&Path>, &Value)], servers: &mut [ServerConfig]) 
 /// any value, because a value may be a secret.
 pub fn section(path: &Path, key: &str, env: Environment<'_>) -> Result<Option<Value>, String> {
     let failed = |why: String| format!("'{}': {why}", clip(&path.display().to_string()));
-    let text = std::fs::read(path).map_err(|error| failed(format!("cannot be read: {error}.")))?;
-    let root = jsonc::parse(&text).map_err(failed)?;
-    let Some(mut value) = root.and_then(|mut root| root.get_mut(key).map(Value::take)) else {
-        return Ok(None);
-    };
+    let root = parsed(path).map_err(failed)?;
+    let Some(mut value) = root.and_then(|mut root| Some(root.get_mut(key)?.take())) else { return Ok(None) };
     expand(&mut value, key, &Variables::new(Some(path), env)).map_err(failed)?;
     Ok(Some(value))
 }

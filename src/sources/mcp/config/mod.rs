@@ -122,18 +122,9 @@ struct Entry {
 /// entry is from: relative paths are relative to its folder, and notices name it.
 ///
 /// Keyword arguments fit too: `command`, `args`, `env`, `cwd`, `url`, `headers`, `transport` and `auth` as
-/// they are, everything else (in seconds) under `toolhub`.
+/// they are, everything else (in seconds) under `toolhub`. For a server whose place is `known`, such as this process, the entry
+/// has the options under `toolhub`.
 pub fn server_from(
-    id: &str,
-    entry: &Value,
-    file: Option<&Path>,
-    env: Environment<'_>,
-) -> Result<(ServerConfig, Vec<Notice>), Vec<Notice>> {
-    server_at(id, entry, file, env, None)
-}
-
-/// The same for a server whose place is `known`, such as this process: the entry has the options under `toolhub`.
-pub fn server_at(
     id: &str,
     entry: &Value,
     file: Option<&Path>,
