@@ -10,7 +10,7 @@ use std::time::{Duration, Instant, SystemTime};
 use criterion::{Criterion, criterion_group, criterion_main};
 use serde_json::json;
 use toolhub::catalog::Servers;
-use toolhub::catalog::cache::place;
+use toolhub::catalog::place;
 use toolhub::hub::{Hub, HubOptions};
 use toolhub::model::Source;
 use toolhub::sources::mcp::callbacks::Host;

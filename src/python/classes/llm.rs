@@ -1,6 +1,7 @@
 //! The chat client, as Python sees it.
 
 use crate::classes::options::seconds;
+use crate::classes::upstream::servers::environment;
 use crate::prelude::*;
 use crate::runtime::bridge::{self, BridgeFuture, BridgeStream};
 use crate::values::errors::value_error;
@@ -28,7 +29,7 @@ impl ChatClient {
         headers: Vec<(String, String)>,
         extra: &Bound<'_, PyAny>,
     ) -> PyResult<Self> {
-        let mut config = OpenAiConfig::from_env(model);
+        let mut config = OpenAiConfig::from_env(model, environment);
         config.base_url = base_url.unwrap_or(config.base_url);
         config.api_key = api_key.map_or(config.api_key, Secret::new);
         config.timeout = seconds("timeout", Some(timeout))?.unwrap_or_default();

@@ -84,7 +84,7 @@ impl Servers {
     /// Carries out what a plan asks for; the servers that could not be asked.
     pub async fn carry_out(&self, request: &LookUpRequest, end: Clock) -> Unreachable {
         let report = match &request.servers[..] {
-            [] => self.look_up(request.name.as_deref(), &request.options, request.patience, end).await,
+            [] => self.look_up(request, end).await,
             ids => self.list_again(ids, request, end).await,
         };
         report.into_iter().filter_map(|(id, asked)| Some((id, asked.err()?))).collect()
@@ -104,15 +104,10 @@ impl Servers {
     ///
     /// A caller that names no server does not wait for a list that has been running for longer than its patience already, nor
     /// after `end`.
-    pub async fn look_up(
-        &self,
-        name: Option<&str>,
-        wanted: &CallOptions,
-        patience: Duration,
-        end: Clock,
-    ) -> ServerReport {
-        let named = wanted.server.as_deref();
-        let missing = self.missing_lists(wanted.source, named).into_iter();
+    async fn look_up(&self, request: &LookUpRequest, end: Clock) -> ServerReport {
+        let LookUpRequest { name, options, patience, .. } = request;
+        let named = options.server.as_deref();
+        let missing = self.missing_lists(options.source, named).into_iter();
         let (left, mut asked): (Vec<_>, Vec<_>) =
             missing.partition(|one| named.is_none() && self.is_left_alone(one));
         let mut failed: ServerReport =
@@ -120,27 +115,24 @@ impl Servers {
         // Those that answer at once are not kept waiting by those that have to be started.
         asked.sort_by_key(|server| server.info().state != "connected");
         let one = |server: Arc<Server>| async move {
-            let end = if named.is_some() { end } else { self.end_of_patience(&server, patience, end) };
-            let answer = self.ask(&server, server.look(named.is_some()), patience, end).await;
+            let end = if named.is_some() { end } else { self.end_of_patience(&server, *patience, end) };
+            let answer = self.ask(&server, server.look(named.is_some()), *patience, end).await;
             (server, answer)
         };
         let mut answers = stream::iter(asked).map(one).buffer_unordered(CONNECT_AT_ONCE);
         while let Some((server, answer)) = answers.next().await {
             if answer.is_err() {
                 failed.push((server.id().clone(), answer));
-            } else if name
-                .is_some_and(|name| self.hub.offers(&self.hub.registry.load(), name, wanted).is_ok())
-            {
+            } else if name.as_deref().is_some_and(|name| self.has_tool(name, options)) {
                 break;
             }
         }
         failed
     }
 
-    /// Has a server list its tools, whether it failed recently or not.
-    pub(super) async fn list_one(&self, server: &Arc<Server>, patience: Duration) -> Result<(), HubError> {
-        let end = self.end_of_patience(server, patience, Clock::now() + patience);
-        self.ask(server, server.look(false), patience, end).await
+    /// Whether the hub has this tool for such a call.
+    pub(super) fn has_tool(&self, name: &str, wanted: &CallOptions) -> bool {
+        self.hub.offers(&self.hub.registry.load(), name, wanted).is_ok()
     }
 
     /// When to stop waiting for a server that nobody has named: its list may have been running for a while.
@@ -357,8 +349,9 @@ async fn request_list(
 /// Lists a server. One that takes long gives its place to others, and look-ups leave it alone.
 async fn list(servers: &Servers, server: &Arc<Server>, places: &Semaphore) -> Result<(), HubError> {
     let place = places.acquire().await;
-    let mut listing = pin!(servers.list_one(server, longest_wait(servers, server)));
-    let patience = servers.lookup_timeout();
+    let (patience, longest) = (servers.lookup_timeout(), longest_wait(servers, server));
+    let end = servers.end_of_patience(server, longest, Clock::now() + longest);
+    let mut listing = pin!(servers.ask(server, server.look(false), longest, end));
     if let Ok(listed) = timeout(patience, &mut listing).await {
         return listed;
     }

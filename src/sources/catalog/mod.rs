@@ -3,9 +3,7 @@
 //! A [`Server`] knows how to be reached. Here is the set of servers, what changes when a configuration is loaded again,
 //! which candidates the servers give to the hub ([`publisher`]), and how a tool that no server has listed is looked up.
 
-pub mod cache;
 mod look_up;
-mod name_space;
 mod pins;
 mod publisher;
 pub mod resources;
@@ -16,25 +14,23 @@ use crate::mcp::callbacks::Host;
 use crate::mcp::config::ServerConfig;
 use crate::mcp::server::Server;
 use crate::mcp::tool::McpTool;
-use futures_util::future::join_all;
 use futures_util::stream::{self, BoxStream, StreamExt};
 use look_up::too_slow;
 use parking_lot::Mutex;
 use pins::Pins;
 use publisher::ToolPublisher;
+pub use publisher::place;
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
-use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 use toolhub_engine::hub::Hub;
-use toolhub_engine::plan::unknown_server;
+use toolhub_engine::plan::{ServerSet, unknown_server};
 use toolhub_registry::Candidate;
 use toolhub_registry::select::is_shadow;
 use toolhub_store::StoredPin;
 use toolhub_text::{Message, message};
 use toolhub_types::error::{ErrorKind, HubError, Outcome, shown_seconds};
 use toolhub_types::model::{ChangedOffer, Lang, OfferKind, Source, ToolSpec};
-use toolhub_types::tool::AskCaller;
 
 /// How many servers are connected at the same time by one `connect`.
 const CONNECT_AT_ONCE: usize = 16;
@@ -90,37 +86,6 @@ impl Servers {
         })
     }
 
-    /// The hub is served: servers that connect from now on are told that callers answer questions.
-    pub fn let_callers_answer(&self) {
-        self.host.callers_answer.store(true, Ordering::Relaxed);
-    }
-
-    /// The hub is served to one client only, with these roots; `None`: it has left.
-    pub fn set_only_client(&self, client: Option<AskCaller>) {
-        self.host.only_client.store(client.map(Arc::new));
-    }
-
-    pub async fn roots_changed(&self) {
-        join_all(self.all().iter().map(|server| server.roots_changed())).await;
-    }
-
-    /// How much servers shall log from now on: the lowest level that a client of the served hub wants. Waits, with a limit, until
-    /// those that are connected have been told.
-    pub async fn want_log_level(&self, level: Option<&'static str>) {
-        if self.host.log_level.set(level) {
-            stream::iter(self.all())
-                .for_each_concurrent(None, |server| async move { server.apply_log_level().await })
-                .await;
-        }
-    }
-
-    /// Writes a line about a server into the log of the hub's owner.
-    pub fn log(&self, server: &str, level: &str, text: &str) {
-        if let Some(log) = self.host.log.as_ref().filter(|log| log.wants(level)) {
-            log.write(server, level, text);
-        }
-    }
-
     pub fn all(&self) -> Vec<Arc<Server>> {
         self.all.lock().clone()
     }
@@ -131,10 +96,8 @@ impl Servers {
 
     /// Whether [`Servers::add`] would take this configuration; changes nothing.
     pub fn check(&self, config: &ServerConfig) -> Result<(), HubError> {
-        match self.get(&config.id).is_some_and(|known| known.config() == config) {
-            true => Ok(()),
-            false => (self.credentials)(config).map(drop),
-        }
+        let is_known = self.get(&config.id).is_some_and(|known| known.config() == config);
+        if is_known { Ok(()) } else { (self.credentials)(config).map(drop) }
     }
 
     /// Adds a server, or puts it in the place of one with the same id. One whose configuration is the same stays as it is.
@@ -168,7 +131,7 @@ impl Servers {
             replaced.dismiss();
         }
         if let Some(store) = self.hub.store().filter(|_| !server.config().disabled) {
-            cache::recall(store, &server);
+            publisher::recall(store, &server);
         }
         Ok(replaced)
     }
@@ -253,7 +216,7 @@ impl Servers {
     }
 
     pub fn unknown(&self, id: &str) -> HubError {
-        unknown_server(id, self.all().iter().map(|server| server.id().clone()).collect())
+        unknown_server(id, self.ids())
     }
 
     /// Connects servers side by side, or has them list their tools again, and reports each one: in the given order, or as soon
@@ -281,11 +244,21 @@ impl Servers {
         let all = std::mem::take(&mut *self.all.lock());
         stream::iter(all).for_each_concurrent(None, |server| async move { server.close().await }).await;
     }
+}
+
+impl ServerSet for Servers {
+    fn has(&self, id: &str) -> bool {
+        self.get(id).is_some()
+    }
+
+    fn ids(&self) -> Vec<Arc<str>> {
+        self.all().iter().map(|server| server.id().clone()).collect()
+    }
 
     /// A candidate for a tool that its server has not listed (yet): a program that names the server may call what its
     /// configuration does not exclude, and the server knows whether it has it. A pin accepts a definition, so a pinned server
     /// has to list its tools.
-    pub fn unlisted(&self, server: &str, tool: &str) -> Option<Arc<Candidate>> {
+    fn unlisted(&self, server: &str, tool: &str) -> Option<Arc<Candidate>> {
         let server = self.get(server)?;
         let options = &server.config().options;
         let own_name = tool.strip_prefix(options.prefix.as_deref().unwrap_or_default()).unwrap_or(tool);

@@ -4,21 +4,29 @@
 //! dropped. Each server has a lock of its own, so a slow store delays no other server.
 
 use super::pins::Pins;
-use super::{cache, name_space};
+use super::resources;
+use crate::mcp::config::{Command, Endpoint, ServerConfig};
 use crate::mcp::connection::ServerIdentity;
+use crate::mcp::protocol::{Era, NegotiatedProtocol, version};
 use crate::mcp::server::{ListingSink, Server};
 use crate::mcp::skills::{Skill, Skills};
 use crate::mcp::tool::McpTool;
 use crate::mcp::tool_list::{Listed, ListedBy, Listing};
 use crate::skills::call::SkillTool;
 use parking_lot::Mutex;
-use serde_json::Value;
+use ring::digest::{SHA256, digest};
+use serde::{Deserialize, Serialize};
+use serde_json::value::RawValue;
+use serde_json::{Map, Value, json};
 use std::collections::{HashMap, HashSet};
 use std::ops::Range;
+use std::path::Path;
 use std::sync::{Arc, Weak};
+use std::time::SystemTime;
 use toolhub_engine::hub::Hub;
 use toolhub_registry::select::effects::{self, Declaration, EffectsInput};
 use toolhub_registry::{Candidate, Filter, Snapshot};
+use toolhub_store::{ListKey, Store, StoredList};
 use toolhub_text::pattern::BETWEEN;
 use toolhub_text::{Message, message};
 use toolhub_types::error::clip;
@@ -50,10 +58,6 @@ struct Publication {
 }
 
 impl Publication {
-    fn is_of(&self, server: &Arc<Server>) -> bool {
-        std::ptr::eq(self.owner.as_ptr(), Arc::as_ptr(server))
-    }
-
     fn candidate(&mut self, hub: &Hub, server: &Server, source: Source, tool: Arc<dyn Tool>) -> Candidate {
         let gate = tool.spec().max_concurrency.map(|slots| Gate::new(slots, hub.options.max_waiting));
         let id = self.ids.next().unwrap_or_else(|| hub.registry.next_id());
@@ -104,7 +108,7 @@ impl ToolPublisher {
         let Some(hub) = self.hub.upgrade() else { return };
         let Some(publication) = self.servers.lock().get(server.id()).cloned() else { return };
         let mut publication = publication.lock();
-        if publication.is_of(server) {
+        if std::ptr::eq(publication.owner.as_ptr(), Arc::as_ptr(server)) {
             publish(&hub, &mut publication);
         }
     }
@@ -120,7 +124,7 @@ impl ListingSink for ToolPublisher {
     fn fetched(&self, server: &Arc<Server>, identity: &ServerIdentity, listing: &Listing) {
         self.publish(server, |hub, _| {
             if let Some(store) = hub.store() {
-                cache::keep(store, server, identity, listing);
+                keep(store, server, identity, listing);
             }
         });
     }
@@ -152,7 +156,7 @@ impl ListingSink for ToolPublisher {
                     continue;
                 }
                 let spec = spec(hub, server, listed, name.clone(), self.effects(server, listed));
-                let shown = name_space::listed(server.id(), listed);
+                let shown = resources::listed(server.id(), listed);
                 let as_listed =
                     ListedBy { tool: listed.clone(), program_version: listing.program_version.clone() };
                 let tool = Arc::new(McpTool::new(server.clone(), as_listed, shown, spec));
@@ -284,7 +288,73 @@ fn spec(
         annotations,
         timeout: options.timeout,
         is_candidate: options.is_candidate(&listed.name),
-        is_hidden: !name_space::is_for_models(listed),
+        is_hidden: !resources::is_for_models(listed),
         ..ToolSpec::named(name)
     }
+}
+
+// Tool lists over restarts: what a server has listed, and what it has said of itself with the list, goes into the store, and is
+// there before it is connected again.
+
+/// What is kept as the text of a list.
+#[derive(Serialize, Deserialize)]
+struct KeptList<'a> {
+    #[serde(borrow)]
+    tools: &'a RawValue,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    instructions: Option<String>,
+    #[serde(default, skip_serializing_if = "Map::is_empty")]
+    extensions: Map<String, Value>,
+}
+
+pub fn keep(store: &Store, server: &Server, identity: &ServerIdentity, listing: &Listing) {
+    let Ok(tools) = RawValue::from_string(listing.to_json()) else { return };
+    let kept = KeptList {
+        tools: &tools,
+        instructions: server.shown_instructions(),
+        extensions: server.callbacks().extensions.lock().clone(),
+    };
+    let Ok(text) = serde_json::to_string(&kept) else { return };
+    let list = StoredList {
+        era: identity.era.name().to_owned(),
+        protocol: identity.version.to_owned(),
+        version: identity.program_version(),
+        listed_at: SystemTime::now(),
+        ttl_ms: listing.ttl_ms,
+        tools: text,
+    };
+    store.save_list(key(server.config()), list);
+}
+
+/// What the server listed in an earlier process. Nothing is started for it; the first call connects and lists again.
+pub fn recall(store: &Store, server: &Arc<Server>) {
+    let Some(list) = store.list(&key(server.config())) else { return };
+    let Some(era) = Era::parse(&list.era) else { return };
+    let age = list.listed_at.elapsed().unwrap_or_default();
+    let Ok(kept) = serde_json::from_str::<KeptList<'_>>(&list.tools) else { return };
+    if let Ok(mut listing) = Listing::from_json(kept.tools.get(), era, list.ttl_ms) {
+        listing.program_version = list.version.map(Arc::from);
+        server.callbacks().set_instructions(kept.instructions);
+        *server.callbacks().extensions.lock() = kept.extensions;
+        server.restore(listing, NegotiatedProtocol { era, version: version(&list.protocol) }, age);
+    }
+}
+
+fn key(config: &ServerConfig) -> ListKey {
+    ListKey { server: config.id.clone(), config: place(config) }
+}
+
+/// A short checksum of where the server is, so that the list of another one under the same id is not taken for its own.
+/// Headers and environment, where secrets are, have no part in it, and 32 bits do not give away an argument.
+pub fn place(config: &ServerConfig) -> u32 {
+    let place = match &config.endpoint {
+        Endpoint::Stdio(Command { program, args, cwd, names_cwd, .. }) => {
+            let named = cwd.as_deref().filter(|_| *names_cwd).map(Path::to_string_lossy);
+            json!(["stdio", program, args, named])
+        }
+        Endpoint::Http(remote) => json!(["http", remote.url]),
+        Endpoint::InProcess(_) => json!("in process"),
+    };
+    let sum = digest(&SHA256, place.to_string().as_bytes());
+    sum.as_ref().iter().take(4).fold(0, |number, byte| number << 8 | u32::from(*byte))
 }

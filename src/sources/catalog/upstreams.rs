@@ -7,12 +7,15 @@
 
 use super::Servers;
 use super::look_up::FirstLists;
-use super::name_space::{NameSpaces, own_key};
-use super::resources::{Asker, LIST_PATIENCE, OfferedBy, ask_server, for_caller, key_of, too_late};
+use super::resources::{
+    Asker, LIST_PATIENCE, NameSpaces, OfferedBy, ask_server, for_caller, key_of, own_key, too_late,
+};
 use crate::mcp::server::Server;
 use crate::mcp::{resources, skills};
+use futures_util::future::join_all;
 use serde_json::{Map, Value, json};
 use std::collections::HashMap;
+use std::sync::atomic::Ordering;
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 use tokio::time::{Instant, timeout_at};
@@ -21,7 +24,6 @@ use toolhub_engine::offers::{OfferCallContext, OfferQuery};
 use toolhub_engine::plan::{CallSources, LookUpRequest, ServerSet, Unreachable};
 use toolhub_engine::served::{SubscribedResource, Upstreams, View};
 use toolhub_protocol::{APPS_SCHEME, TASKS_EXTENSION};
-use toolhub_registry::Candidate;
 use toolhub_text::pattern::NATIVE;
 use toolhub_types::error::HubError;
 use toolhub_types::model::OfferKind;
@@ -58,7 +60,8 @@ impl HubUpstreams {
             return servers;
         }
         let Some(servers) = (self.find)() else { return &self.none };
-        servers.let_callers_answer();
+        // Servers that connect from now on are told that callers answer questions.
+        servers.host.callers_answer.store(true, Ordering::Relaxed);
         self.found.get_or_init(|| servers)
     }
 
@@ -87,20 +90,6 @@ impl HubUpstreams {
     }
 }
 
-impl ServerSet for Servers {
-    fn has(&self, id: &str) -> bool {
-        self.get(id).is_some()
-    }
-
-    fn ids(&self) -> Vec<Arc<str>> {
-        self.all().iter().map(|server| server.id().clone()).collect()
-    }
-
-    fn unlisted(&self, server: &str, tool: &str) -> Option<Arc<Candidate>> {
-        Servers::unlisted(self, server, tool)
-    }
-}
-
 impl CallSources for HubUpstreams {
     fn servers(&self) -> Option<&dyn ServerSet> {
         let servers = self.set();
@@ -113,10 +102,7 @@ impl CallSources for HubUpstreams {
             let end = Instant::now() + request.patience;
             if request.options.server.is_none() && request.servers.is_empty() {
                 self.first_lists.wait(servers, Some(request.patience), || true).await;
-                let is_found = |name: &Arc<str>| {
-                    self.hub.offers(&self.hub.registry.load(), name, &request.options).is_ok()
-                };
-                if request.name.as_ref().is_some_and(is_found) {
+                if request.name.as_ref().is_some_and(|name| servers.has_tool(name, &request.options)) {
                     return Unreachable::new();
                 }
             }
@@ -151,20 +137,30 @@ impl Upstreams for HubUpstreams {
         })
     }
 
+    /// Waits, with a limit, until the servers that are connected have been told.
     fn want_log_level(&self, level: Option<&'static str>) -> BoxFuture<'_, ()> {
-        Box::pin(self.set().want_log_level(level))
+        Box::pin(async move {
+            let servers = self.set();
+            if servers.host.log_level.set(level) {
+                join_all(servers.all().iter().map(|server| server.apply_log_level())).await;
+            }
+        })
     }
 
     fn set_only_client(&self, client: Option<AskCaller>) {
-        self.set().set_only_client(client);
+        self.set().host.only_client.store(client.map(Arc::new));
     }
 
     fn roots_changed(&self) -> BoxFuture<'_, ()> {
-        Box::pin(self.set().roots_changed())
+        Box::pin(async {
+            join_all(self.set().all().iter().map(|server| server.roots_changed())).await;
+        })
     }
 
     fn log(&self, server: &str, level: &str, text: &str) {
-        self.set().log(server, level, text);
+        if let Some(log) = self.set().host.log.as_ref().filter(|log| log.wants(level)) {
+            log.write(server, level, text);
+        }
     }
 
     fn server_states(&self) -> Vec<Value> {
@@ -223,10 +219,8 @@ impl Upstreams for HubUpstreams {
             // The order of the configuration, whatever was known before.
             let ids = servers.ids();
             lists.sort_by_key(|(id, _)| ids.iter().position(|one| one == id));
-            let mut all = match view.shows(kind, NATIVE) {
-                true => self.hub.own_offers.entries(kind),
-                false => Vec::new(),
-            };
+            let mut all =
+                if view.shows(kind, NATIVE) { self.hub.own_offers.entries(kind) } else { Vec::new() };
             let kinds = if kind == OfferKind::Resources { OfferKind::READ } else { &[kind] };
             let is_own = |key: &str| self.answers_itself(view, kinds, key);
             all.extend(told_apart(kind, lists, &servers.name_spaces(), &is_own));

@@ -46,10 +46,6 @@ impl ChatEndpoint {
         })
     }
 
-    pub(super) fn has_key(&self) -> bool {
-        self.headers.contains_key(AUTHORIZATION)
-    }
-
     /// The request body for these messages.
     pub(super) fn request(&self, messages: &[Value], stream: bool) -> Result<Vec<u8>, HubError> {
         #[derive(Serialize)]
@@ -60,10 +56,12 @@ impl ChatEndpoint {
             #[serde(skip_serializing_if = "std::ops::Not::not")]
             stream: bool,
         }
-        if messages.is_empty() {
-            return Err(config_error("A chat needs at least one message; none was given."));
+        // They are sent as they are.
+        if !messages.iter().all(|message| message.get("role").is_some_and(Value::is_string)) {
+            return Err(config_error(
+                "A chat message must be an object with a text `role`, such as {\"role\": \"user\", \"content\": \"…\"}.",
+            ));
         }
-        messages.iter().try_for_each(check_message)?;
         let fixed = &self.body;
         serde_json::to_vec(&ChatBody { fixed, messages, stream })
             .map_err(|error| config_error(format!("The messages cannot be written as JSON: {error}.")))
@@ -78,16 +76,6 @@ fn http_client(url: &Url) -> Result<Client, HubError> {
         config_error(format!(
             "The HTTP client cannot be set up: {error}; for https the system needs its CA certificates (or SSL_CERT_FILE)."
         ))
-    })
-}
-
-/// A message is sent as it is.
-fn check_message(message: &Value) -> Result<(), HubError> {
-    let has_role = message.get("role").is_some_and(Value::is_string);
-    has_role.then_some(()).ok_or_else(|| {
-        config_error(
-            "A chat message must be an object with a text `role`, such as {\"role\": \"user\", \"content\": \"…\"}.",
-        )
     })
 }
 
@@ -235,12 +223,7 @@ impl OpenAiConfig {
     }
 
     /// URL and key from `OPENAI_BASE_URL` and `OPENAI_API_KEY`; both may be missing.
-    pub fn from_env(model: impl Into<String>) -> Self {
-        Self::from_vars(model, |name| std::env::var(name).ok())
-    }
-
-    /// As [`from_env`](Self::from_env), with another place to look the variables up.
-    pub fn from_vars(model: impl Into<String>, look_up: impl Fn(&str) -> Option<String>) -> Self {
+    pub fn from_env(model: impl Into<String>, look_up: impl Fn(&str) -> Option<String>) -> Self {
         // A variable that is set but blank means "not set", and a key that was read from a file often
         // brings a line end along.
         let var = |name| {
@@ -340,8 +323,9 @@ mod tests {
 
     #[test]
     fn a_message_without_role_is_refused() {
+        let endpoint = ChatEndpoint::new(OpenAiConfig::new("http://h/v1", "m")).unwrap();
         for value in [json!({"content": "x"}), json!("x"), json!({"role": 1})] {
-            assert!(check_message(&value).is_err());
+            assert!(endpoint.request(&[value], false).is_err());
         }
     }
 }
@@ -352,7 +336,7 @@ mod config_tests {
 
     #[test]
     fn the_environment_gives_url_and_key() {
-        let config = OpenAiConfig::from_vars("m", |name| match name {
+        let config = OpenAiConfig::from_env("m", |name| match name {
             "OPENAI_BASE_URL" => Some("http://localhost:1/v1".into()),
             "OPENAI_API_KEY" => Some(" sk-from-file\n".into()),
             _ => None,
@@ -366,7 +350,7 @@ mod config_tests {
     #[test]
     fn missing_and_blank_variables_are_the_same() {
         for value in [None, Some(" ".to_owned())] {
-            let config = OpenAiConfig::from_vars("m", |_| value.clone());
+            let config = OpenAiConfig::from_env("m", |_| value.clone());
             assert_eq!(config.base_url, OPENAI_BASE_URL);
             assert!(config.api_key.is_empty());
         }

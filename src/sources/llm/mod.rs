@@ -15,7 +15,6 @@
 
 mod client;
 mod endpoint;
-mod refusal;
 mod stream;
 
 pub use client::OpenAi;

@@ -120,7 +120,7 @@ impl AnswerReader {
             _ => {}
         }
         let chunk = read_chunk(&raw).map_err(|wrong| self.endpoint.wrong_shape(wrong))?;
-        self.is_finished |= chunk.is_finished;
+        self.is_finished |= chunk.finish_reason.is_some();
         // Words of an answer that the model gave up stay apart from those with which it refuses.
         let begins = !chunk.refusal.is_empty() && !self.is_refused && self.size > 0;
         self.is_refused |= !chunk.refusal.is_empty();
@@ -161,35 +161,39 @@ impl AnswerReader {
     }
 }
 
-/// What a chunk has of its first choice.
+/// What a choice says: in the `message` of an answer, or bit by bit in the `delta` of each chunk.
 #[derive(Debug, Default, PartialEq, Eq)]
-struct AnswerChunk {
+struct Said {
     text: String,
-    /// Why the model refuses; it comes in pieces as the text does, in a field of its own.
+    /// Why the model refuses, in a field of its own.
     refusal: String,
-    /// The model gave a reason for stopping.
-    is_finished: bool,
+    finish_reason: Option<String>,
+}
+
+impl Said {
+    fn read(choice: &Value, said: &Value) -> Result<Self, &'static str> {
+        Ok(Said {
+            text: content_text(said.get("content"))
+                .ok_or("the `content` of its first choice is neither text, null nor a list of parts")?,
+            refusal: text_field(said, "refusal").unwrap_or_default(),
+            finish_reason: text_field(choice, "finish_reason"),
+        })
+    }
 }
 
 /// Reads a chunk. The error says what is wrong.
-fn read_chunk(chunk: &Value) -> Result<AnswerChunk, &'static str> {
+fn read_chunk(chunk: &Value) -> Result<Said, &'static str> {
     let choices = match chunk.as_object().ok_or("it is not an object")?.get("choices") {
         // A chunk with the usage only.
-        None | Some(Value::Null) => return Ok(AnswerChunk::default()),
+        None | Some(Value::Null) => return Ok(Said::default()),
         Some(choices) => choices.as_array().ok_or("its `choices` are not a list")?,
     };
     let is_first = |choice: &&Value| choice.get("index").and_then(Value::as_u64).unwrap_or(0) == 0;
-    let Some(choice) = choices.iter().find(is_first) else { return Ok(AnswerChunk::default()) };
-    let (text, refusal) = match choice.get("delta") {
-        Some(delta @ Value::Object(_)) => {
-            let text = content_text(delta.get("content"))
-                .ok_or("the `content` of its delta is neither text, null nor a list of parts")?;
-            (text, text_field(delta, "refusal").unwrap_or_default())
-        }
-        None | Some(Value::Null) => Default::default(),
-        Some(_) => return Err("its `delta` is not an object"),
-    };
-    Ok(AnswerChunk { text, refusal, is_finished: text_field(choice, "finish_reason").is_some() })
+    let Some(choice) = choices.iter().find(is_first) else { return Ok(Said::default()) };
+    match choice.get("delta").unwrap_or(&Value::Null) {
+        delta @ (Value::Object(_) | Value::Null) => Said::read(choice, delta),
+        _ => Err("its `delta` is not an object"),
+    }
 }
 
 // From the JSON of a chat completion to the text of the answer. Lenient in what it does not need:
@@ -227,13 +231,11 @@ impl ChatAnswer {
             .ok_or("its list of `choices` is empty")?;
         let message =
             choice.get("message").filter(|m| m.is_object()).ok_or("its first choice has no `message`")?;
-        let text = content_text(message.get("content"))
-            .ok_or("the `content` of its message is neither text, null nor a list of parts")?;
-        // A model that refuses says why in a field of its own, and leaves the content empty.
-        let refusal = text_field(message, "refusal").filter(|_| text.is_empty());
+        let said = Said::read(choice, message)?;
         Ok(Self {
-            text: refusal.unwrap_or(text),
-            finish_reason: text_field(choice, "finish_reason"),
+            // A model that refuses leaves the content empty.
+            text: if said.text.is_empty() { said.refusal } else { said.text },
+            finish_reason: said.finish_reason,
             usage: raw.get("usage").and_then(Usage::read),
             model: text_field(&raw, "model"),
             raw,
@@ -290,7 +292,8 @@ mod tests {
             (json!({"choices": [], "usage": {"total_tokens": 5}}), "", false),
             (json!({"usage": {"total_tokens": 5}}), "", false),
         ] {
-            let expected = AnswerChunk { text: text.to_owned(), is_finished, ..AnswerChunk::default() };
+            let finish_reason = is_finished.then(|| "stop".to_owned());
+            let expected = Said { text: text.to_owned(), finish_reason, ..Said::default() };
             assert_eq!(read_chunk(&chunk), Ok(expected), "{chunk}");
         }
     }

@@ -201,15 +201,16 @@ impl Skill {
         if file.size != bytes.len() as u64 {
             return Err(message!("it has {} bytes, {} were listed", bytes.len(), file.size));
         }
-        match bytes_digest(bytes) == file.digest {
-            true => Ok(()),
-            false => Err(message!("its digest is not the listed one")),
+        if bytes_digest(bytes) == file.digest {
+            Ok(())
+        } else {
+            Err("its digest is not the listed one".into())
         }
     }
 
     /// The instructions in a `SKILL.md`, whose front matter must be the listed one.
     pub fn instructions<'a>(&self, text: &'a str) -> Result<&'a str, Message> {
-        let (found, body) = front_matter::read(text)?;
+        let (found, body, _) = front_matter::read(text)?;
         for key in self.front_matter.keys().chain(found.keys()) {
             let both = self.front_matter.get(key).zip(found.get(key));
             if !both.is_some_and(|(listed, found)| front_matter::agree(listed, found)) {
@@ -235,23 +236,18 @@ fn broken(files: &[SkillFile], uri: &str, folder: &str) -> Option<&'static str> 
     let bytes = files.iter().map(|file| file.size).fold(0, u64::saturating_add);
     let names: HashSet<&str> = files.iter().map(|file| &*file.uri).collect();
     let are_inside = files.iter().all(|file| inside(&file.uri, folder).is_some());
+    let mut digests = files.iter().map(|file| file.digest.strip_prefix("sha256:").unwrap_or_default());
+    let is_digit = |byte| matches!(byte, b'0'..=b'9' | b'a'..=b'f');
+    let are_digests = digests.all(|digits| digits.len() == 64 && digits.bytes().all(is_digit));
     let rules = [
         (files.len() <= MAX_FILES, "it has more than 512 files"),
         (bytes <= MAX_BYTES, "its files have more than 16 MiB in all"),
-        (
-            files.iter().all(|file| is_digest(&file.digest)),
-            "the digest of a file is not 'sha256:' and 64 hexadecimal digits",
-        ),
+        (are_digests, "the digest of a file is not 'sha256:' and 64 hexadecimal digits"),
         (are_inside, "one of its files is not inside its folder"),
         (names.len() == files.len(), "a file is listed twice"),
         (names.contains(uri), "its SKILL.md is not among its files"),
     ];
     rules.into_iter().find(|(is_kept, _)| !is_kept).map(|(_, why)| why)
-}
-
-fn is_digest(text: &str) -> bool {
-    let digits = text.strip_prefix("sha256:").unwrap_or_default();
-    digits.len() == 64 && digits.bytes().all(|byte| matches!(byte, b'0'..=b'9' | b'a'..=b'f'))
 }
 
 // One skill of one server, as a candidate of the hub: a call gives its instructions, or one of its files.

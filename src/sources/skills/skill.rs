@@ -1,9 +1,8 @@
 //! One skill in a folder: its front matter at load, its instructions when it is called.
 
 use super::call::{self, SkillSource, SkillTool};
-use super::fields::SkillFields;
 use super::files::{self, MAX_FILE, Refused};
-use super::front_matter;
+use super::front_matter::{self, SkillFields};
 use serde_json::{Value, json};
 use std::collections::HashSet;
 use std::fs;
@@ -40,7 +39,7 @@ impl FolderSkill {
         }
         let mut open = files::open(&folder, &file).map_err(|why| format!("its {file} {}", why.why()))?;
         let front = front_matter::read_front(&mut open).map_err(unreadable)?;
-        let front = front_matter::text_of(&front).and_then(front_matter::read_leniently);
+        let front = front_matter::text_of(&front).and_then(front_matter::read);
         let (given, _, repaired) = front.map_err(Message::into_owned)?;
         if repaired {
             notes.push("its front matter is not YAML; values with a colon inside need quotes".into());
@@ -55,7 +54,7 @@ impl FolderSkill {
         let bytes = files::read(&self.folder, &self.file, MAX_INSTRUCTIONS)?;
         // An invalid byte must not cost the rest.
         let text = String::from_utf8_lossy(&bytes);
-        let (_, body, _) = front_matter::read_leniently(&text).map_err(Refused::Unreadable)?;
+        let (_, body, _) = front_matter::read(&text).map_err(Refused::Unreadable)?;
         Ok(body.trim().to_owned())
     }
 

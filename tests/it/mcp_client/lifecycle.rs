@@ -185,7 +185,8 @@ async fn a_server_with_a_subscriber_is_not_idle() {
 async fn a_disabled_server_is_not_started() {
     let world = World::new("legacy");
     let entry = json!({"command": "x", "disabled": true});
-    let (config, _) = toolhub::sources::mcp::config::server_from("off", &entry, None, &|_| None, None).unwrap();
+    let (config, _) =
+        toolhub::sources::mcp::config::server_from("off", &entry, None, &|_| None, None).unwrap();
     world.servers.add(config).unwrap();
     assert_eq!(world.servers.get("off").unwrap().info().state, "disabled");
     assert_eq!(world.servers.pick(None).unwrap().len(), 1);

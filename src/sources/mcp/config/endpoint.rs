@@ -12,6 +12,7 @@ use std::collections::BTreeMap;
 use std::env::{split_paths, var_os};
 use std::ffi::OsStr;
 use std::fmt;
+use std::fs::Metadata;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use toolhub_text::secret::{Secret, is_secret_flag, scrubbed_text, shown_path};
@@ -333,11 +334,9 @@ pub(super) fn find_program(
         configured.map(OsStr::to_owned).or_else(|| var_os("PATH")).unwrap_or_else(|| DEFAULT_PATH.into());
     let here = folder.unwrap_or_else(|| Path::new(""));
     // An empty or relative entry counts from the folder of the server.
-    split_paths(&path).map(|entry| here.join(entry).join(program)).find(|file| may_run(file))
-}
-
-fn may_run(file: &Path) -> bool {
-    file.metadata().is_ok_and(|data| data.is_file() && data.permissions().mode() & 0o111 != 0)
+    let may_run = |data: Metadata| data.is_file() && data.permissions().mode() & 0o111 != 0;
+    let mut files = split_paths(&path).map(|entry| here.join(entry).join(program));
+    files.find(|file| file.metadata().is_ok_and(may_run))
 }
 
 #[cfg(test)]

@@ -97,10 +97,8 @@ impl<'a> Variables<'a> {
 
     /// The text between the braces; `None` when it is not a reference, as in a shell's `${x%.*}`.
     fn reference(&self, inside: &str, depth: usize) -> Result<Option<String>, String> {
-        let (name, default) = match inside.split_once(":-") {
-            Some((name, default)) => (name, Some(default)),
-            None => (inside, None),
-        };
+        let with_default = inside.split_once(":-");
+        let (name, default) = with_default.map_or((inside, None), |(name, default)| (name, Some(default)));
         if default.is_none()
             && let Some(value) = self.predefined(name)?
         {

@@ -115,8 +115,8 @@ pub(super) const AGENTS: &[(&str, &str)] = &[
         "模型端点 {0} 的流在回答完整之前中断：{1}。",
     ),
     (
-        "The model endpoint {} sent too much: {~}; lower max_tokens or raise max_body.",
-        "模型端点 {0} 发送的数据过多：{1}；请减小 max_tokens 或增大 max_body。",
+        "The model endpoint {} sent too much: {~}; lower max_tokens.",
+        "模型端点 {0} 发送的数据过多：{1}；请减小 max_tokens。",
     ),
     ("the answer has more than {} bytes", "回答超过 {0} 字节"),
     (

@@ -91,9 +91,10 @@ impl OAuthShared {
     async fn header(self: &Arc<Self>) -> Result<Option<String>, HubError> {
         self.load().await?;
         let held = self.state.lock().held.clone();
+        let is_robot = self.config.settings.grant == Grant::ClientCredentials;
         match held {
             Some(held) if !held.token.is_due() => return held.header().map(Some),
-            Some(held) if self.can_renew(&held.token) => match self.fly(None).0.await {
+            Some(held) if is_robot || held.token.refresh_token.is_some() => match self.fly(None).0.await {
                 Err(error) if error.kind == ErrorKind::Connect && !held.token.is_over() => {
                     return held.header().map(Some);
                 }
@@ -110,10 +111,6 @@ impl OAuthShared {
         }
         let held = self.state.lock().held.clone().filter(|held| !held.token.is_over());
         held.map(|held| held.header()).transpose()
-    }
-
-    fn can_renew(&self, token: &StoredToken) -> bool {
-        token.refresh_token.is_some() || self.config.settings.grant == Grant::ClientCredentials
     }
 
     /// Whether the refused token is not the current one, and the current one may be accepted.

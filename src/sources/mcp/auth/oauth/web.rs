@@ -106,16 +106,13 @@ impl Web {
             return Ok(client);
         }
         let builder = net::builder().timeout(TIMEOUT);
-        let builder = if near { builder.no_proxy() } else { builder.dns_resolver(self.names()) };
+        let hosts = self.named.iter().filter_map(|url| url.host_str().map(str::to_owned));
+        let names = || Arc::new(PublicNames { trusted: hosts.chain(proxy_hosts()).collect() });
+        let builder = if near { builder.no_proxy() } else { builder.dns_resolver(names()) };
         let client = net::build(builder, near).map_err(|error| {
             denied(message!("The HTTP client for the login cannot be set up: {}; for https the system needs its CA certificates (or SSL_CERT_FILE).", error))
         })?;
         Ok(place.get_or_init(|| client))
-    }
-
-    fn names(&self) -> Arc<PublicNames> {
-        let hosts = self.named.iter().filter_map(|url| url.host_str().map(str::to_owned));
-        Arc::new(PublicNames { trusted: hosts.chain(proxy_hosts()).collect() })
     }
 }
 
