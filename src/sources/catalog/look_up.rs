@@ -58,9 +58,7 @@ impl Servers {
     /// failed then waits for a call, `connect` or `refresh`.
     pub fn take_never_listed(&self) -> Vec<Arc<str>> {
         let mut taken = self.list_requested.lock();
-        let is_new = |one: &Arc<Server>| !one.config().disabled && one.listing().is_none();
-        let new = self.all().into_iter().filter(is_new).map(|one| one.id().clone());
-        new.filter(|id| taken.insert(id.clone())).collect()
+        self.never_listed(None, None).into_iter().filter(|id| taken.insert(id.clone())).collect()
     }
 
     /// The servers in this scope that have not listed their tools.

@@ -103,6 +103,32 @@ impl ToolPublisher {
         name.match_indices(BETWEEN).filter_map(|(at, _)| others(at)).find(|id| id != server)
     }
 
+    fn spec(&self, hub: &Hub, server: &Server, listed: &Listed, name: Arc<str>) -> ToolSpec {
+        let options = &server.config().options;
+        let (effects, idempotent) = self.effects(server, listed);
+        let rules = hub.capability_rules();
+        let capabilities = rules.of_tool(&listed.name, &listed.description);
+        let added = options.capabilities.iter().filter(|tag| !capabilities.contains(tag));
+        let mut annotations = listed.annotations.clone();
+        if let Some(title) = &listed.title {
+            annotations.entry("title").or_insert_with(|| Value::String(title.clone()));
+        }
+        ToolSpec {
+            effects,
+            trust: options.trust,
+            idempotent,
+            description: Arc::from(listed.description.as_str()),
+            parameters: listed.input_schema.clone(),
+            capabilities: capabilities.iter().chain(added).map(|tag| Arc::from(tag.as_str())).collect(),
+            kinds: rules.kinds(&listed.name, &options.capabilities).into_iter().map(Arc::from).collect(),
+            annotations,
+            timeout: options.timeout,
+            is_candidate: options.is_candidate(&listed.name),
+            is_hidden: !resources::is_for_models(listed),
+            ..ToolSpec::named(name)
+        }
+    }
+
     /// Runs `publish` if this server may publish; meanwhile no other list of this id is published.
     fn publish(&self, server: &Arc<Server>, publish: impl FnOnce(&Hub, &mut Publication)) {
         let Some(hub) = self.hub.upgrade() else { return };
@@ -143,11 +169,10 @@ impl ListingSink for ToolPublisher {
                     "" => listed.name.clone(),
                     prefix => Arc::from(format!("{prefix}{}", listed.name)),
                 };
-                if let Some(owner) = self.owner_of(&name, server.id()) {
-                    refused.insert(name.clone(), in_space_of(&name, server.id(), &owner));
-                    continue;
-                }
-                if let Some(why) = options.pin.then(|| self.pins.refusal(server.id(), listed)).flatten() {
+                let owner = self.owner_of(&name, server.id());
+                let trespasses = owner.map(|owner| in_space_of(&name, server.id(), &owner));
+                let has_changed = || options.pin.then(|| self.pins.refusal(server.id(), listed)).flatten();
+                if let Some(why) = trespasses.or_else(has_changed) {
                     refused.insert(name, why);
                     continue;
                 }
@@ -155,7 +180,7 @@ impl ListingSink for ToolPublisher {
                 if is_same_program && publication.tools.get(&name).is_some_and(|before| before == listed) {
                     continue;
                 }
-                let spec = spec(hub, server, listed, name.clone(), self.effects(server, listed));
+                let spec = self.spec(hub, server, listed, name.clone());
                 let shown = resources::listed(server.id(), listed);
                 let as_listed =
                     ListedBy { tool: listed.clone(), program_version: listing.program_version.clone() };
@@ -240,57 +265,15 @@ fn log_namesakes(server: &Server, names: &HashSet<Arc<str>>, before: &Snapshot, 
 }
 
 /// Removes from the registry what is known and not listed now.
-fn remove_missing<T>(
-    hub: &Hub,
-    server: &str,
-    source: Source,
-    known: &mut ByName<T>,
-    now: &HashSet<Arc<str>>,
-) {
+fn remove_missing<T>(hub: &Hub, server: &str, source: Source, old: &mut ByName<T>, now: &HashSet<Arc<str>>) {
     let filter = Filter { source: Some(source), server: Some(server) };
-    known.retain(|name, _| {
+    old.retain(|name, _| {
         let stays = now.contains(name);
         if !stays {
             hub.registry.remove(name, filter);
         }
         stays
     });
-}
-
-fn spec(
-    hub: &Hub,
-    server: &Server,
-    listed: &Listed,
-    name: Arc<str>,
-    (effects, idempotent): (Effects, bool),
-) -> ToolSpec {
-    let options = &server.config().options;
-    let rules = hub.capability_rules();
-    let kinds = rules.kinds(&listed.name, &options.capabilities);
-    let mut capabilities = rules.of_tool(&listed.name, &listed.description);
-    for tag in &options.capabilities {
-        if !capabilities.contains(tag) {
-            capabilities.push(tag.clone());
-        }
-    }
-    let mut annotations = listed.annotations.clone();
-    if let Some(title) = &listed.title {
-        annotations.entry("title").or_insert_with(|| Value::String(title.clone()));
-    }
-    ToolSpec {
-        effects,
-        trust: options.trust,
-        idempotent,
-        description: Arc::from(listed.description.as_str()),
-        parameters: listed.input_schema.clone(),
-        capabilities: capabilities.into_iter().map(Arc::from).collect(),
-        kinds: kinds.into_iter().map(Arc::from).collect(),
-        annotations,
-        timeout: options.timeout,
-        is_candidate: options.is_candidate(&listed.name),
-        is_hidden: !resources::is_for_models(listed),
-        ..ToolSpec::named(name)
-    }
 }
 
 // Tool lists over restarts: what a server has listed, and what it has said of itself with the list, goes into the store, and is

@@ -183,38 +183,9 @@ impl ChatEndpoint {
     pub(super) fn refusal(&self, response: &Response, body: &[u8]) -> HubError {
         let status = response.status().as_u16();
         let wait = retry_after(response.headers());
-        let location = response.headers().get(LOCATION).and_then(|value| value.to_str().ok());
-        let message = self.sentence(status, &self.redactor.quote(&readable_text(body)), wait, location);
-        HubError {
-            status: Some(status),
-            retry_after: wait.map(|wait| wait.as_secs_f64()),
-            ..HubError::new(kind_of(status), message)
-        }
-    }
-
-    /// The error for an `error` object inside an answer that began with 200, whole or streamed. Some servers
-    /// put the status that they would have sent into its `code`.
-    pub(super) fn error_object(&self, status: u16, error: &Value) -> HubError {
-        let code = error.get("code").and_then(|code| match code {
-            Value::String(digits) => digits.parse().ok(),
-            number => number.as_u64().and_then(|n| u16::try_from(n).ok()),
-        });
-        let kind = match code {
-            Some(code @ 400..=599) => kind_of(code),
-            _ => ErrorKind::Http,
-        };
-        let detail = self.redactor.quote(&message_of(error).unwrap_or_else(|| error.to_string()));
-        let message = message!(
-            "The model endpoint {} reported an error instead of an answer{}.",
-            self.origin,
-            after_colon(&detail)
-        );
-        HubError { status: Some(status), ..HubError::new(kind, message) }
-    }
-
-    fn sentence(&self, status: u16, detail: &str, wait: Option<Duration>, location: Option<&str>) -> Message {
-        let (origin, why) = (&self.origin, format!("(HTTP {status}){}", after_colon(detail)));
-        match status {
+        let detail = self.redactor.quote(&readable_text(body));
+        let (origin, why) = (&self.origin, format!("(HTTP {status}){}", after_colon(&detail)));
+        let message = match status {
             401 | 403 if self.headers.contains_key(AUTHORIZATION) => message!(
                 "The model endpoint {} refused the API key {}; set OPENAI_API_KEY or pass api_key.",
                 origin,
@@ -248,6 +219,7 @@ impl ChatEndpoint {
                 None => message!("The model endpoint {} is limiting requests {}.", origin, why),
             },
             300..=399 => {
+                let location = response.headers().get(LOCATION).and_then(|value| value.to_str().ok());
                 let target = location.and_then(|to| self.url.join(to).ok());
                 let target = target.map(|to| format!("to {}", self.redactor.quote(&shown_url(&to))));
                 message!(
@@ -260,7 +232,32 @@ impl ChatEndpoint {
             }
             500..=599 => message!("The model endpoint {} failed {}.", origin, why),
             _ => message!("The model endpoint {} rejected the request {}.", origin, why),
+        };
+        HubError {
+            status: Some(status),
+            retry_after: wait.map(|wait| wait.as_secs_f64()),
+            ..HubError::new(kind_of(status), message)
         }
+    }
+
+    /// The error for an `error` object inside an answer that began with 200, whole or streamed. Some servers
+    /// put the status that they would have sent into its `code`.
+    pub(super) fn error_object(&self, status: u16, error: &Value) -> HubError {
+        let code = error.get("code").and_then(|code| match code {
+            Value::String(digits) => digits.parse().ok(),
+            number => number.as_u64().and_then(|n| u16::try_from(n).ok()),
+        });
+        let kind = match code {
+            Some(code @ 400..=599) => kind_of(code),
+            _ => ErrorKind::Http,
+        };
+        let detail = self.redactor.quote(&message_of(error).unwrap_or_else(|| error.to_string()));
+        let message = message!(
+            "The model endpoint {} reported an error instead of an answer{}.",
+            self.origin,
+            after_colon(&detail)
+        );
+        HubError { status: Some(status), ..HubError::new(kind, message) }
     }
 
     /// The error for a request that got no HTTP answer.

@@ -2,7 +2,7 @@
 //! never be shown. Every problem of the configuration is reported here, before anything is sent.
 
 use crate::web::{WrongHeader, checked_header};
-use reqwest::header::{ACCEPT, AUTHORIZATION, CONTENT_TYPE, HeaderMap, HeaderValue};
+use reqwest::header::{ACCEPT, CONTENT_TYPE, HeaderMap, HeaderValue};
 use reqwest::{Client, Url};
 use serde::Serialize;
 use serde_json::{Map, Value};

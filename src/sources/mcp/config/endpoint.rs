@@ -322,11 +322,7 @@ const DEFAULT_PATH: &str = "/bin:/usr/bin";
 
 /// The file that a server is started from: the first one on its `PATH` that may be executed. `configured` is the `PATH` that
 /// the configuration sets; otherwise a server gets that of this process. A name with a folder is not looked up.
-pub(super) fn find_program(
-    program: &str,
-    configured: Option<&OsStr>,
-    folder: Option<&Path>,
-) -> Option<PathBuf> {
+fn find_program(program: &str, configured: Option<&OsStr>, folder: Option<&Path>) -> Option<PathBuf> {
     if program.contains(std::path::is_separator) {
         return None;
     }

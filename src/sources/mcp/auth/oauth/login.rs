@@ -1,7 +1,7 @@
 //! The grants: a login in the browser, client credentials, a refresh.
 
 use super::super::{Secret, denied, quote};
-use super::client::{Failure, IssuedToken, renew_at};
+use super::client::{Cure, Failure, IssuedToken, renew_at};
 use super::config::OAuthConfig;
 use super::discovery::{Discovered, words};
 use super::store::{Client, StoredToken, now};
@@ -45,7 +45,7 @@ impl Login<'_> {
             ("redirect_uri", &redirect_uri),
             ("code_verifier", &verifier),
         ];
-        self.token(&client, &fields, None).await.map_err(|failure| failure.error)
+        self.token(&client, &fields).await.map_err(|failure| failure.error)
     }
 
     pub(super) async fn with_client_credentials(&self) -> Result<StoredToken, HubError> {
@@ -55,17 +55,18 @@ impl Login<'_> {
         if !scopes.is_empty() {
             fields.push(("scope", &scopes));
         }
-        self.token(&client, &fields, None).await.map_err(|failure| failure.error)
+        self.token(&client, &fields).await.map_err(|failure| failure.error)
     }
 
     /// The scopes are left out: the new token has those of the old one.
-    pub(super) async fn refresh(
-        &self,
-        old: &StoredToken,
-        refresh_token: &Secret,
-    ) -> Result<StoredToken, Failure> {
+    pub(super) async fn refresh(&self, old: &StoredToken) -> Result<StoredToken, Failure> {
+        let Some(refresh_token) = &old.refresh_token else {
+            return Err(Failure { cure: Cure::NewLogin, error: denied("There is no refresh token.") });
+        };
         let fields = [("grant_type", "refresh_token"), ("refresh_token", refresh_token.expose())];
-        let mut new = self.token(&old.client, &fields, Some(refresh_token)).await?;
+        let mut new = self.token(&old.client, &fields).await?;
+        // Without a new one the refresh token stays.
+        new.refresh_token.get_or_insert_with(|| refresh_token.clone());
         new.asked_scopes.clone_from(&old.asked_scopes);
         if new.scopes.is_empty() {
             new.scopes.clone_from(&old.scopes);
@@ -73,13 +74,8 @@ impl Login<'_> {
         Ok(new)
     }
 
-    /// Sends the fields of a grant. `refresh` is the refresh token that stays when the answer brings no new one.
-    async fn token(
-        &self,
-        client: &Client,
-        fields: &[(&str, &str)],
-        refresh: Option<&Secret>,
-    ) -> Result<StoredToken, Failure> {
+    /// Sends the fields of a grant.
+    async fn token(&self, client: &Client, fields: &[(&str, &str)]) -> Result<StoredToken, Failure> {
         let issuer = &self.found.issuer;
         let fields = [fields, &[("resource", &self.found.resource.id)]].concat();
         let issued = client.ask_token(self.web, issuer, &fields).await?;
@@ -92,7 +88,7 @@ impl Login<'_> {
             resource: self.found.resource.id.clone(),
             client: Client { method: Some(way.to_owned()), ..client.clone() },
             access_token: token,
-            refresh_token: text(&answer, "refresh_token").map(Secret::new).or_else(|| refresh.cloned()),
+            refresh_token: text(&answer, "refresh_token").map(Secret::new),
             scopes: granted.unwrap_or_else(|| self.scopes.clone()),
             asked_scopes: self.scopes.clone(),
             renew_at: lifetime.map(renew_at),

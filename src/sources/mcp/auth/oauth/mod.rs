@@ -378,10 +378,7 @@ impl OAuthShared {
         if self.adopt(old, &newest) {
             return Ok(());
         }
-        let Some(refresh_token) = &newest.refresh_token else {
-            return Err(Failure { cure: Cure::NewLogin, error: denied("There is no refresh token.") });
-        };
-        match login.refresh(&newest, refresh_token).await {
+        match login.refresh(&newest).await {
             Ok(token) => Ok(self.keep(token, Origin::Refresh).await?),
             Err(failure) if failure.cure == Cure::NewLogin => match self.newest_like(old).await {
                 Ok(newest) if self.adopt(old, &newest) => Ok(()),
