@@ -6,7 +6,7 @@ use serde::Serialize;
 use serde_json::{Map, Value};
 
 use super::author::{self, PartAuthor};
-use super::buffer::InputBuffer;
+use super::buffer::BufferState;
 use super::call_parts::CallParts;
 use super::certainty::Certainty;
 use super::json_calls::{self, CallShape};
@@ -29,13 +29,13 @@ const CALL_HOLDERS: &[&str] = &["functionCall", "function_call", "function"];
 const BLOCKS: &str = "text output_text tool_use server_tool_use thinking redacted_thinking reasoning message";
 
 /// What a JSON value is that a text consists of.
-#[derive(Clone, Copy, PartialEq, Eq)]
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum MessageKind {
+    Other,
     /// A message of the model, its blocks, or a response.
     Answer,
     /// Also, or only, messages to the model.
     Conversation,
-    Other,
 }
 
 /// Tells messages from other data.
@@ -51,17 +51,12 @@ pub(super) fn kind_of(value: &Value) -> MessageKind {
             }
         }
         Value::Array(items) if items.iter().all(Value::is_object) => {
-            let kinds: Vec<_> = items.iter().map(kind_of).collect();
-            let is_block = |item: &Value| {
-                item.get("type").and_then(Value::as_str).is_some_and(|kind| has_word(BLOCKS, kind))
-            };
-            match () {
-                () if kinds.contains(&MessageKind::Conversation) => MessageKind::Conversation,
-                () if kinds.contains(&MessageKind::Answer) || items.iter().any(is_block) => {
-                    MessageKind::Answer
-                }
-                () => MessageKind::Other,
-            }
+            let is_block = |item: &Value| item["type"].as_str().is_some_and(|kind| has_word(BLOCKS, kind));
+            let kinds = items.iter().map(|item| match kind_of(item) {
+                MessageKind::Other if is_block(item) => MessageKind::Answer,
+                kind => kind,
+            });
+            kinds.max().unwrap_or(MessageKind::Other)
         }
         _ => MessageKind::Other,
     }
@@ -111,10 +106,8 @@ impl<'a> ApiMessage<'a> {
             Value::String(text) => self.text.push_str(text),
             Value::Array(items) => items.iter().for_each(|item| self.words_of_others(item)),
             Value::Object(map) => {
-                ["text", "content", "parts"]
-                    .iter()
-                    .filter_map(|key| map.get(*key))
-                    .for_each(|value| self.words_of_others(value));
+                let parts = ["text", "content", "parts"].into_iter().filter_map(|key| map.get(key));
+                parts.for_each(|part| self.words_of_others(part));
             }
             _ => {}
         }
@@ -301,17 +294,15 @@ pub fn parse_value(value: &Value, options: &ParseOptions) -> (ParsedText, Option
     if found.drafts.is_empty() {
         let mut parsed = parse(&found.text, options);
         if found.is_broken_off {
-            parsed
-                .calls
-                .iter_mut()
-                .for_each(|call| call.certainty = call.certainty.min(Some(Certainty::Likely)));
+            for call in &mut parsed.calls {
+                call.certainty = call.certainty.min(Some(Certainty::Likely));
+            }
         }
         return (parsed, Some(found.text));
     }
-    let input = InputBuffer::default();
-    input.state().emit_issued(found.drafts, found.format.unwrap_or("openai"));
-    let calls = input.state().take_calls();
-    (ParsedText { calls, text: found.text, format: found.format }, None)
+    let mut state = BufferState::default();
+    state.emit_issued(found.drafts, found.format.unwrap_or("openai"));
+    (ParsedText { calls: state.take_calls(), text: found.text, format: found.format }, None)
 }
 
 /// The text of a message of the model, of its blocks, or of a response, without its thoughts; `None` for other data.
@@ -330,9 +321,9 @@ pub fn message_text(value: &Value) -> Option<String> {
 /// The calls in an object that stands for calls and for nothing else, in any shape that models and APIs give them.
 pub fn parse_request(value: Value, options: &ParseOptions) -> Vec<ParsedCall> {
     let drafts = json_calls::calls(value, Repairs::default(), CallShape::Issued, &*options.tools);
-    let input = InputBuffer::default();
-    input.emit(drafts.unwrap_or_default(), 0, "openai");
-    input.state().take_calls()
+    let mut state = BufferState::default();
+    state.emit(drafts.unwrap_or_default(), 0, "openai");
+    state.take_calls()
 }
 
 /// Whether a request is in our own form: it has its name and its arguments under one of our keys each, no other key of calls, and

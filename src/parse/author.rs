@@ -5,8 +5,8 @@
 
 use serde_json::{Map, Value};
 
+use super::input::{Opening, ReadContext};
 use super::keys::{ARGUMENT_KEYS, NAME_KEYS};
-use super::reader::{Opening, ReadContext};
 use toolhub_text::has_word;
 
 /// Roles of the model; every other role is one of others.

@@ -1,26 +1,20 @@
 //! The state that all readers share: the text, the read head, what was found before it, and what is still held back. Readers use
 //! it through `input`.
 
-use std::sync::Arc;
-
 use foldhash::HashSet;
-use parking_lot::Mutex;
 
 use super::certainty::{CallForm, CallForms, FenceLine};
-use super::held_calls::{Checkpoint, HeldCalls};
 use super::lenient::SyntaxRepair;
 use super::parsed::{Draft, Event, ParsedCall};
 
 /// Longer indents do not count as indents.
 const LONGEST_INDENT: usize = 64;
 /// The most bytes of a line that are looked at before a mark.
-pub(super) const REACH: usize = 4096;
+const REACH: usize = 4096;
+/// Drop what was read once it is this long: moving the rest of a shorter text costs more than it saves.
+const KEPT: usize = 16 * 1024;
 
-/// The state, shared by the machine and the parser that feeds it.
-#[derive(Clone, Default)]
-pub(super) struct InputBuffer(pub Arc<Mutex<BufferState>>);
-
-/// The state that the readers share: the text, the read head, and what was found before it.
+/// The state that the machine shares with the parser that feeds it: the text, the read head, and what was found before it.
 #[derive(Default)]
 pub(super) struct BufferState {
     /// What has arrived, from `base` on.
@@ -47,7 +41,7 @@ pub(super) struct BufferState {
     pub settled: usize,
     /// The ids of the calls, and those that an API issued. One that was made is that of its place: see [`is_used`](Self::is_used).
     pub ids: HashSet<String>,
-    /// An API issued the ids: each call keeps its own, even if another call has the same.
+    /// An API issued the calls: each keeps its id, even if another call has the same, and its text.
     pub keeps_ids: bool,
     pub held: HeldCalls,
     /// The end of the last call.
@@ -65,6 +59,39 @@ pub(super) struct BufferState {
 }
 
 impl BufferState {
+    /// For a text that is all there: nobody asks for the events of its calls.
+    pub fn whole(text: String) -> Self {
+        Self { is_wide: !text.is_ascii(), is_silent: true, arrived: text, ..Self::default() }
+    }
+
+    pub fn push(&mut self, delta: &str) {
+        if self.ended {
+            return;
+        }
+        let read = self.held.start().map_or(self.head, |start| start.head) - self.base;
+        if read > KEPT && read > self.arrived.len() / 2 {
+            self.drop_before(read - REACH);
+        }
+        self.arrived.push_str(delta);
+        self.is_wide |= !delta.is_ascii();
+        self.is_idle = false;
+    }
+
+    /// Lets a delta pass that is text to its end, if the machine waits for an opening: the caller releases it.
+    pub fn pass(&mut self, delta: &str, is_text: impl FnOnce(&[u8]) -> bool) -> bool {
+        let passes = self.is_idle && self.events.is_empty() && is_text(delta.as_bytes());
+        if passes {
+            if self.arrived.len() > KEPT {
+                self.drop_before(self.arrived.len() - REACH);
+            }
+            self.arrived.push_str(delta);
+            self.forms.pass(delta, self.calls.len());
+            self.head += delta.len();
+            self.head_chars += delta.chars().count();
+        }
+        passes
+    }
+
     /// The text from a position on that is available now.
     pub fn from(&self, at: usize) -> &[u8] {
         self.arrived.as_bytes().get(at - self.base..).unwrap_or_default()
@@ -105,27 +132,23 @@ impl BufferState {
         self.arrived.get(from - self.base..to - self.base).unwrap_or_default()
     }
 
-    pub fn emit(
-        &mut self,
-        drafts: impl IntoIterator<Item = Draft>,
-        raw: Option<&str>,
-        to: usize,
-        format: &'static str,
-    ) {
+    pub fn emit(&mut self, drafts: impl IntoIterator<Item = Draft>, to: usize, format: &'static str) {
         let now = self.checkpoint();
         self.held.before_call(now);
-        let from = self.head_chars;
         self.advance(to);
         self.calls_end = to;
         self.settled = self.calls.len();
-        let span = (from, self.head_chars);
+        let span = (now.head_chars, self.head_chars);
         // Without an end of its own, a damaged call has taken in what follows it: the calls before it may be quoted by words.
         let mut may_hold_words = false;
         let is_rest = self.ended && to == self.end();
-        for draft in drafts {
+        for mut draft in drafts {
             may_hold_words |= is_rest && draft.error.is_some();
             self.forms.note(self.calls.len(), CallForm { format, is_bare: self.is_bare });
-            self.add(draft, span, raw);
+            if draft.error.is_some() && !self.keeps_ids {
+                draft.raw = Some(self.between(now.head, to).to_owned());
+            }
+            self.add(draft, span);
         }
         if may_hold_words {
             self.forms.doubt(self.calls.len());
@@ -141,7 +164,7 @@ impl BufferState {
     }
 
     /// Drops about this many bytes of the text that has arrived.
-    pub fn drop_before(&mut self, count: usize) {
+    fn drop_before(&mut self, count: usize) {
         let dropped = (0..=count).rev().find(|at| self.arrived.is_char_boundary(*at)).unwrap_or(0);
         self.last = dropped.checked_sub(1).map(|last| self.arrived.as_bytes()[last]).or(self.last);
         self.arrived.drain(..dropped);
@@ -200,7 +223,7 @@ impl BufferState {
         }
     }
 
-    fn add(&mut self, mut call: Draft, span: (usize, usize), raw: Option<&str>) {
+    fn add(&mut self, mut call: Draft, span: (usize, usize)) {
         let index = self.calls.len();
         call.span = span;
         call.id_from_model = !call.id.is_empty() && (self.keeps_ids || !self.is_used(&call.id));
@@ -212,9 +235,6 @@ impl BufferState {
         }
         if call.id_from_model || call.id.ends_with('_') {
             self.ids.insert(call.id.clone());
-        }
-        if call.error.is_some() && raw.is_some() {
-            call.raw = raw.map(str::to_owned);
         }
         if !self.is_silent {
             match &call.error {
@@ -304,7 +324,7 @@ impl BufferState {
     pub fn emit_issued(&mut self, drafts: Vec<Draft>, format: &'static str) {
         self.keeps_ids = true;
         self.ids.extend(drafts.iter().filter(|draft| !draft.id.is_empty()).map(|draft| draft.id.clone()));
-        self.emit(drafts, None, 0, format);
+        self.emit(drafts, 0, format);
     }
 
     /// Extends the last call, and those that share its span, to `to`.
@@ -378,4 +398,98 @@ fn list_mark(line: &[u8]) -> Option<usize> {
         _ => return None,
     };
     matches!(line.get(mark), Some(b' ' | b'\t')).then_some(mark + 1)
+}
+
+// Calls that are held back until it is certain that they were not only thought of.
+//
+// A hold starts with a checkpoint. What is found after it stays inside: the events are not handed out and the calls are not
+// shown. Either the hold ends, and all of it counts; or the closing tag of reasoning comes, and everything after the checkpoint
+// becomes text.
+
+/// The state to go back to.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Checkpoint {
+    pub head: usize,
+    pub head_chars: usize,
+    pub events: usize,
+    pub calls: usize,
+    pub settled: usize,
+}
+
+/// What is held back, and why.
+#[derive(Default)]
+pub(super) struct HeldCalls {
+    /// The text may have begun inside of reasoning.
+    pub undecided: bool,
+    /// Before the first call of a text that is undecided.
+    pub first: Option<Checkpoint>,
+    /// Opening tags that may open reasoning or be words about it, such as one in the middle of a line. At most one for each
+    /// closing tag.
+    pub expected: Vec<ExpectedTag>,
+}
+
+/// An opening tag that counts if its closing tag follows.
+pub(super) struct ExpectedTag {
+    pub close: &'static str,
+    /// Before the first call after the opening tag; never before `HeldCalls::first`, and not before that of an earlier tag.
+    pub since: Option<Checkpoint>,
+}
+
+impl HeldCalls {
+    /// Notes the state before a call.
+    pub fn before_call(&mut self, now: Checkpoint) {
+        if self.undecided {
+            self.first.get_or_insert(now);
+        }
+        self.expected.iter_mut().for_each(|tag| _ = tag.since.get_or_insert(now));
+    }
+
+    /// Notes an opening tag whose closing tag may follow.
+    pub fn opened(&mut self, close: &'static str) {
+        if self.expected.iter().all(|tag| tag.close != close) {
+            self.expected.push(ExpectedTag { close, since: None });
+        }
+    }
+
+    /// The checkpoint of an opening tag whose closing tag has come, which forgets what was opened inside; `None` if there is no
+    /// such tag.
+    pub fn close(&mut self, close: &str) -> Option<Option<Checkpoint>> {
+        let index = self.expected.iter().position(|tag| tag.close == close)?;
+        self.expected.drain(index..).next().map(|tag| tag.since)
+    }
+
+    /// All of it was only thought: returns the checkpoint before it. The doubt remains, and tags that were opened may still close.
+    pub fn take_all(&mut self) -> Option<Checkpoint> {
+        let start = self.start();
+        self.first = None;
+        self.expected.iter_mut().for_each(|tag| tag.since = None);
+        start
+    }
+
+    /// Where the part begins that is held back.
+    pub fn start(&self) -> Option<Checkpoint> {
+        let expected = || self.expected.iter().find_map(|tag| tag.since);
+        self.first.or_else(expected)
+    }
+
+    /// The number of events that no later text may be joined to.
+    pub fn closed_events(&self) -> usize {
+        let expected = || self.expected.iter().rev().find_map(|tag| tag.since);
+        expected().or(self.first).map_or(0, |checkpoint| checkpoint.events)
+    }
+
+    /// Takes the events that may be shown.
+    pub fn take_events(&mut self, events: &mut Vec<Event>) -> Vec<Event> {
+        let Some(start) = self.start() else { return std::mem::take(events) };
+        // Most deltas add to what is held back, however long that is.
+        if start.events == 0 {
+            return Vec::new();
+        }
+        let kept = events.split_off(start.events);
+        let expected = self.expected.iter_mut().filter_map(|tag| tag.since.as_mut());
+        for checkpoint in self.first.iter_mut().chain(expected) {
+            checkpoint.events -= start.events;
+        }
+        std::mem::replace(events, kept)
+    }
 }

@@ -4,7 +4,7 @@ use super::dialects::DOCUMENT;
 use super::lenient::{self, MissingClosers, Notation};
 use super::options::ParseOptions;
 use super::reasoning::ReasoningMode;
-use super::stream::StreamParser;
+use super::stream::parse;
 use serde_json::Value;
 use toolhub_text::message::Message;
 
@@ -30,10 +30,8 @@ pub fn read_json(text: &str) -> Result<JsonDocument, String> {
 
 /// Reads all objects and lists of a text, in their order. What the model only thought is left out, by the rules for calls.
 pub fn read_documents(text: &str, reasoning: ReasoningMode) -> Vec<JsonDocument> {
-    let mut stream = StreamParser::new(&ParseOptions::documents().with_reasoning(reasoning));
-    stream.feed(text);
-    stream.finish();
-    let documents = stream.into_calls().into_iter().filter(|call| call.name == DOCUMENT);
+    let parsed = parse(text, &ParseOptions::documents().with_reasoning(reasoning));
+    let documents = parsed.calls.into_iter().filter(|call| call.name == DOCUMENT);
     let read = documents.map(|document| {
         let mut fields = document.arguments.into_map();
         let cut = fields.remove("cut").and_then(|why| why.as_str().map(str::to_owned));

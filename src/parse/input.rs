@@ -1,7 +1,7 @@
 //! The text that has arrived, as the readers see it. They wait for characters that have not arrived yet.
 //!
 //! Positions are bytes from the start of the whole text. Text before the read head is dropped, so memory is bounded by the
-//! call being read. A reader holds no lock while it waits: [`InputBuffer::wait`] looks, and either decides or waits
+//! call being read. A reader holds no lock while it waits: [`ReadContext::wait`] looks, and either decides or waits
 //! for the next delta. A look at the input has the bytes that are there now, and searches resume where they stopped.
 
 use std::future::poll_fn;
@@ -10,60 +10,61 @@ use std::task::Poll;
 
 use parking_lot::{Mutex, MutexGuard};
 
-use super::buffer::{BufferState, InputBuffer, MAX_RESCANS, REACH};
+use super::buffer::{BufferState, MAX_RESCANS};
 use super::extent::{ExtentScan, ValueExtent};
 use super::lenient::Notation;
 use super::parsed::Draft;
+use super::schemas::ToolSchemas;
 
-/// Drop what was read once it is this long: moving the rest of a shorter text costs more than it saves.
-const KEPT: usize = 16 * 1024;
+/// What every reader works on: the input, the schemas of the tools, and the dialect that was asked for.
+pub(super) struct ReadContext {
+    pub input: Arc<Mutex<BufferState>>,
+    pub tools: Arc<dyn ToolSchemas>,
+    /// The requested dialect.
+    pub asked: Option<&'static str>,
+}
 
-impl InputBuffer {
+/// Where a marker starts, and the position after it.
+#[derive(Clone, Copy)]
+pub(super) struct Opening {
+    pub start: usize,
+    pub after: usize,
+}
+
+/// What a reader found after a marker. One that found nothing has emitted nothing: it is not this dialect.
+pub(super) enum Found {
+    /// Text up to this position.
+    Text(usize),
+    /// A block with its calls, up to this position.
+    Block(usize),
+    /// A message of the model that is all of the text.
+    Message(MessageText),
+}
+
+/// The words of a message of the model: they may have calls.
+pub(super) struct MessageText {
+    pub text: String,
+    /// The end of the message.
+    pub to: usize,
+    /// Even without a call in its words, nothing else in it is one.
+    pub is_certain: bool,
+    /// See [`ApiMessage`](super::api_message::ApiMessage).
+    pub is_broken_off: bool,
+}
+
+impl ReadContext {
     /// The state. It must not be locked while a reader waits, or twice.
     pub fn state(&self) -> MutexGuard<'_, BufferState> {
-        self.0.lock()
+        self.input.lock()
     }
 
-    /// For a text that is all there: nobody asks for the events of its calls.
-    pub fn whole(text: String) -> Self {
-        let mut state = BufferState::default();
-        (state.is_wide, state.is_silent, state.arrived) = (!text.is_ascii(), true, text);
-        Self(Arc::new(Mutex::new(state)))
-    }
-
-    pub fn push(&self, delta: &str) {
-        let state = &mut *self.0.lock();
-        if state.ended {
-            return;
-        }
-        let read = state.held.start().map_or(state.head, |start| start.head) - state.base;
-        if read > KEPT && read > state.arrived.len() / 2 {
-            state.drop_before(read - REACH);
-        }
-        state.arrived.push_str(delta);
-        state.is_wide |= !delta.is_ascii();
-        state.is_idle = false;
-    }
-
-    /// Lets a delta pass that is text to its end, if the machine waits for an opening: the caller releases it.
-    pub fn pass(&self, delta: &str, is_text: impl FnOnce(&[u8]) -> bool) -> bool {
-        let state = &mut *self.0.lock();
-        let passes = state.is_idle && state.events.is_empty() && is_text(delta.as_bytes());
-        if passes {
-            if state.arrived.len() > KEPT {
-                state.drop_before(state.arrived.len() - REACH);
-            }
-            state.arrived.push_str(delta);
-            state.forms.pass(delta, state.calls.len());
-            state.head += delta.len();
-            state.head_chars += delta.chars().count();
-        }
-        passes
+    pub fn is_known(&self, tool: &str) -> bool {
+        self.tools.parameters(tool).is_some()
     }
 
     /// Calls `look` now and after every delta until it decides. It must decide once the text has ended.
     pub async fn wait<T>(&self, mut look: impl FnMut(&BufferState) -> Option<T>) -> T {
-        poll_fn(move |_| match look(&self.0.lock()) {
+        poll_fn(move |_| match look(&self.state()) {
             Some(seen) => Poll::Ready(seen),
             None => Poll::Pending,
         })
@@ -71,14 +72,14 @@ impl InputBuffer {
     }
 
     /// As [`wait`](Self::wait), and releases the text before the position that `look` returns. If it `lets_pass`, deltas may
-    /// [pass](Self::pass) while all of the text is released: it then begins later at the next look.
+    /// [pass](BufferState::pass) while all of the text is released: it then begins later at the next look.
     pub async fn wait_releasing<T>(
         &self,
         lets_pass: bool,
         mut look: impl FnMut(&BufferState) -> (usize, Option<T>),
     ) -> T {
         poll_fn(move |_| {
-            let state = &mut *self.0.lock();
+            let state = &mut *self.state();
             let (release, seen) = look(state);
             state.release(release);
             state.is_idle = lets_pass && seen.is_none() && release == state.end() && !state.ended;
@@ -209,35 +210,40 @@ impl InputBuffer {
         .await
     }
 
+    /// The same as text; without such a literal, up to the end.
+    pub async fn as_text_until(&self, at: usize, literals: &[&str]) -> Found {
+        Found::Text(self.text_until(at, literals).await.map_or_else(|| self.end_so_far(), |(end, _)| end))
+    }
+
     /// True if only white space is before `at`, which must be the head.
     pub fn is_first(&self, at: usize) -> bool {
-        let state = self.0.lock();
+        let state = self.state();
         state.base == 0 && state.calls.is_empty() && state.between(0, at).trim().is_empty()
     }
 
     /// True if a line begins at `at`, which must not be before the head.
     pub fn begins_line(&self, at: usize) -> bool {
-        self.0.lock().begins_line(at)
+        self.state().begins_line(at)
     }
 
     /// The number of bytes before `at` on its line, if they are only an indent, or an indent and the mark of a list.
     pub fn indent(&self, at: usize) -> Option<usize> {
-        self.0.lock().indent(at)
+        self.state().indent(at)
     }
 
     /// The byte before `at`, which must not be before the head.
     pub fn byte_before(&self, at: usize) -> Option<u8> {
-        self.0.lock().byte_before(at)
+        self.state().byte_before(at)
     }
 
     /// Calls `use_it` with the part of the line before `at` that is not farther than [`REACH`] and not part of a call.
     pub fn with_line_before<T>(&self, at: usize, use_it: impl FnOnce(&[u8]) -> T) -> T {
-        use_it(self.0.lock().line_before(at))
+        use_it(self.state().line_before(at))
     }
 
     /// Calls `use_it` with the text between two positions.
     pub fn with<T>(&self, from: usize, to: usize, use_it: impl FnOnce(&str) -> T) -> T {
-        use_it(self.0.lock().between(from, to))
+        use_it(self.state().between(from, to))
     }
 
     pub fn slice(&self, from: usize, to: usize) -> String {
@@ -246,15 +252,12 @@ impl InputBuffer {
 
     /// The end of the text so far.
     pub fn end_so_far(&self) -> usize {
-        self.0.lock().end()
+        self.state().end()
     }
 
     /// Adds calls that span from the head to `to`, which it returns.
     pub fn emit(&self, drafts: Vec<Draft>, to: usize, format: &'static str) -> usize {
-        let state = &mut *self.0.lock();
-        let failed = drafts.iter().any(|draft| draft.error.is_some());
-        let raw = failed.then(|| state.between(state.head, to).to_owned());
-        state.emit(drafts, raw.as_deref(), to, format);
+        self.state().emit(drafts, to, format);
         to
     }
 
@@ -274,7 +277,7 @@ impl InputBuffer {
 
     /// Takes one of the rescans; `false` when none is left.
     pub fn take_rescan(&self) -> bool {
-        let rescans = &mut self.0.lock().rescans;
+        let rescans = &mut self.state().rescans;
         *rescans += 1;
         *rescans <= MAX_RESCANS
     }

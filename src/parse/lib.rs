@@ -11,7 +11,7 @@
 //! gives the same calls. Nothing runs in the background: [`StreamParser::feed`] polls the machine once. Each character
 //! is read a bounded number of times.
 //!
-//! **Dependencies** go one way: `buffer` ← `input` ← `reader` ← `read/*` ← `dialects/*` ← `openings` ← `machine` ← `stream`.
+//! **Dependencies** go one way: `buffer` ← `input` ← `read/*` ← `dialects/*` ← `openings` ← `machine` ← `stream`.
 //!
 //! **What is a call.** An opening (`dialects`) starts a call only if what follows has the form of one; otherwise it is
 //! text. A value in JSON or Python ends where its brackets close, so a tag inside a string is text. A call counts
@@ -20,7 +20,7 @@
 //! (`reasoning`). A call that is only quoted is a proposal (`certainty`). Bare JSON, `[name(…)]` and `Action:` are weak openings: once a call with
 //! a marker was found, they are data.
 //!
-//! **Reasoning.** A text may begin inside of reasoning, and then shows only its closing tag. Calls are held back (`held_calls`) until the
+//! **Reasoning.** A text may begin inside of reasoning, and then shows only its closing tag. Calls are held back (`buffer`) until the
 //! text ends; if the tag comes, they become text. `reasoning` has the modes and the tags.
 //!
 //! **Messages of the chat APIs.** Only what the model says now has calls: `author` tells its words from those of others. The same
@@ -54,7 +54,6 @@ mod dialects;
 mod document;
 mod elements;
 mod extent;
-mod held_calls;
 mod input;
 mod json_calls;
 mod keys;
@@ -64,7 +63,6 @@ mod openings;
 mod options;
 mod parsed;
 mod read;
-mod reader;
 mod reasoning;
 mod resume;
 mod schemas;

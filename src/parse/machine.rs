@@ -2,17 +2,19 @@
 
 use std::future::Future;
 use std::pin::Pin;
+use std::sync::Arc;
 
-use super::buffer::InputBuffer;
+use parking_lot::Mutex;
+
+use super::buffer::{BufferState, HeldCalls};
 use super::certainty::Certainty;
 use super::dialects::{self, JSON_BARE, LinePlace};
-use super::held_calls::HeldCalls;
+use super::input::{Found, MessageText, Opening, ReadContext};
 use super::lenient::Repairs;
 use super::openings::{MarkEntry, Openings};
 use super::options::ParseOptions;
 use super::parsed::ParsedText;
 use super::read::common;
-use super::reader::{Found, MessageText, Opening, ReadContext};
 use super::reasoning::{self, ReasoningMode};
 use super::stream::parse;
 
@@ -20,8 +22,8 @@ use super::stream::parse;
 pub(super) type Machine = Pin<Box<dyn Future<Output = ()> + Send>>;
 
 /// Reads the text to its end. What is still held back then counts: no closing tag came.
-pub(super) fn run(input: InputBuffer, options: ParseOptions) -> Machine {
-    let cx = ReadContext::new(input, options.tools.clone(), options.openings.asked);
+pub(super) fn run(input: Arc<Mutex<BufferState>>, options: ParseOptions) -> Machine {
+    let cx = ReadContext { input, tools: options.tools.clone(), asked: options.openings.asked };
     Box::pin(async move {
         cx.state().forms.share_marker = Some(dialects::share_marker);
         read(&cx, &options).await;
@@ -31,7 +33,7 @@ pub(super) fn run(input: InputBuffer, options: ParseOptions) -> Machine {
 
 async fn read(cx: &ReadContext, options: &ParseOptions) {
     let mut from = 0;
-    match options.reasoning() {
+    match options.reasoning.of_format(cx.asked) {
         ReasoningMode::Auto => cx.state().held.undecided = true,
         ReasoningMode::Closed => {}
         ReasoningMode::Open => match common::pass_reasoning(cx, 0).await {
@@ -65,7 +67,7 @@ async fn read(cx: &ReadContext, options: &ParseOptions) {
 async fn block(cx: &ReadContext, options: &ParseOptions, at: usize, entry: &MarkEntry) -> Option<usize> {
     let opening = Opening { start: at, after: at + entry.text.len() };
     for form in &entry.forms {
-        let is_bare = form.is_weak && options.openings.guessing();
+        let is_bare = form.is_weak && cx.asked.is_none();
         if is_bare && cx.state().is_strong {
             continue;
         }
@@ -151,7 +153,7 @@ async fn next_opening(
     openings: &'static Openings,
     from: usize,
 ) -> Option<(usize, &'static MarkEntry)> {
-    let strong = openings.guessing() && cx.state().is_strong;
+    let strong = cx.asked.is_none() && cx.state().is_strong;
     let mut next = from;
     cx.wait_releasing(true, |view| {
         // What has passed in the meantime is text.

@@ -28,7 +28,7 @@ pub(super) struct Openings {
     entries: Vec<MarkEntry>,
     /// The readers that need no mark at the start of a text.
     pub start: MarkEntry,
-    /// The requested dialect.
+    /// The requested dialect; `None` to recognise them all.
     pub asked: Option<&'static str>,
 }
 
@@ -93,11 +93,6 @@ impl Openings {
             pairs[usize::from(pair)] = (known + ROWS) as u8;
         }
         Self { pairs, rows, by_first, entries, start, asked }
-    }
-
-    /// True if no dialect was requested.
-    pub fn guessing(&self) -> bool {
-        self.asked.is_none()
     }
 
     /// The first position where a marker may start.

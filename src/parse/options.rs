@@ -17,7 +17,7 @@ use super::schemas::ToolSchemas;
 pub struct ParseOptions {
     pub(super) openings: &'static Openings,
     pub(super) tools: Arc<dyn ToolSchemas>,
-    reasoning: ReasoningMode,
+    pub(super) reasoning: ReasoningMode,
 }
 
 impl Default for ParseOptions {
@@ -61,10 +61,6 @@ impl ParseOptions {
     pub fn with_reasoning(mut self, reasoning: ReasoningMode) -> Self {
         self.reasoning = reasoning;
         self
-    }
-
-    pub(super) fn reasoning(&self) -> ReasoningMode {
-        self.reasoning.of_format(self.openings.asked)
     }
 
     /// The tools with the JSON Schemas of their arguments, which give types to values written as plain text.

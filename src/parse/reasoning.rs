@@ -2,7 +2,7 @@
 //!
 //! The opening tag of reasoning often stands in the prompt template, so a text may begin inside of it and show only the
 //! closing tag. What looks like a call before that tag was only thought of, and must not be made. Until it is certain where
-//! the text began, calls are held back (see `held_calls`).
+//! the text began, calls are held back (see `buffer`).
 //!
 //! A closing tag may also follow an earlier one: the first was quoted, or belonged to a tag inside. So everything before the last
 //! closing tag that has no opening tag of its own was thought, and only the end of the text makes a call certain.

@@ -1,8 +1,11 @@
 //! A text that arrives in deltas. A whole text is a stream of one delta.
 
+use std::sync::Arc;
 use std::task::{Context, Waker};
 
-use super::buffer::InputBuffer;
+use parking_lot::Mutex;
+
+use super::buffer::BufferState;
 use super::certainty::API_FORMATS;
 use super::machine::{self, Machine};
 use super::openings::Openings;
@@ -11,12 +14,12 @@ use super::parsed::{Event, ParsedCall, ParsedText};
 
 /// Finds the calls in a text.
 pub fn parse(text: &str, options: &ParseOptions) -> ParsedText {
-    let mut stream = StreamParser::over(InputBuffer::whole(text.to_owned()), options);
+    let mut stream = StreamParser::over(BufferState::whole(text.to_owned()), options);
     stream.step();
-    stream.input.state().ended = true;
+    stream.input.lock().ended = true;
     stream.step();
     let format = stream.format();
-    let state = &mut *stream.input.state();
+    let state = &mut *stream.input.lock();
     ParsedText { calls: state.take_calls(), text: state.take_text(), format }
 }
 
@@ -28,7 +31,7 @@ pub fn parse(text: &str, options: &ParseOptions) -> ParsedText {
 /// Unless the mode is [`ReasoningMode::Closed`](super::ReasoningMode), the events of calls, and the text after the first call,
 /// come at the end of the text: only then it is certain that no tag follows which makes all of it reasoning.
 pub struct StreamParser {
-    input: InputBuffer,
+    input: Arc<Mutex<BufferState>>,
     /// Done when the text has ended.
     machine: Option<Machine>,
     openings: &'static Openings,
@@ -38,10 +41,11 @@ pub struct StreamParser {
 
 impl StreamParser {
     pub fn new(options: &ParseOptions) -> Self {
-        Self::over(InputBuffer::default(), options)
+        Self::over(BufferState::default(), options)
     }
 
-    fn over(input: InputBuffer, options: &ParseOptions) -> Self {
+    fn over(state: BufferState, options: &ParseOptions) -> Self {
+        let input = Arc::new(Mutex::new(state));
         let machine = machine::run(input.clone(), options.clone());
         Self { input, machine: Some(machine), openings: options.openings, partial: Vec::new() }
     }
@@ -59,7 +63,7 @@ impl StreamParser {
     /// it has to be [fed](Self::feed).
     pub fn pass(&mut self, delta: &str) -> bool {
         let is_text = |bytes: &[u8]| self.openings.may_begin(bytes).is_none();
-        !delta.is_empty() && self.partial.is_empty() && self.input.pass(delta, is_text)
+        !delta.is_empty() && self.partial.is_empty() && self.input.lock().pass(delta, is_text)
     }
 
     /// Takes the next delta as bytes. A character may be split anywhere; invalid UTF-8 becomes `�`.
@@ -83,9 +87,9 @@ impl StreamParser {
     /// Ends the text and returns the events that were held back. Feeding after the end does nothing.
     pub fn finish(&mut self) -> Vec<Event> {
         self.replace_partial();
-        self.input.state().ended = true;
+        self.input.lock().ended = true;
         self.step();
-        self.input.state().take_events()
+        self.input.lock().take_events()
     }
 
     /// The calls so far. The last one may still grow by its end tag, and only the end of the text tells their certainty.
@@ -95,12 +99,12 @@ impl StreamParser {
 
     /// The calls from this index on, and the number of all calls that can no longer change.
     pub fn calls_from(&self, index: usize) -> (Vec<ParsedCall>, usize) {
-        self.input.state().calls_from(index)
+        self.input.lock().calls_from(index)
     }
 
     /// The dialect that the text commits to so far: see [`ParsedText::format`](super::ParsedText).
     pub fn format(&self) -> Option<&'static str> {
-        let found = self.input.state().format();
+        let found = self.input.lock().format();
         // A message of an API keeps its format, whatever dialect was asked for.
         let api = found.filter(|format| API_FORMATS.contains(format));
         api.or(self.openings.asked).or(found)
@@ -108,24 +112,20 @@ impl StreamParser {
 
     /// The number of bytes kept: those of the call being read, and a little more.
     pub fn held(&self) -> usize {
-        self.input.state().arrived.len()
-    }
-
-    pub(super) fn into_calls(self) -> Vec<ParsedCall> {
-        self.input.state().take_calls()
+        self.input.lock().arrived.len()
     }
 
     fn take(&mut self, text: &str) -> Vec<Event> {
-        self.input.push(text);
+        self.input.lock().push(text);
         self.step();
-        self.input.state().take_events()
+        self.input.lock().take_events()
     }
 
     /// Replaces an incomplete character: its other bytes will not come.
     fn replace_partial(&mut self) {
         if !self.partial.is_empty() {
             self.partial.clear();
-            self.input.push("\u{FFFD}");
+            self.input.lock().push("\u{FFFD}");
         }
     }
 

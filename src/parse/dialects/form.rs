@@ -4,6 +4,7 @@ use std::future::{Future, ready};
 use std::pin::Pin;
 
 use crate::author::TurnMark;
+use crate::input::{Found, Opening, ReadContext};
 use crate::json_calls::CallShape;
 use crate::lenient::Notation;
 use crate::read::arg_pairs::PairStyle;
@@ -11,7 +12,6 @@ use crate::read::common;
 use crate::read::invoke::TagStyle;
 use crate::read::json_body::JsonBlock;
 use crate::read::section::Section;
-use crate::reader::{Found, Opening, ReadContext};
 use crate::reasoning::ReasoningTag;
 
 /// One way to write calls, and the marks that may begin it.

@@ -5,13 +5,13 @@ use serde_json::{Map, Value};
 use super::form::between;
 use super::table::JSON_BARE;
 use crate::buffer::MAX_RESCANS;
+use crate::input::{Found, Opening, ReadContext};
 use crate::lenient::{self, MissingClosers, Notation, SyntaxRepair};
 use crate::parsed::Draft;
 use crate::read::arguments::skip_fence;
 use crate::read::bare_json;
 use crate::read::common;
 use crate::read::json_body::{self, JsonBlock};
-use crate::reader::{Found, Opening, ReadContext};
 
 /// `{"name": …, "arguments": {…}}`, a list of them, `{"tool_calls": […]}`, or a text that is a whole message of a chat API.
 pub(super) async fn bare(cx: &ReadContext, opening: Opening) -> Option<Found> {

@@ -10,11 +10,11 @@
 use super::form::between;
 use super::json::DOCUMENT;
 use crate::author;
+use crate::input::{Found, Opening, ReadContext};
 use crate::parsed::Draft;
 use crate::read::arguments::{self, CallStops, NamedCall};
 use crate::read::json_body::{self, JsonBlock};
 use crate::read::{common, python};
-use crate::reader::{Found, Opening, ReadContext};
 use crate::schemas::ToolSchemas;
 
 const START: &str = "<|start|>";

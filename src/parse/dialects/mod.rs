@@ -14,8 +14,8 @@ pub(super) use json::DOCUMENT;
 pub(super) use table::JSON_BARE;
 
 use super::author::TURN_MARKS;
+use super::input::{Found, Opening, ReadContext};
 use super::read::{arg_pairs, common, invoke, json_body, python, section};
-use super::reader::{Found, Opening, ReadContext};
 use super::reasoning::{ReasoningTag, TAGS};
 use form::FormReader;
 use table::ALL;

@@ -3,13 +3,13 @@
 use serde_json::Value;
 
 use super::form::Form;
+use crate::input::{Found, Opening, ReadContext};
 use crate::lenient::{Notation, Repairs};
 use crate::parsed::Draft;
 use crate::read::arg_pairs::{self, ArgTags};
 use crate::read::arguments::{self, CallStops, NamedCall};
 use crate::read::section::SectionHeader;
 use crate::read::{common, python};
-use crate::reader::{Found, Opening, ReadContext};
 use crate::schemas::ToolSchemas;
 
 const MISTRAL_ARGS: &[&str] = &["[ARGS]", "{"];

@@ -3,12 +3,12 @@
 
 use serde_json::{Map, Value};
 
+use crate::input::{Found, Opening, ReadContext};
 use crate::lenient::{self, MissingClosers, Notation, Repairs};
 use crate::parsed::Draft;
 use crate::read::arguments::{self, CallStops, FENCES, NamedCall, skip_fence};
 use crate::read::bare_json;
 use crate::read::python;
-use crate::reader::{Found, Opening, ReadContext};
 use crate::schemas::ToolSchemas;
 
 const INPUT: &str = "Action Input:";

@@ -3,9 +3,9 @@
 use serde_json::{Map, Value};
 
 use super::{common, python};
+use crate::input::{Found, Opening, ReadContext};
 use crate::lenient::{Repairs, SyntaxRepair, given_twice};
 use crate::parsed::Draft;
-use crate::reader::{Found, Opening, ReadContext};
 use crate::schemas::typed;
 use toolhub_text::message::Message;
 

@@ -3,10 +3,10 @@
 use serde_json::{Map, Value, json};
 
 use crate::extent::ValueExtent;
+use crate::input::ReadContext;
 use crate::keys::{ARGUMENT_KEYS, NAME_KEYS};
 use crate::lenient::{self, MissingClosers, Notation, Repairs, SyntaxRepair};
 use crate::parsed::{CUT, Draft};
-use crate::reader::ReadContext;
 use crate::schemas;
 use toolhub_text::message::Message;
 

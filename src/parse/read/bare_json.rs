@@ -6,11 +6,11 @@ use toolhub_text::repeats_key;
 use super::arguments::FENCES;
 use crate::api_message::{ApiMessage, MessageKind, kind_of};
 use crate::extent::ValueExtent;
+use crate::input::{Found, MessageText, ReadContext};
 use crate::json_calls::{self, CallShape};
 use crate::keys::{ARGUMENT_KEYS, FIRST_KEYS, NAME_KEYS, RESULT_KEYS};
 use crate::lenient::{self, MissingClosers, Notation, Repairs};
 use crate::parsed::Draft;
-use crate::reader::{Found, MessageText, ReadContext};
 use crate::schemas::ToolSchemas;
 
 /// Reads the value at the bracket, which ends before `stop`: the mark of its fence, or what begins the next call. Its first key

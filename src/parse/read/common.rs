@@ -2,7 +2,7 @@
 
 use crate::author::{BegunTurn, TurnMark};
 use crate::certainty::FenceLine;
-use crate::reader::{Found, Opening, ReadContext};
+use crate::input::{Found, Opening, ReadContext};
 use crate::reasoning::{CLOSING, ReasoningTag, is_mention, rest_of_tag};
 use toolhub_text::has_word;
 

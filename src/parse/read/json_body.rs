@@ -6,10 +6,10 @@ use toolhub_text::repeats_key;
 
 use super::arguments::{give_up, skip_fence};
 use crate::extent::ValueExtent;
+use crate::input::{Found, Opening, ReadContext};
 use crate::json_calls::{self, CallShape};
 use crate::lenient::{self, MissingClosers, Notation, Repairs, SyntaxRepair};
 use crate::parsed::{CallArguments, Draft};
-use crate::reader::{Found, Opening, ReadContext};
 use crate::resume;
 
 /// The tags that a dialect puts around JSON.
@@ -76,7 +76,7 @@ pub fn usual(cx: &ReadContext, opening: Opening, body: &JsonBlock) -> Option<usi
         Some((Draft { name, arguments: arguments?, id, source, ..Draft::default() }, end))
     })?;
     let end = opening.after + end;
-    cx.0.lock().emit([draft], None, end, body.format);
+    cx.state().emit([draft], end, body.format);
     Some(end)
 }
 

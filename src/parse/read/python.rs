@@ -5,9 +5,9 @@ use serde_json::{Map, Value};
 use super::arguments::give_up;
 use crate::buffer::BufferState;
 use crate::extent::{ExtentScan, ValueExtent};
+use crate::input::{Found, Opening, ReadContext};
 use crate::lenient::{LenientReader, MissingClosers, Notation, SyntaxRepair, given_twice};
 use crate::parsed::Draft;
-use crate::reader::{Found, Opening, ReadContext};
 use crate::schemas::ToolSchemas;
 use toolhub_text::message::Message;
 

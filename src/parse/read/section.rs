@@ -1,8 +1,8 @@
 //! Sections of special tokens: name, separator, JSON (DeepSeek, Kimi, PLaMo).
 
 use super::arguments::{self, CallStops, NamedCall};
+use crate::input::{Found, Opening, ReadContext};
 use crate::parsed::Draft;
-use crate::reader::{Found, Opening, ReadContext};
 use crate::schemas::ToolSchemas;
 
 /// The tokens of a dialect.
