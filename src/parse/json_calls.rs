@@ -2,8 +2,9 @@
 
 use serde_json::{Map, Value};
 
+use super::author;
 use super::call_parts::{self, CallParts};
-use super::keys::{ARGUMENT_KEYS, INNER_KEYS, LIST_KEYS, NAME_KEYS};
+use super::keys::{ARGUMENT_KEYS, INNER_KEYS, LIST_KEYS};
 use super::lenient::{self, CutList, MissingClosers, Notation, Repairs, SyntaxRepair};
 use super::parsed::Draft;
 use super::schemas::ToolSchemas;
@@ -89,10 +90,7 @@ fn report_cut(found: &mut Vec<Draft>, cut: CutList) {
 
 /// True if a bare call was cut before its arguments, so that the call after it stands in their place.
 fn swallows_next(value: &Value) -> bool {
-    let is_call = |value: &Value| {
-        NAME_KEYS.iter().any(|key| value.get(*key).is_some_and(Value::is_string))
-            && ARGUMENT_KEYS.iter().any(|key| value.get(*key).is_some())
-    };
+    let is_call = |value: &Value| value.as_object().is_some_and(author::is_call);
     ARGUMENT_KEYS.iter().any(|key| value.get(*key).is_some_and(is_call))
 }
 
