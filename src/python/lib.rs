@@ -25,9 +25,6 @@ use values::*;
 use pyo3::prelude::*;
 use std::time::Duration;
 
-#[global_allocator]
-static ALLOCATOR: allocator::BySize = allocator::BySize;
-
 #[pymodule]
 mod _core {
     use super::*;
@@ -49,9 +46,9 @@ mod _core {
         gateway::{GatewayReply, PyArrivingRequest, PyGateway},
         gateway_options::serve_section,
         gateway_principal::named_caller,
-        gil::gil_pauses,
         hub::{PyHub, extract_capabilities},
         in_process::{InProcessHost, InProcessSession, add_in_process},
+        interpreter::gil_pauses,
         ledger::{
             PyStore, accept_store, after_fork_in_parent, before_fork, close_ledger, decide_approval,
             has_ledger, ledger_rows, pending_approvals, release_run, resume_run, settle_row, shown_in_short,

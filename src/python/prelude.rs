@@ -1,6 +1,6 @@
 //! What most files of this room name: PyO3 and its types, the core's errors, and the ways between the two.
 
-pub(crate) use crate::runtime::kept::{Imported, intern};
+pub(crate) use crate::runtime::interpreter::{Imported, intern};
 pub(crate) use crate::values::errors::{class_of, show_unraisable, tool_error};
 pub(crate) use crate::values::json;
 pub(crate) use parking_lot::Mutex;

@@ -1,7 +1,7 @@
 //! Parsing for Python. Spans count characters, as Python does.
 
 use crate::prelude::*;
-use crate::runtime::gil::released;
+use crate::runtime::interpreter::released;
 use crate::values::json::LargeJson;
 use crate::values::stub_types::TypedDict;
 use crate::values::unicode::{all_of, string};

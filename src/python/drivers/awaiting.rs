@@ -6,9 +6,9 @@
 //! uses documented interfaces only; it is slower.
 
 use crate::prelude::*;
-use crate::runtime::kept::ForkSafeOnce;
+use crate::runtime;
+use crate::runtime::interpreter::{self, ForkSafeOnce};
 use crate::runtime::loop_bridge::Message;
-use crate::runtime::{self, user_code};
 use pyo3::exceptions::PyStopIteration;
 use pyo3::{PyClass, ffi};
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -40,7 +40,7 @@ pub enum Step {
 pub fn send(awaitable: &Bound<'_, PyAny>) -> PyResult<Step> {
     let py = awaitable.py();
     let mut out = std::ptr::null_mut();
-    let sent = user_code::send(awaitable, &mut out);
+    let sent = interpreter::send(awaitable, &mut out);
     // SAFETY: `out` is a new reference unless the result is an error.
     match sent {
         ffi::PySendResult::PYGEN_NEXT => Ok(Step::Yield(unsafe { Bound::from_owned_ptr(py, out) }.unbind())),
@@ -58,7 +58,7 @@ pub fn throw(awaitable: &Bound<'_, PyAny>, error: PyErr) -> PyResult<Step> {
     if !is_coroutine(awaitable) && awaitable.getattr_opt(name)?.is_none() {
         return Err(error);
     }
-    match user_code::call_method(awaitable, name, [error.into_value(py).bind(py)]) {
+    match interpreter::call_method(awaitable, name, [error.into_value(py).bind(py)]) {
         Ok(value) => Ok(Step::Yield(value.unbind())),
         Err(end) if end.is_instance_of::<PyStopIteration>(py) => {
             Ok(Step::Return(end.value(py).getattr(intern!(py, "value"))?.unbind()))
@@ -72,7 +72,7 @@ pub fn close(awaitable: &Bound<'_, PyAny>) -> PyResult<()> {
     let py = awaitable.py();
     let name = intern!(py, "close");
     match awaitable.getattr_opt(name)? {
-        Some(_) => user_code::call_method(awaitable, name, []).map(drop),
+        Some(_) => interpreter::call_method(awaitable, name, []).map(drop),
         None => Ok(()),
     }
 }

@@ -4,9 +4,8 @@
 
 use crate::prelude::*;
 use crate::runtime::bridge::{self, BridgeFuture};
-use crate::runtime::kept::ContextVariable;
+use crate::runtime::interpreter::{self, ContextVariable};
 use crate::runtime::loop_bridge::{self, Mail};
-use crate::runtime::user_code;
 use crate::values::json::JsonValue;
 use pyo3::ffi;
 use serde_json::{Map, json};
@@ -196,7 +195,8 @@ impl LoopReports {
 
 /// Calls a function of the user's with a progress report.
 pub fn tell_progress(function: &Bound<'_, PyAny>, update: &Value) {
-    let told = json::to_python(function.py(), update).and_then(|update| user_code::call(function, [&update]));
+    let told =
+        json::to_python(function.py(), update).and_then(|update| interpreter::call(function, [&update]));
     show_unraisable(told, function);
 }
 

@@ -2,7 +2,7 @@
 
 use crate::drivers::awaiting::{Awaitable, Awaited, is_safe};
 use crate::prelude::*;
-use crate::runtime::kept::ForkSafeOnce;
+use crate::runtime::interpreter::ForkSafeOnce;
 use crate::runtime::process;
 use crate::runtime::waiting::Wakeup;
 use crate::values::value;

@@ -1,12 +1,7 @@
 //! What every call runs on: the process and its one runtime, the event loops, the threads of sync functions.
 
-pub mod allocator;
+pub mod interpreter;
 pub mod process;
-
-// Objects of Python that are kept, and the interpreter itself.
-pub mod gil;
-pub mod kept;
-pub mod user_code;
 
 // An event loop, what wakes it, and who gets its mail.
 pub mod loop_bridge;

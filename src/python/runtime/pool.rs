@@ -6,7 +6,7 @@
 
 use crate::prelude::*;
 use crate::runtime::call_scope::{self, CallsAround, RunningMark};
-use crate::runtime::kept::current_context;
+use crate::runtime::interpreter::current_context;
 use crate::runtime::loop_bridge::{LoopMailbox, Mail, Message};
 use crate::runtime::process;
 use crate::values::value;

@@ -4,7 +4,7 @@
 //! start, and a hub of MCP servers never needs it. What is for a loop then waits, and the program is woken to open one.
 
 use crate::prelude::*;
-use crate::runtime::kept::current_context;
+use crate::runtime::interpreter::current_context;
 use crate::runtime::loop_bridge::{LoopBridge, LoopMailbox, Mail};
 use crate::runtime::waiting::Wakeup;
 use toolhub::mailbox::Notifier;

@@ -11,7 +11,7 @@ use crate::drivers::awaiting::{
 use crate::prelude::*;
 use crate::runtime;
 use crate::runtime::call_scope::CallScope;
-use crate::runtime::kept::current_context;
+use crate::runtime::interpreter::current_context;
 use crate::runtime::loop_bridge::{LoopAction, LoopBridge, Mail};
 use crate::runtime::pool::{self, ThreadedFunction};
 use futures_util::future::abortable;

@@ -2,7 +2,7 @@
 
 use crate::classes::upstream::servers;
 use crate::prelude::*;
-use crate::runtime::gil::{Entries, released};
+use crate::runtime::interpreter::{Entries, released};
 use crate::values::unicode::start_of;
 use pyo3::types::PyBytes;
 use toolhub::error::clip;

@@ -1,7 +1,7 @@
 //! Python values as JSON, by hand: an error must say where in the arguments it is. `json_to_python.rs` has the other way.
 
 use crate::prelude::*;
-use crate::runtime::gil::{Entries, released};
+use crate::runtime::interpreter::{Entries, released};
 use crate::values::errors::exception_text;
 use crate::values::json_to_python::MAX_DIGITS;
 pub use crate::values::json_to_python::{JsonValue, LEVEL, LargeJson, to_python};

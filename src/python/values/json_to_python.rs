@@ -1,7 +1,7 @@
 //! JSON as Python values. Servers choose its size, so this is done in slices: other threads get the GIL in between.
 
 use crate::prelude::*;
-use crate::runtime::gil::pause;
+use crate::runtime::interpreter::pause;
 use crate::values::unicode;
 use num_bigint::BigInt;
 use pyo3::exceptions::PyRecursionError;

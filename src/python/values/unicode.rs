@@ -3,7 +3,7 @@
 //! Python has an encoder for the same, but it works on whole strings and keeps what it made.
 
 use crate::prelude::*;
-use crate::runtime::gil::released;
+use crate::runtime::interpreter::released;
 use pyo3::ffi;
 use pyo3::types::PyStringData;
 use std::borrow::Cow;

@@ -97,7 +97,7 @@ impl PythonGatewayOptions {
             max_result: self.max_result,
             limits: self.limits,
             views: Some(Views::new(standard, views).map_err(failed)?),
-            give_back: crate::runtime::allocator::give_back,
+            give_back: crate::runtime::give_back,
             ..GatewayOptions::default()
         };
         options.max_body = self.max_body.unwrap_or(options.max_body);

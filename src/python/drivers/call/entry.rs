@@ -9,7 +9,7 @@ use crate::drivers::awaiting::new_awaitable;
 use crate::drivers::execution::{Execution, Extras, Watch};
 use crate::prelude::*;
 use crate::runtime::call_scope;
-use crate::runtime::gil::Entries;
+use crate::runtime::interpreter::Entries;
 use crate::values::errors::invalid_arguments;
 use crate::values::json::NotJson;
 use crate::values::unicode::as_text;

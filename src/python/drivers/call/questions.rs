@@ -2,7 +2,7 @@
 
 use super::services::{LoopCall, meta_of};
 use crate::prelude::*;
-use crate::runtime::gil::released;
+use crate::runtime::interpreter::released;
 use crate::values::arguments::given;
 use crate::values::errors::exception_text;
 use crate::values::json::LargeJson;

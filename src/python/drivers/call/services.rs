@@ -6,7 +6,7 @@ use crate::drivers::awaiting::new_awaitable;
 use crate::drivers::execution::{Execution, Extras, failure, kept};
 use crate::prelude::*;
 use crate::runtime::loop_bridge::{self, LoopBridge};
-use crate::runtime::{bridge, user_code};
+use crate::runtime::{bridge, interpreter};
 use crate::values::arguments::argument_checks::{CheckPass, Checks};
 use crate::values::arguments::given;
 use crate::values::json::NotJson;
@@ -95,7 +95,7 @@ impl LoopCall {
         args: impl pyo3::call::PyCallArgs<'py>,
     ) -> PyResult<()> {
         let Some(watch) = &self.watch else { return Ok(()) };
-        user_code::only_interrupts(watch.bind(py).call_method1(method, args), watch.bind(py))
+        interpreter::only_interrupts(watch.bind(py).call_method1(method, args), watch.bind(py))
     }
 
     /// Adds call id and route, then notifies listeners.

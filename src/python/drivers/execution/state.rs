@@ -7,9 +7,9 @@ use super::Execution;
 use super::direct::InPlaceCoroutine;
 use crate::prelude::*;
 use crate::runtime::bridge::CoreJob;
+use crate::runtime::interpreter;
 use crate::runtime::loop_bridge::{DeadlineKey, LoopBridge, LoopMailbox};
 use crate::runtime::pool::{Leftover, Reply};
-use crate::runtime::user_code;
 use crate::values::arguments::argument_checks::PreparedArguments;
 use crate::values::arguments::given::SlotArguments;
 use crate::values::results::blocks::Blocks;
@@ -253,9 +253,9 @@ impl Watch {
         let heard = heard.and_then(|message| {
             let (tool, source) = (&*candidate.spec().name, candidate.source.name());
             let report = (what, slot, tool, source, candidate.server.as_deref(), seconds, kind, message);
-            user_code::apply(self.watcher.bind(py), report)
+            interpreter::apply(self.watcher.bind(py), report)
         });
-        user_code::only_interrupts(heard, self.watcher.bind(py))
+        interpreter::only_interrupts(heard, self.watcher.bind(py))
     }
 
     /// What has changed since the last time.

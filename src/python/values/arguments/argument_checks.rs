@@ -9,7 +9,7 @@
 //! validators, and judges Python objects that have no JSON form.
 
 use crate::prelude::*;
-use crate::runtime::user_code;
+use crate::runtime::interpreter;
 use crate::values::arguments::builder_errors;
 use crate::values::arguments::callable::Callable;
 use crate::values::arguments::given;
@@ -240,7 +240,7 @@ impl Callable {
             return Ok(fitted.value);
         }
         let build = build.bind(py);
-        let error = match user_code::call(build, [&fitted.value]) {
+        let error = match interpreter::call(build, [&fitted.value]) {
             Ok(built) => return Ok(built),
             Err(error) => error,
         };
@@ -249,12 +249,12 @@ impl Callable {
         let whole = || {
             let json = json::from_arguments(&fitted.value).ok().filter(|_| image.opaque.is_empty())?;
             let whole = json::to_python(py, &with_whole_numbers(&json)).ok()?;
-            user_code::call(build, [&whole]).ok()
+            interpreter::call(build, [&whole]).ok()
         };
         whole()
             .or_else(|| {
                 let json_form = self.fitted_json_form(schema, &value, image, pass)?;
-                user_code::call(build, [&json_form.value]).ok()
+                interpreter::call(build, [&json_form.value]).ok()
             })
             .ok_or_else(|| self.explained(py, schema, image, fitted.json.as_deref(), &error))
     }

@@ -2,9 +2,8 @@
 
 use crate::drivers::served_call;
 use crate::prelude::*;
-use crate::runtime::kept::ForkSafeOnce;
+use crate::runtime::interpreter::{self, ForkSafeOnce};
 use crate::runtime::tool_loops::ServedLoops;
-use crate::runtime::user_code;
 use crate::values::arguments::argument_checks::{ArgumentStyle, PreparedArguments};
 use crate::values::arguments::given::PlainParameter;
 use crate::values::errors::exception_text;
@@ -73,11 +72,11 @@ impl Callable {
     pub fn invoke<'py>(&self, py: Python<'py>, prepared: &PreparedArguments) -> PyResult<Bound<'py, PyAny>> {
         match prepared {
             PreparedArguments::Keywords(kwargs) => {
-                user_code::call_with_keywords(self.call.bind(py), kwargs.bind(py))
+                interpreter::call_with_keywords(self.call.bind(py), kwargs.bind(py))
             }
-            PreparedArguments::Value(value) => user_code::call(self.call.bind(py), [value.bind(py)]),
+            PreparedArguments::Value(value) => interpreter::call(self.call.bind(py), [value.bind(py)]),
             PreparedArguments::Native(args) => {
-                user_code::call(self.call.bind(py), [&json::to_python(py, args.as_value())?])
+                interpreter::call(self.call.bind(py), [&json::to_python(py, args.as_value())?])
             }
         }
     }

@@ -2,7 +2,7 @@
 //! and known to be plain, if they are.
 
 use crate::prelude::*;
-use crate::runtime::gil::{Entries, released};
+use crate::runtime::interpreter::{Entries, released};
 use crate::values::arguments::argument_checks::{ArgumentStyle, CheckPass, PreparedArguments, bare};
 use crate::values::arguments::callable::python_tool;
 use crate::values::errors::{exception_text, invalid_arguments};

@@ -2,7 +2,7 @@
 
 use crate::classes::options::{named, seconds};
 use crate::prelude::*;
-use crate::runtime::kept::ForkSafeOnce;
+use crate::runtime::interpreter::ForkSafeOnce;
 use crate::runtime::tool_loops::ServedLoops;
 use crate::values::arguments::argument_checks::{ArgumentStyle, ValueStyle};
 use crate::values::arguments::callable::{Callable, CallableKind};

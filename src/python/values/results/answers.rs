@@ -4,7 +4,7 @@ use crate::classes::hub::PyHub;
 use crate::classes::options::named;
 use crate::prelude::*;
 use crate::runtime::call_scope;
-use crate::runtime::gil::released;
+use crate::runtime::interpreter::released;
 use crate::values::arguments::callable::{CallableKind, raised};
 use crate::values::results::blocks::{images_of, lang_of, success_text};
 use crate::values::unicode::{as_text, start_of, string};

@@ -1,7 +1,7 @@
 //! Results as text, and the content of an MCP server's answer, converted to Python when it is read.
 
 use crate::prelude::*;
-use crate::runtime::gil::released;
+use crate::runtime::interpreter::released;
 use crate::values::json::LargeJson;
 use crate::values::{unicode, value};
 use pyo3::types::PyType;

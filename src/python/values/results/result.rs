@@ -2,7 +2,7 @@
 
 use crate::drivers::execution::{Attempt, State, replayed_time};
 use crate::prelude::*;
-use crate::runtime::gil::released;
+use crate::runtime::interpreter::released;
 use crate::values::arguments::callable::{CallableKind, python_tool, raised};
 use crate::values::arguments::given::{is_container, occurs_once};
 use crate::values::results::blocks::{Blocks, text_of};

@@ -4,7 +4,7 @@
 //! for all results, and again for each Python tool with its name and source filled in.
 
 use crate::prelude::*;
-use crate::runtime::kept::ForkSafeOnce;
+use crate::runtime::interpreter::ForkSafeOnce;
 use serde_json::json;
 use toolhub::hub::cancelled;
 use toolhub::model::{Lang, Source, Strategy};

@@ -2,7 +2,7 @@
 //! the result crosses.
 
 use crate::prelude::*;
-use crate::runtime::gil::released;
+use crate::runtime::interpreter::released;
 use crate::values::unicode::{all_of, start_of, string};
 use std::borrow::Cow;
 use toolhub::hub::part;
