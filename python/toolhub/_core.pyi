@@ -1151,14 +1151,9 @@ def event_name(name: str) -> str:
     A name or an id for a log or an event: short, one line, without commands to a terminal.
     """
 
-def execute(hub: Hub, name: Any, args: Any, options: CallOptions, around: tuple[Any | None, Any | None, Any | None, Any | None, dict | None, Any | None] | None = None) -> Any:
+def execute(hub: Hub, name: Any, args: Any, options: CallOptions, around: tuple[Any | None, Any | None, Any | None, Any | None, dict | None, Any | None] | None = None, by_capability: bool = False) -> Any:
     """
-    Calls a tool by name; await what comes back.
-    """
-
-def execute_by_capability(hub: Hub, capability: Any, args: Any, options: CallOptions, around: tuple[Any | None, Any | None, Any | None, Any | None, dict | None, Any | None] | None = None) -> Any:
-    """
-    Calls the tools with a capability; await what comes back.
+    Calls a tool by name, or the tools with a capability; await what comes back.
     """
 
 def explain(hub: Hub, name: str, args: Any | None, options: CallOptions, routed: bool, source: str | None = None, approvers: Sequence[str] | None = None) -> tuple[str, list[Candidate], str, str, list[str]]:

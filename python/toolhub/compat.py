@@ -71,7 +71,7 @@ class ToolHub(_ToolHub):
         planned, around = self._planned_options(
             EXECUTE, passed_on=passed or None, none_is_input=True, max_parallel=max_parallel, **own
         )
-        call = _core.execute_by_capability(self._core, capability.strip(), args, planned, around)
+        call = _core.execute(self._core, capability.strip(), args, planned, around, by_capability=True)
         return await self._passing_on(passed, call)
 
     call = blocking(execute, "call")

@@ -36,7 +36,7 @@ mod _core {
         blocks::{Blocks, binary_note, result_text},
         bridge::{BridgeFuture, BridgeStream, in_thread},
         call::CallDriver,
-        call::entry::{dispatch, execute, execute_by_capability},
+        call::entry::{dispatch, execute},
         call::request::{PyMessageOrder, plan_run, read_request},
         call_scope::{CallScope, current_call_scope, enter_call_scope, leave_call_scope},
         callbacks::{CallbackQueue, CallbackRequest},

@@ -157,7 +157,7 @@ class CallMethods:
             capability,
             args,
             around,
-            lambda around: _core.execute_by_capability(self._core, capability, args, planned, around),
+            lambda around: _core.execute(self._core, capability, args, planned, around, by_capability=True),
         )
 
     call_by_capability = blocking(execute_by_capability, "call_by_capability")

@@ -14,7 +14,6 @@ use crate::values::errors::invalid_arguments;
 use crate::values::json::NotJson;
 use crate::values::unicode::as_text;
 use crate::values::value::is_scalar;
-use serde_json::Map;
 use toolhub::hub::{AskedCall, PlannedRun};
 use toolhub::identity::CallContent;
 use toolhub::plan::{Approver, CallPlan, CallRequest, CallTarget, Permissions, SharingRequest};
@@ -33,8 +32,6 @@ struct GivenCall<'a, 'py> {
     options: &'a PyCallOptions,
     /// Without a watch so far; `None` if there is nothing of it.
     extras: Option<Box<Extras>>,
-    /// Passed on to the server.
-    meta: OptionalObject,
     /// Called with name, arguments and id of the call; returns what reports about it.
     make_watch: OptionalObject,
     /// Makes one answer of several.
@@ -43,17 +40,23 @@ struct GivenCall<'a, 'py> {
     permissions: OptionalObject,
 }
 
-/// Calls a tool by name; await what comes back.
+/// Calls a tool by name, or the tools with a capability; await what comes back.
 #[pyfunction]
-#[pyo3(signature = (hub, name, args, options, around=None))]
+#[pyo3(signature = (hub, name, args, options, around=None, by_capability=false))]
 pub fn execute<'py>(
     hub: &Bound<'py, PyHub>,
     name: &Bound<'py, PyAny>,
     args: Bound<'py, PyAny>,
     options: &Bound<'py, PyCallOptions>,
     around: Option<Surroundings>,
+    by_capability: bool,
 ) -> PyResult<Bound<'py, PyAny>> {
     let mut given = GivenCall::new(hub, args, options.get(), around)?;
+    if by_capability {
+        let capability = as_text("capability", name)?;
+        let request = given.request(CallTarget::Capability(Arc::from(&*capability.to_string_lossy())));
+        return given.planned(request, None);
+    }
     // A string with a lone surrogate, as a model may produce one, is just not found.
     let name = as_text("name", name)?.to_string_lossy();
     let is_alone = given.make_watch.is_none() && given.permissions.is_none();
@@ -69,22 +72,6 @@ pub fn execute<'py>(
         return Ok(execution);
     }
     let request = given.request(CallTarget::Name(Arc::from(&*name)));
-    given.planned(request, None)
-}
-
-/// Calls the tools with a capability; await what comes back.
-#[pyfunction]
-#[pyo3(signature = (hub, capability, args, options, around=None))]
-pub fn execute_by_capability<'py>(
-    hub: &Bound<'py, PyHub>,
-    capability: &Bound<'py, PyAny>,
-    args: Bound<'py, PyAny>,
-    options: &Bound<'py, PyCallOptions>,
-    around: Option<Surroundings>,
-) -> PyResult<Bound<'py, PyAny>> {
-    let given = GivenCall::new(hub, args, options.get(), around)?;
-    let capability = as_text("capability", capability)?;
-    let request = given.request(CallTarget::Capability(Arc::from(&*capability.to_string_lossy())));
     given.planned(request, None)
 }
 
@@ -135,7 +122,7 @@ impl<'a, 'py> GivenCall<'a, 'py> {
         let is_given = progress.is_some() || meta.is_some() || passed_on.is_some();
         let extras = (is_given || make_watch.is_some() || principal.is_some())
             .then(|| Box::new(Extras { progress, meta: sent, watch: None, passed_on, principal }));
-        Ok(GivenCall { hub, args, options, extras, meta, make_watch, llm, permissions })
+        Ok(GivenCall { hub, args, options, extras, make_watch, llm, permissions })
     }
 
     fn principal(&self) -> Option<&Arc<Principal>> {
@@ -215,22 +202,17 @@ impl<'a, 'py> GivenCall<'a, 'py> {
         &self,
         convert: impl Fn(&Bound<'_, PyAny>) -> Result<Value, NotJson>,
     ) -> Result<CallContent, NotJson> {
-        let passed_on = self.passed_on().map(|given| convert(given));
-        let meta = match self.meta.as_ref().map(|meta| convert(meta.bind(self.hub.py()))).transpose()? {
-            Some(Value::Object(meta)) => meta,
-            _ => Map::new(),
-        };
-        let passed_on = passed_on.transpose()?.unwrap_or_default();
+        let passed_on = self.passed_on().map(|given| convert(given)).transpose()?.unwrap_or_default();
+        let meta = self.extras.as_ref().map(|extras| extras.meta.clone()).unwrap_or_default();
         Ok(CallContent { arguments: convert(&self.args)?, meta, passed_on })
     }
 
     /// `None` when sharing was not requested, or the arguments cannot be compared.
     fn sharing(&self) -> Option<SharingRequest> {
-        let (py, options) = (self.hub.py(), self.options);
+        let options = self.options;
         let is_plain = options.may_share()
             && is_plain(&self.args, 0)
-            && self.passed_on().is_none_or(|passed_on| is_plain(passed_on, 0))
-            && self.meta.as_ref().is_none_or(|meta| is_plain(meta.bind(py), 0));
+            && self.passed_on().is_none_or(|passed_on| is_plain(passed_on, 0));
         is_plain.then_some(SharingRequest {
             cache_ttl: options.cache_ttl,
             single_flight: options.single_flight,
