@@ -42,7 +42,7 @@ mod _core {
         callbacks::{CallbackQueue, CallbackRequest},
         event_text::{event_error, event_name},
         execution::Execution,
-        execution::closing::{EndingCalls, end_calls},
+        execution::events::{EndingCalls, end_calls},
         gateway::{GatewayReply, PyArrivingRequest, PyGateway},
         gateway_options::serve_section,
         gateway_principal::named_caller,

@@ -189,7 +189,7 @@ impl BridgeFuture {
         let (py, this) = (slf.py(), slf.get());
         process::check_generation(this.generation)?;
         let bridge = loop_bridge::current(py)?;
-        let job = start_job(future)?;
+        let job = start_job(future, true)?;
         let key = {
             let mut slot = this.slot.lock();
             if let OutcomeSlot::Settled(outcome) = &mut *slot {
@@ -448,12 +448,12 @@ impl TaskRuntime for Lease {
     }
 }
 
-/// Begins a future here. It must not block, as everywhere on a runtime.
-pub fn start_job(future: impl Future<Output = ()> + Send + 'static) -> PyResult<Arc<CoreJob>> {
-    Ok(CoreJob::start(process::handle()?, Box::pin(future)))
-}
-
-/// Leaves a future to the runtime from the beginning: one whose first step is long.
-pub fn start_job_elsewhere(future: impl Future<Output = ()> + Send + 'static) -> PyResult<Arc<CoreJob>> {
-    Ok(CoreJob::start_elsewhere(process::handle()?, Box::pin(future)))
+/// Begins a future here, or leaves it to the runtime from the beginning if its first step is long. It must not block, as
+/// everywhere on a runtime.
+pub fn start_job(
+    future: impl Future<Output = ()> + Send + 'static,
+    is_light: bool,
+) -> PyResult<Arc<CoreJob>> {
+    let start = if is_light { CoreJob::start } else { CoreJob::start_elsewhere };
+    Ok(start(process::handle()?, Box::pin(future)))
 }

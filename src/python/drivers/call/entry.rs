@@ -6,7 +6,7 @@ use super::{CallDriver, LoopCall};
 use crate::classes::hub::PyHub;
 use crate::classes::options::{PyCallOptions, PyPatternList};
 use crate::drivers::awaiting::new_awaitable;
-use crate::drivers::execution::{Execution, Extras, Watch};
+use crate::drivers::execution::{Execution, Extras};
 use crate::prelude::*;
 use crate::runtime::call_scope;
 use crate::runtime::interpreter::Entries;
@@ -161,7 +161,7 @@ impl<'a, 'py> GivenCall<'a, 'py> {
         let told = (&**request.target.name(), &self.args, call_id.as_deref(), is_readable);
         let watch = self.make_watch.as_ref().map(|make| make.call1(py, told)).transpose()?;
         if let (Some(extras), Some(watch)) = (&mut self.extras, &watch) {
-            extras.watch = Some(Watch::new(watch.clone_ref(py)));
+            extras.watch = Some(watch.clone_ref(py));
         }
         // Calls inside a served call share results with those of its caller only.
         request.options.principal = self.principal().map(|principal| principal.id.clone());

@@ -259,7 +259,7 @@ impl CallServices for LoopCall {
     }
 
     fn kept(&self, result: &Py<PyDict>) -> Value {
-        Python::attach(|py| kept(result.bind(py), false))
+        Python::attach(|py| kept(result.bind(py)))
     }
 
     async fn synthesize(&self, plan: &CallPlan, result: Py<PyDict>) -> Py<PyDict> {

@@ -1,24 +1,25 @@
-//! What happens to attempts while the caller waits: answers, ends, deadlines, stops. Always on the loop's thread.
+//! What happens to attempts while the caller waits: answers, deadlines, stops, and the end of the hub, with which its calls in
+//! flight end on whatever loop they run. Always on the loop's thread, but for [`end_calls`].
+//!
+//! A suspended execution is in the table of deadlines of its loop, so a call pays nothing to be found there.
 
 use super::Execution;
-use super::recording::record_late;
-use super::state::{Attempt, AttemptState, leftover};
-use crate::drivers::awaiting::{is_being_cancelled, is_coroutine};
+use super::state::{Attempt, AttemptState, EndSignal, leftover};
+use crate::classes::hub::PyHub;
+use crate::drivers::awaiting::{current_task_of, is_coroutine};
 use crate::drivers::child::Child;
 use crate::prelude::*;
+use crate::runtime;
+use crate::runtime::bridge::{self, BridgeFuture};
 use crate::runtime::call_scope::tell_progress;
-use crate::runtime::loop_bridge::{LoopBridge, Message, wake};
+use crate::runtime::loop_bridge::{self, LoopBridge, Mail, Message, running_loop, wake};
 use crate::runtime::pool::Leftover;
-use crate::values::arguments::callable::{CallableKind, python_tool, raised};
-use crate::values::json::LargeJson;
-use crate::values::results::blocks::Blocks;
-use crate::values::value;
-use toolhub::error::clip;
-use toolhub::execute::{Answer, Fate, not_returned, reported};
-use toolhub::hub::PlannedRun;
-use toolhub::kill_point::kill_point;
-use toolhub::model::{Meaning, NothingMeans, ReportedFailure};
+use futures_util::FutureExt;
+use std::convert::Infallible;
+use tokio::sync::mpsc;
+use toolhub::execute::not_returned;
 use toolhub::registry::Candidate;
+use toolhub::tool::BoxFuture;
 
 impl Execution {
     pub(super) fn on_message(slf: &Bound<'_, Self>, slot: usize, message: Message) {
@@ -176,127 +177,6 @@ impl Execution {
         this.state.lock().timer = Some(key);
         Ok(())
     }
-
-    /// The tool gave a value: a success, or one of the ways in which a value says that it failed.
-    pub fn returned(&self, py: Python<'_>, slot: usize, value: Py<PyAny>) {
-        kill_point();
-        let meaning = value::meaning_of(value.bind(py), || self.nothing_means(slot));
-        let is_own = matches!(meaning, Meaning::OwnResult | Meaning::Failure(ReportedFailure::Own(_)));
-        let value = match is_own.then(|| value::read_own(value.bind(py))).transpose() {
-            Ok(own) => own.map_or(value, Bound::unbind),
-            Err(error) => return self.raised(py, slot, error),
-        };
-        match meaning {
-            Meaning::Failure(failure) => {
-                if is_own && let Some(attempt) = self.state.lock().attempts.get_mut(slot) {
-                    attempt.value = Some(value);
-                }
-                self.fail(slot, reported(&self.tool_name(slot), &failure));
-            }
-            meaning => {
-                let (now, mut state) = (Instant::now(), self.state.lock());
-                let ended = state.end_attempt(slot, |plan, attempt| {
-                    if !plan.run.succeeded(slot, now) {
-                        return (false, attempt.taping.take());
-                    }
-                    attempt.value = Some(value.clone_ref(py));
-                    attempt.is_own_result = meaning == Meaning::OwnResult;
-                    (plan.run.is_finished(), None)
-                });
-                // It outlived the execution, so its outcome is ignored.
-                let Some(((ends_all, too_late), held)) = ended else { return };
-                state.ended_at = ends_all.then_some(now).or(state.ended_at);
-                drop(state);
-                drop(held);
-                if let Some(taping) = too_late {
-                    record_late(*taping, value.bind(py));
-                }
-            }
-        }
-    }
-
-    pub fn raised(&self, py: Python<'_>, slot: usize, error: PyErr) {
-        let failure = raised(py, CallableKind::Tool, &self.tool_name(slot), &error);
-        if let Some(attempt) = self.state.lock().attempts.get_mut(slot) {
-            attempt.exception = Some(Box::new(error));
-        }
-        self.fail(slot, failure);
-    }
-
-    pub(super) fn answered(&self, py: Python<'_>, slot: usize, answer: Answer) {
-        let mut output = match answer {
-            Err(mut error) => {
-                if let Some(sent) = error.content.take() {
-                    self.put_blocks(slot, Blocks::of_error(&sent));
-                }
-                return self.fail(slot, error);
-            }
-            Ok(output) => output,
-        };
-        let answer = LargeJson(std::mem::take(&mut output.value));
-        let value = json::to_python(py, &answer);
-        drop(answer);
-        if let Some(blocks) = Blocks::of(output) {
-            self.put_blocks(slot, blocks);
-        }
-        match value {
-            Ok(value) => self.returned(py, slot, value.unbind()),
-            Err(error) => self.raised(py, slot, error),
-        }
-    }
-
-    fn put_blocks(&self, slot: usize, blocks: Blocks) {
-        let mut blocks = Some(Box::new(blocks));
-        if let Some(attempt) = self.state.lock().attempts.get_mut(slot) {
-            std::mem::swap(&mut attempt.blocks, &mut blocks);
-        }
-        // Those of an earlier attempt are dropped here, without the lock.
-    }
-
-    pub(super) fn fail(&self, slot: usize, error: HubError) {
-        let ended = self.state.lock().end_attempt(slot, |plan, attempt| {
-            if plan.run.failed(slot, error.nothing_happened, Instant::now()) {
-                let was_sent = !plan.run.never_sent(slot);
-                attempt.error = Some(Box::new(error.of_attempt(was_sent)));
-            }
-        });
-        drop(ended);
-    }
-
-    /// A stopped attempt has ended.
-    pub fn mark_stopped(&self, slot: usize) {
-        let ended = self.state.lock().end_attempt(slot, |plan, _| plan.run.stopped(slot));
-        drop(ended);
-    }
-
-    /// A task of ours was cancelled from outside, not by us.
-    pub fn child_cancelled(&self, py: Python<'_>, slot: usize, error: &PyErr) {
-        let task = match self.state.lock().attempts.get(slot).map(|attempt| &attempt.state) {
-            Some(AttemptState::Task(task)) => Some(task.clone_ref(py)),
-            _ => None,
-        };
-        let is_cancelled = || task.as_ref().is_some_and(|task| is_being_cancelled(task.bind(py)));
-        match self.with_plan(|plan| plan.run.fate(slot)) {
-            // The tool raised it itself.
-            Some(Fate::Running) if !is_cancelled() => self.raised(py, slot, error.clone_ref(py)),
-            Some(Fate::Running) => {
-                let text = message!("Tool '{}' was cancelled from outside.", clip(&self.tool_name(slot)));
-                self.fail(slot, HubError::new(ErrorKind::Cancelled, text));
-            }
-            _ => self.mark_stopped(slot),
-        }
-    }
-
-    /// What it means when this attempt returns None.
-    fn nothing_means(&self, slot: usize) -> NothingMeans {
-        let means =
-            |plan: &mut PlannedRun| python_tool(&plan.candidates[slot]).map(|tool| tool.nothing_means);
-        self.with_plan(means).flatten().unwrap_or(NothingMeans::Success)
-    }
-
-    pub(super) fn tool_name(&self, slot: usize) -> Arc<str> {
-        self.with_plan(|plan| plan.candidates[slot].spec().name.clone()).unwrap_or_else(|| Arc::from("?"))
-    }
 }
 
 /// The execution ends while this attempt is still going on: it must not report any more.
@@ -316,4 +196,107 @@ pub fn detach(attempt: &mut Attempt, py: Python<'_>, port: &LoopBridge, candidat
         }
         waiting => waiting.give_up(py, Some(port), leftover),
     }
+}
+
+/// How long the end of a call may take in addition to the grace of its tool.
+const EXTRA: Duration = Duration::from_secs(1);
+const LONGEST: Duration = Duration::from_secs(8);
+
+impl Execution {
+    /// Ends the call with a failure: its attempts are cancelled and awaited for their grace. Only on the loop's thread.
+    fn end_by_close(slf: &Bound<'_, Self>, signal: Option<EndSignal>) {
+        let now = Instant::now();
+        let decided = {
+            let mut state = slf.get().state.lock();
+            let Some(plan) = state.plan.as_mut() else { return };
+            let decided = plan.run.close(now);
+            state.closing = signal;
+            decided
+        };
+        if decided {
+            Self::stop_what_is_over(slf, now);
+        }
+    }
+
+    /// Another thread closed the hub while this call was not suspended, so [`end_calls`] did not see it. On the same thread
+    /// it was the tool itself, which may finish.
+    pub(super) fn end_if_closed(slf: &Bound<'_, Self>) {
+        if slf.get().hub.get().is_closed_elsewhere() {
+            Self::end_by_close(slf, None);
+        }
+    }
+
+    /// Whether this task is stepping the call, or one of its attempts.
+    fn is_stepped_by(&self, task: &Bound<'_, PyAny>) -> bool {
+        let state = self.state.lock();
+        let caller = state.direct.as_ref().and_then(|direct| direct.caller.as_ref());
+        caller.is_some_and(|(caller, _)| caller.is(task))
+            || state
+                .attempts
+                .iter()
+                .any(|attempt| matches!(&attempt.state, AttemptState::Task(one) if one.is(task)))
+    }
+}
+
+/// Calls that were asked to end.
+#[pyclass(frozen, module = "toolhub._core")]
+pub struct EndingCalls(Mutex<BoxFuture<'static, ()>>);
+
+#[pymethods]
+impl EndingCalls {
+    /// Waits without the GIL until they have ended, for a bounded time.
+    fn wait(&self, py: Python<'_>) {
+        let (Ok(lease), ended) = (runtime::handle(), self.take()) else { return };
+        py.detach(|| lease.block_on(ended));
+    }
+
+    /// Awaits their end, for a bounded time.
+    fn wait_async<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, BridgeFuture>> {
+        bridge::run(py, self.take().map(Ok))
+    }
+}
+
+impl EndingCalls {
+    fn take(&self) -> BoxFuture<'static, ()> {
+        std::mem::replace(&mut *self.0.lock(), Box::pin(async {}))
+    }
+}
+
+/// Ends the calls of a hub that are in flight, except those inside which it is closed. Returns what to wait for; with
+/// `blocking` calls on the loop of this thread are left out, because they cannot end while it is blocked.
+#[pyfunction]
+pub fn end_calls(hub: &Bound<'_, PyHub>, blocking: bool) -> PyResult<Option<EndingCalls>> {
+    let py = hub.py();
+    let bridges = loop_bridge::all(py);
+    if bridges.is_empty() {
+        // No event loop has ever called, and perhaps none was ever imported.
+        return Ok(None);
+    }
+    let here = running_loop(py).ok();
+    let task = here.as_ref().map(current_task_of).transpose()?;
+    let (signal, mut ended) = mpsc::channel::<Infallible>(1);
+    let mut awaited = false;
+    for bridge in bridges {
+        let target = bridge.get();
+        let mut calls = target.suspended::<Execution>(py);
+        calls.retain(|call| {
+            call.get().hub.is(hub) && !task.as_ref().is_some_and(|task| call.get().is_stepped_by(task))
+        });
+        if calls.is_empty() || target.is_closed(py) {
+            continue;
+        }
+        let is_here = here.as_ref().is_some_and(|here| target.event_loop(py).is(here));
+        let can_wait = target.is_running(py) && !(blocking && is_here);
+        awaited |= can_wait;
+        let signal = can_wait.then(|| signal.clone());
+        let calls: Vec<_> = calls.into_iter().map(Bound::unbind).collect();
+        target.mailbox.push(Mail::Run(Box::new(move |bridge: &Bound<'_, LoopBridge>| {
+            for call in calls {
+                Execution::end_by_close(call.bind(bridge.py()), signal.clone());
+            }
+        })));
+    }
+    let limit = (hub.get().core().options.grace.saturating_add(EXTRA)).min(LONGEST);
+    let all_ended = async move { _ = tokio::time::timeout(limit, ended.recv()).await };
+    Ok(awaited.then(|| EndingCalls(Mutex::new(Box::pin(all_ended)))))
 }

@@ -9,14 +9,13 @@
 //!
 //! The state's lock is never held while Python code runs.
 
-pub mod closing;
 mod direct;
-mod events;
+pub mod events;
 mod recording;
 mod start;
 mod state;
-pub use recording::{failure, kept, replayed_time};
-pub use state::{Attempt, State, Watch};
+pub use recording::{failure, kept};
+pub use state::{Attempt, State, replayed_time};
 
 use super::awaiting::{Awaitable, Awaited, Step, close, is_cancelled_error, send};
 use crate::classes::hub::PyHub;
@@ -52,7 +51,7 @@ pub struct Extras {
     /// Passed on to the server.
     pub meta: serde_json::Map<String, serde_json::Value>,
     /// Called with the events of attempts.
-    pub watch: Option<Watch>,
+    pub watch: Option<Py<PyAny>>,
     /// Values of the caller for the tools that have parameters of these names.
     pub passed_on: Option<Py<PyDict>>,
     /// The caller of the served call that this one is made in.
@@ -63,7 +62,7 @@ impl Extras {
     pub fn traverse(&self, visit: &PyVisit<'_>) -> Result<(), PyTraverseError> {
         visit.call(&self.progress)?;
         visit.call(&self.passed_on)?;
-        visit.call(self.watch.as_ref().map(|watch| &watch.watcher))
+        visit.call(&self.watch)
     }
 }
 
@@ -85,6 +84,10 @@ impl Execution {
         self.state.lock().plan.as_deref_mut().map(ask)
     }
 
+    fn watcher(&self) -> Option<&Py<PyAny>> {
+        self.extras.as_ref()?.watch.as_ref()
+    }
+
     /// The bridge of the loop that this execution runs on, opened at first need.
     fn port<'py>(slf: &Bound<'py, Self>) -> PyResult<Bound<'py, LoopBridge>> {
         let py = slf.py();
@@ -102,7 +105,7 @@ impl Execution {
     fn pump(slf: &Bound<'_, Self>) -> PyResult<Step> {
         let this = slf.get();
         loop {
-            if this.extras.is_some()
+            if this.watcher().is_some()
                 && this.state.lock().direct.is_none()
                 && let Err(interrupt) = this.tell_changes(slf.py())
             {
@@ -151,8 +154,8 @@ impl Execution {
             (AttemptStart::new(plan, slot), std::mem::take(&mut state.attempts[slot].state))
         };
         match waited {
-            AttemptState::Ready(_) if slf.get().is_late(None) => Ok(()),
-            AttemptState::Ready(prepared) => Self::launch(slf, (start, prepared)),
+            AttemptState::Waiting { .. } if slf.get().is_late(None) => Ok(()),
+            AttemptState::Waiting { prepared, .. } => Self::launch(slf, (start, prepared)),
             AttemptState::Coroutine(coroutine) => Self::run_awaitable(slf, &start, coroutine.bind(slf.py())),
             _ => Ok(()),
         }
@@ -173,7 +176,9 @@ impl Execution {
             Some(error) => Err(*error),
             None => result::build(py, finished, now),
         };
-        recording::write(py, rows, built.as_ref().ok());
+        if let Some(rows) = rows {
+            recording::write(rows, built.as_ref().ok());
+        }
         built.map(|result| Step::Return(result.into_any().unbind()))
     }
 
@@ -198,10 +203,13 @@ impl Execution {
         };
         drop(waiter);
         Self::stop_losers(slf);
-        show_unraisable(slf.get().tell_changes(slf.py()), slf.as_any());
+        if slf.get().watcher().is_some() {
+            show_unraisable(slf.get().tell_changes(slf.py()), slf.as_any());
+        }
         let mut finished = std::mem::take(&mut *slf.get().state.lock());
-        let rows = record_and_release(slf.py(), &mut finished, Instant::now());
-        recording::write(slf.py(), rows, None);
+        if let Some(rows) = record_and_release(slf.py(), &mut finished, Instant::now()) {
+            recording::write(rows, None);
+        }
     }
 }
 
@@ -215,8 +223,10 @@ fn record_and_release(py: Python<'_>, finished: &mut State, now: Instant) -> Opt
             detach(attempt, py, port, candidate);
         }
     }
-    recording::record(py, finished);
     let State { plan: Some(plan), attempts, .. } = finished else { return None };
+    if plan.recorded.is_some() {
+        recording::record(py, plan, attempts);
+    }
     plan.end(now, |slot| attempts[slot].error.as_deref())
 }
 

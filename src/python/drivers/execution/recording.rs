@@ -1,15 +1,20 @@
-//! What is written of attempts: the rows of those that may have effects, before they start and with the end of the execution, and
-//! cassettes. In a replay the candidates are recordings, which run as any tool in Rust does.
+//! What is told and written of attempts, where it is wanted: events for a watcher; the rows of those that may have effects, before
+//! they start and with the end of the execution; and cassettes. In a replay the candidates are recordings, which run as any tool
+//! in Rust does.
+//!
+//! The state machine is not asked to report: on each turn the driver tells what has changed since the last one.
 
 use super::Execution;
 use super::state::{Attempt, AttemptStart, AttemptState, State};
 use crate::prelude::*;
 use crate::runtime::loop_bridge::{Mail, Message};
-use crate::runtime::{self, call_scope};
+use crate::runtime::{self, call_scope, interpreter};
 use crate::values::arguments::argument_checks::PreparedArguments;
 use crate::values::results::blocks::text_of;
 use crate::values::value;
+use pyo3::IntoPyObjectExt;
 use serde_json::json;
+use smallvec::SmallVec;
 use toolhub::aside;
 use toolhub::error::{ErrorContent, Outcome};
 use toolhub::execute::Fate;
@@ -17,8 +22,9 @@ use toolhub::hub::{EffectRecorder, EndedRows, PlannedRun, kept_failure};
 use toolhub::identity::CallContent;
 use toolhub::kill_point::kill_point;
 use toolhub::model::ToolOutput;
+use toolhub::registry::Candidate;
 use toolhub::shape::content::ImageNotes;
-use toolhub::tape::{Recording, TapedAnswer, Taping, recording_of};
+use toolhub::tape::{TapedAnswer, Taping};
 
 impl Execution {
     /// Puts an attempt on the tape that is in. What a replay has missed fails here, with false.
@@ -87,29 +93,89 @@ impl Execution {
     }
 }
 
+/// What is told of an attempt.
+struct Change {
+    what: &'static str,
+    slot: usize,
+    candidate: Arc<Candidate>,
+    seconds: Option<f64>,
+    error: Option<HubError>,
+    /// Of a retry, in place of a message.
+    news: Option<Value>,
+}
+
+/// What has changed since the last time.
+fn changes(state: &mut State) -> SmallVec<[Change; 4]> {
+    let mut changes = SmallVec::new();
+    let State { plan: Some(plan), attempts, .. } = state else { return changes };
+    for (slot, attempt) in attempts.iter_mut().enumerate() {
+        let fate = plan.run.fate(slot);
+        if attempt.told.replace(fate) == Some(fate) {
+            continue;
+        }
+        let what = match fate {
+            Fate::NotTried | Fate::Running | Fate::Succeeded => continue,
+            Fate::Rejected | Fate::Failed | Fate::TimedOut => "failed",
+            Fate::Stopped => "cancelled",
+        };
+        let error = attempt.error.as_deref().cloned().or_else(|| plan.silent_error(slot));
+        let seconds = plan.run.duration(slot, Instant::now()).map(|took| took.as_secs_f64());
+        let candidate = plan.candidates[slot].clone();
+        changes.push(Change { what, slot, candidate, seconds, error, news: None });
+    }
+    changes
+}
+
+impl Execution {
+    /// Tells what has changed since the last time.
+    pub(super) fn tell_changes(&self, py: Python<'_>) -> PyResult<()> {
+        let changes = changes(&mut self.state.lock());
+        changes.into_iter().try_for_each(|change| self.tell(py, change))
+    }
+
+    /// Tells that an attempt has started, its arguments fit; or, with news of the tool, that it is tried again.
+    pub(super) fn tell_start(&self, py: Python<'_>, slot: usize, news: Option<Value>) -> PyResult<()> {
+        let Some(candidate) = self.with_plan(|plan| plan.candidates[slot].clone()) else { return Ok(()) };
+        let what = if news.is_some() { "retried" } else { "started" };
+        self.tell(py, Change { what, slot, candidate, seconds: None, error: None, news })
+    }
+
+    /// Calls `watcher(what, attempt, tool, source, server, seconds, kind, message)`.
+    fn tell(&self, py: Python<'_>, change: Change) -> PyResult<()> {
+        let Some(watcher) = self.watcher() else { return Ok(()) };
+        let Change { what, slot, candidate, seconds, error, news } = change;
+        let (kind, message) = error.map(|error| (error.kind.name(), error.message.to_string())).unzip();
+        let heard = match news {
+            Some(news) => json::to_python(py, &news),
+            None => message.into_bound_py_any(py),
+        };
+        let heard = heard.and_then(|message| {
+            let (tool, source) = (&*candidate.spec().name, candidate.source.name());
+            let report = (what, slot, tool, source, candidate.server.as_deref(), seconds, kind, message);
+            interpreter::apply(watcher.bind(py), report)
+        });
+        interpreter::only_interrupts(heard, watcher.bind(py))
+    }
+}
+
 /// Writes the rows, and in a run what the call gave.
-pub(super) fn write(py: Python<'_>, rows: Option<EndedRows>, result: Option<&Bound<'_, PyDict>>) {
-    let Some(rows) = rows else { return };
+pub(super) fn write(rows: EndedRows, result: Option<&Bound<'_, PyDict>>) {
     kill_point();
-    let success = result.and_then(|result| result.get_item(intern!(py, "success")).ok().flatten());
-    let has_succeeded = success.is_some_and(|success| success.is_truthy().unwrap_or(false));
-    rows.write(has_succeeded, || result.map(|result| kept(result, has_succeeded)));
+    rows.write(result.is_some_and(|result| failure(result).is_none()), || result.map(kept));
 }
 
 /// A result as a run keeps it. A value that is no JSON is kept as it reads.
-pub fn kept(result: &Bound<'_, PyDict>, has_succeeded: bool) -> Value {
+pub fn kept(result: &Bound<'_, PyDict>) -> Value {
     let py = result.py();
     let member = |key: &str| {
         let value = result.get_item(key).ok().flatten().unwrap_or_else(|| py.None().into_bound(py));
         json::from_python(&value)
             .unwrap_or_else(|_| Value::String(value::readable(&value).unwrap_or_default()))
     };
-    if has_succeeded {
+    let Some((kind, outcome)) = failure(result) else {
         return json!({"success": true, "result": member("result")});
-    }
-    let words = failure(result).map(|(kind, outcome)| (kind.name(), outcome.name()));
-    let (kind, outcome) = words.unwrap_or_default();
-    let mut kept = kept_failure(member("error"), kind, outcome);
+    };
+    let mut kept = kept_failure(member("error"), kind.name(), outcome.name());
     let paused = result.as_any().get_item(intern!(py, "_meta")).and_then(|meta| meta.get_item("paused"));
     if let (Ok(id), Some(kept)) = (paused, kept.as_object_mut()) {
         kept.insert("paused".to_owned(), Value::String(id.to_string()));
@@ -133,9 +199,8 @@ pub fn failure(result: &Bound<'_, PyAny>) -> Option<(ErrorKind, Outcome)> {
 }
 
 /// Writes down the attempts that were recorded.
-pub fn record(py: Python<'_>, finished: &mut State) {
-    let Some(plan) = &finished.plan else { return };
-    for (slot, attempt) in finished.attempts.iter_mut().enumerate() {
+pub fn record(py: Python<'_>, plan: &PlannedRun, attempts: &mut [Attempt]) {
+    for (slot, attempt) in attempts.iter_mut().enumerate() {
         if let Some(taping) = attempt.taping.take() {
             let ended = plan.run.ended(slot).unwrap_or_else(Instant::now);
             taping.end_at(&answer_of(py, attempt, plan, slot), ended);
@@ -178,13 +243,4 @@ fn recorded_value(value: &Bound<'_, PyAny>, attempt: &Attempt) -> Value {
         let text = text_of(value, attempt.blocks.as_deref(), ImageNotes::Shown);
         text.ok().flatten().map_or(Value::Null, Value::String)
     })
-}
-
-/// How long a replayed call took when it was recorded; `None` if it was not replayed.
-pub fn replayed_time(plan: &PlannedRun) -> Option<Duration> {
-    let recordings: Vec<&Recording> =
-        plan.candidates.iter().filter_map(|candidate| recording_of(candidate)).collect();
-    let first = recordings.iter().map(|one| one.at).fold(f64::INFINITY, f64::min);
-    let last = recordings.iter().map(|one| one.at + one.ms).fold(0.0, f64::max);
-    Duration::try_from_secs_f64((last - first).max(0.0) / 1e3).ok().filter(|_| !recordings.is_empty())
 }

@@ -6,7 +6,7 @@ use super::state::{Address, AttemptStart, AttemptState, ReadyAttempt};
 use crate::drivers::awaiting::{iterator_of, new_awaitable};
 use crate::drivers::child::Child;
 use crate::prelude::*;
-use crate::runtime::bridge::{start_job, start_job_elsewhere};
+use crate::runtime::bridge::start_job;
 use crate::runtime::call_scope::{self, CallsAround};
 use crate::runtime::loop_bridge::{LoopMailbox, Mail, Message};
 use crate::runtime::pool::{self, CallTerms, FunctionCall, PoolKind};
@@ -63,15 +63,17 @@ impl Execution {
             return Ok(());
         }
         candidate.stats.begin(at);
-        match this.tell_start(py, slot, None) {
-            // Listeners take as long as they like.
-            Ok(()) if this.watch().is_some() && this.is_late(None) => Ok(()),
-            Ok(()) => Self::enter(slf, (start, prepared)),
-            Err(interrupt) => {
+        if this.watcher().is_some() {
+            if let Err(interrupt) = this.tell_start(py, slot, None) {
                 drop(this.interrupt(interrupt));
-                Ok(())
+                return Ok(());
+            }
+            // Listeners take as long as they like.
+            if this.is_late(None) {
+                return Ok(());
             }
         }
+        Self::enter(slf, (start, prepared))
     }
 
     /// Passes the limits.
@@ -142,11 +144,15 @@ impl Execution {
 
     /// Calls the tool; before that it is put on tape, and its row is written.
     pub(super) fn launch(slf: &Bound<'_, Self>, (start, prepared): ReadyAttempt) -> PyResult<()> {
-        if !Self::put_on_tape(slf, &start)? {
+        let written = |plan: &mut PlannedRun| {
+            let recorder = plan.recorder.clone().filter(|_| plan.needs_row(start.slot));
+            (plan.missed.is_some() || plan.recorded.is_some(), recorder)
+        };
+        let (is_taped, recorder) = slf.get().with_plan(written).unwrap_or_default();
+        if is_taped && !Self::put_on_tape(slf, &start)? {
             return Ok(());
         }
-        let recorder = |plan: &mut PlannedRun| plan.recorder.clone().filter(|_| plan.needs_row(start.slot));
-        if let Some(recorder) = slf.get().with_plan(recorder).flatten() {
+        if let Some(recorder) = recorder {
             return Self::write_row(slf, &start, prepared, recorder);
         }
         kill_point();
@@ -276,20 +282,17 @@ impl Execution {
         let is_light = args.is_light();
         let call = async move {
             let answer = AssertUnwindSafe(candidate.tool.call(&args, &context)).catch_unwind().await;
-            let answer = answer.unwrap_or_else(|_| Err(panicked()));
+            let answer = answer.unwrap_or_else(|_| {
+                let text = "Internal error: the call failed inside toolhub; please report it.";
+                Err(HubError::new(ErrorKind::ToolError, text))
+            });
             mailbox.push(Mail::Deliver(key, Message::Answered(Box::new(answer))));
         };
         // Large arguments are serialised off the event loop, without the GIL.
-        let job = if is_light { start_job(call) } else { start_job_elsewhere(call) }?;
+        let job = start_job(call, is_light)?;
         this.state.lock().attempts[slot].state = AttemptState::Native { cancel, job, key };
         Ok(())
     }
-}
-
-/// The answer of a tool in Rust that panicked.
-fn panicked() -> HubError {
-    let text = "Internal error: the call failed inside toolhub; please report it.";
-    HubError::new(ErrorKind::ToolError, text)
 }
 
 /// Sends progress to the loop.

@@ -1,29 +1,30 @@
-//! What an execution knows, behind one lock, and what a watcher is told of it while the attempts run.
-//!
-//! The state machine is not asked to report: on each turn the driver reports what has changed since the last one.
-//! A call without listeners pays nothing for it.
+//! What an execution knows, behind one lock, and how its attempts end.
 
 use super::Execution;
 use super::direct::InPlaceCoroutine;
+use super::recording::record_late;
+use crate::drivers::awaiting::is_being_cancelled;
 use crate::prelude::*;
 use crate::runtime::bridge::CoreJob;
-use crate::runtime::interpreter;
 use crate::runtime::loop_bridge::{DeadlineKey, LoopBridge, LoopMailbox};
 use crate::runtime::pool::{Leftover, Reply};
 use crate::values::arguments::argument_checks::PreparedArguments;
+use crate::values::arguments::callable::{CallableKind, python_tool, raised};
 use crate::values::arguments::given::SlotArguments;
+use crate::values::json::LargeJson;
 use crate::values::results::blocks::Blocks;
 use crate::values::value;
-use pyo3::IntoPyObjectExt;
 use smallvec::SmallVec;
 use tokio_util::sync::CancellationToken;
-use toolhub::execute::Fate;
+use toolhub::error::clip;
+use toolhub::execute::{Answer, Fate, reported};
 use toolhub::hub::PlannedRun;
+use toolhub::kill_point::kill_point;
 use toolhub::limit::{PassageWait, Permits};
 use toolhub::message::Message;
-use toolhub::model::Unchecked;
+use toolhub::model::{Meaning, NothingMeans, ReportedFailure, Unchecked};
 use toolhub::registry::Candidate;
-use toolhub::tape::Taping;
+use toolhub::tape::{Recording, Taping, recording_of};
 
 /// Held by a call that has to end; the receiver sees when the last one is dropped.
 pub type EndSignal = tokio::sync::mpsc::Sender<std::convert::Infallible>;
@@ -51,10 +52,8 @@ pub type ReadyAttempt = (AttemptStart, PreparedArguments);
 pub enum AttemptState {
     #[default]
     Nothing,
-    /// Waiting for a free place, or for its row in the ledger.
+    /// Waiting for a free place, or for its row in the ledger; it goes on with these arguments.
     Waiting { way: Option<PassageWait>, key: u64, prepared: PreparedArguments },
-    /// It may go on with these arguments.
-    Ready(PreparedArguments),
     /// Stepped inside the caller's task.
     InPlace,
     /// An asyncio task of its own.
@@ -102,6 +101,8 @@ pub struct Attempt {
     /// Rules of the schema that were not checked.
     pub unchecked: Vec<Unchecked>,
     pub exception: Option<Box<PyErr>>,
+    /// What its watcher was told last.
+    pub told: Option<Fate>,
     /// It is being recorded.
     pub taping: Option<Box<Taping>>,
     /// The content of an MCP server's answer.
@@ -169,10 +170,6 @@ impl State {
         }
         let attempt = &mut self.attempts[slot];
         attempt.permits = permits.or(attempt.permits.take());
-        attempt.state = match std::mem::take(&mut attempt.state) {
-            AttemptState::Waiting { prepared, .. } => AttemptState::Ready(prepared),
-            other => other,
-        };
         None
     }
 
@@ -205,7 +202,7 @@ impl State {
                     visit.call(object)?;
                     continue;
                 }
-                AttemptState::Waiting { prepared, .. } | AttemptState::Ready(prepared) => prepared,
+                AttemptState::Waiting { prepared, .. } => prepared,
                 _ => continue,
             };
             match prepared {
@@ -221,82 +218,91 @@ impl State {
 /// Where mail for an attempt is sent: the loop's mailbox and the attempt's key.
 pub type Address = (Arc<LoopMailbox>, u64);
 
-/// Called as `watcher(what, attempt, tool, source, server, seconds, kind, message)`.
-pub struct Watch {
-    pub watcher: Py<PyAny>,
-    seen: Mutex<SmallVec<[Fate; 4]>>,
-}
-
-/// What is told of an attempt.
-struct Change {
-    what: &'static str,
-    slot: usize,
-    candidate: Arc<Candidate>,
-    seconds: Option<f64>,
-    error: Option<HubError>,
-    /// Of a retry, in place of a message.
-    news: Option<Value>,
-}
-
-impl Watch {
-    pub fn new(watcher: Py<PyAny>) -> Self {
-        Watch { watcher, seen: Mutex::default() }
-    }
-
-    fn tell(&self, py: Python<'_>, change: Change) -> PyResult<()> {
-        let Change { what, slot, candidate, seconds, error, news } = change;
-        let (kind, message) = error.map(|error| (error.kind.name(), error.message.to_string())).unzip();
-        let heard = match news {
-            Some(news) => json::to_python(py, &news),
-            None => message.into_bound_py_any(py),
-        };
-        let heard = heard.and_then(|message| {
-            let (tool, source) = (&*candidate.spec().name, candidate.source.name());
-            let report = (what, slot, tool, source, candidate.server.as_deref(), seconds, kind, message);
-            interpreter::apply(self.watcher.bind(py), report)
-        });
-        interpreter::only_interrupts(heard, self.watcher.bind(py))
-    }
-
-    /// What has changed since the last time.
-    fn changes(&self, state: &State) -> SmallVec<[Change; 4]> {
-        let Some(plan) = &state.plan else { return SmallVec::new() };
-        let mut seen = self.seen.lock();
-        seen.resize(state.attempts.len(), Fate::NotTried);
-        let mut changes = SmallVec::new();
-        for (slot, seen) in seen.iter_mut().enumerate() {
-            let fate = plan.run.fate(slot);
-            if std::mem::replace(seen, fate) == fate {
-                continue;
-            }
-            let what = match fate {
-                Fate::NotTried | Fate::Running | Fate::Succeeded => continue,
-                Fate::Rejected | Fate::Failed | Fate::TimedOut => "failed",
-                Fate::Stopped => "cancelled",
-            };
-            let error = state.attempts[slot].error.as_deref().cloned().or_else(|| plan.silent_error(slot));
-            let seconds = plan.run.duration(slot, Instant::now()).map(|took| took.as_secs_f64());
-            let candidate = plan.candidates[slot].clone();
-            changes.push(Change { what, slot, candidate, seconds, error, news: None });
-        }
-        changes
-    }
-}
-
 impl Execution {
-    /// Tells what has changed since the last time.
-    pub(super) fn tell_changes(&self, py: Python<'_>) -> PyResult<()> {
-        let Some(watch) = self.watch() else { return Ok(()) };
-        let changes = watch.changes(&self.state.lock());
-        changes.into_iter().try_for_each(|change| watch.tell(py, change))
+    /// The tool gave a value: a success, or one of the ways in which a value says that it failed.
+    pub fn returned(&self, py: Python<'_>, slot: usize, value: Py<PyAny>) {
+        kill_point();
+        let meaning = value::meaning_of(value.bind(py), || self.nothing_means(slot));
+        let is_own = matches!(meaning, Meaning::OwnResult | Meaning::Failure(ReportedFailure::Own(_)));
+        let value = match is_own.then(|| value::read_own(value.bind(py))).transpose() {
+            Ok(own) => own.map_or(value, Bound::unbind),
+            Err(error) => return self.raised(py, slot, error),
+        };
+        match meaning {
+            Meaning::Failure(failure) => {
+                if is_own && let Some(attempt) = self.state.lock().attempts.get_mut(slot) {
+                    attempt.value = Some(value);
+                }
+                self.fail(slot, reported(&self.tool_name(slot), &failure));
+            }
+            meaning => {
+                let (now, mut state) = (Instant::now(), self.state.lock());
+                let ended = state.end_attempt(slot, |plan, attempt| {
+                    if !plan.run.succeeded(slot, now) {
+                        return (false, attempt.taping.take());
+                    }
+                    attempt.value = Some(value.clone_ref(py));
+                    attempt.is_own_result = meaning == Meaning::OwnResult;
+                    (plan.run.is_finished(), None)
+                });
+                // It outlived the execution, so its outcome is ignored.
+                let Some(((ends_all, too_late), held)) = ended else { return };
+                state.ended_at = ends_all.then_some(now).or(state.ended_at);
+                drop(state);
+                drop(held);
+                if let Some(taping) = too_late {
+                    record_late(*taping, value.bind(py));
+                }
+            }
+        }
     }
 
-    /// Tells that an attempt has started, its arguments fit; or, with news of the tool, that it is tried again.
-    pub(super) fn tell_start(&self, py: Python<'_>, slot: usize, news: Option<Value>) -> PyResult<()> {
-        let Some(watch) = self.watch() else { return Ok(()) };
-        let Some(candidate) = self.with_plan(|plan| plan.candidates[slot].clone()) else { return Ok(()) };
-        let what = if news.is_some() { "retried" } else { "started" };
-        watch.tell(py, Change { what, slot, candidate, seconds: None, error: None, news })
+    pub fn raised(&self, py: Python<'_>, slot: usize, error: PyErr) {
+        let failure = raised(py, CallableKind::Tool, &self.tool_name(slot), &error);
+        if let Some(attempt) = self.state.lock().attempts.get_mut(slot) {
+            attempt.exception = Some(Box::new(error));
+        }
+        self.fail(slot, failure);
+    }
+
+    pub(super) fn answered(&self, py: Python<'_>, slot: usize, answer: Answer) {
+        let mut output = match answer {
+            Err(mut error) => {
+                if let Some(sent) = error.content.take() {
+                    self.put_blocks(slot, Blocks::of_error(&sent));
+                }
+                return self.fail(slot, error);
+            }
+            Ok(output) => output,
+        };
+        let answer = LargeJson(std::mem::take(&mut output.value));
+        let value = json::to_python(py, &answer);
+        drop(answer);
+        if let Some(blocks) = Blocks::of(output) {
+            self.put_blocks(slot, blocks);
+        }
+        match value {
+            Ok(value) => self.returned(py, slot, value.unbind()),
+            Err(error) => self.raised(py, slot, error),
+        }
+    }
+
+    fn put_blocks(&self, slot: usize, blocks: Blocks) {
+        let mut blocks = Some(Box::new(blocks));
+        if let Some(attempt) = self.state.lock().attempts.get_mut(slot) {
+            std::mem::swap(&mut attempt.blocks, &mut blocks);
+        }
+        // Those of an earlier attempt are dropped here, without the lock.
+    }
+
+    pub(super) fn fail(&self, slot: usize, error: HubError) {
+        let ended = self.state.lock().end_attempt(slot, |plan, attempt| {
+            if plan.run.failed(slot, error.nothing_happened, Instant::now()) {
+                let was_sent = !plan.run.never_sent(slot);
+                attempt.error = Some(Box::new(error.of_attempt(was_sent)));
+            }
+        });
+        drop(ended);
     }
 
     /// A listener or a tool was interrupted: everything is stopped, and nothing else starts. Then the caller is interrupted.
@@ -311,7 +317,47 @@ impl Execution {
         Ok(())
     }
 
-    pub(super) fn watch(&self) -> Option<&Watch> {
-        self.extras.as_ref().and_then(|extras| extras.watch.as_ref())
+    /// A stopped attempt has ended.
+    pub fn mark_stopped(&self, slot: usize) {
+        let ended = self.state.lock().end_attempt(slot, |plan, _| plan.run.stopped(slot));
+        drop(ended);
     }
+
+    /// A task of ours was cancelled from outside, not by us.
+    pub fn child_cancelled(&self, py: Python<'_>, slot: usize, error: &PyErr) {
+        let task = match self.state.lock().attempts.get(slot).map(|attempt| &attempt.state) {
+            Some(AttemptState::Task(task)) => Some(task.clone_ref(py)),
+            _ => None,
+        };
+        let is_cancelled = || task.as_ref().is_some_and(|task| is_being_cancelled(task.bind(py)));
+        match self.with_plan(|plan| plan.run.fate(slot)) {
+            // The tool raised it itself.
+            Some(Fate::Running) if !is_cancelled() => self.raised(py, slot, error.clone_ref(py)),
+            Some(Fate::Running) => {
+                let text = message!("Tool '{}' was cancelled from outside.", clip(&self.tool_name(slot)));
+                self.fail(slot, HubError::new(ErrorKind::Cancelled, text));
+            }
+            _ => self.mark_stopped(slot),
+        }
+    }
+
+    /// What it means when this attempt returns None.
+    fn nothing_means(&self, slot: usize) -> NothingMeans {
+        let means =
+            |plan: &mut PlannedRun| python_tool(&plan.candidates[slot]).map(|tool| tool.nothing_means);
+        self.with_plan(means).flatten().unwrap_or(NothingMeans::Success)
+    }
+
+    pub(super) fn tool_name(&self, slot: usize) -> Arc<str> {
+        self.with_plan(|plan| plan.candidates[slot].spec().name.clone()).unwrap_or_else(|| Arc::from("?"))
+    }
+}
+
+/// How long a replayed call took when it was recorded; `None` if it was not replayed.
+pub fn replayed_time(plan: &PlannedRun) -> Option<Duration> {
+    let recordings: Vec<&Recording> =
+        plan.candidates.iter().filter_map(|candidate| recording_of(candidate)).collect();
+    let first = recordings.iter().map(|one| one.at).fold(f64::INFINITY, f64::min);
+    let last = recordings.iter().map(|one| one.at + one.ms).fold(0.0, f64::max);
+    Duration::try_from_secs_f64((last - first).max(0.0) / 1e3).ok().filter(|_| !recordings.is_empty())
 }
