@@ -6,6 +6,7 @@ use crate::prelude::*;
 use crate::runtime::bridge::{self, BridgeFuture};
 use crate::runtime::interpreter::{self, ContextVariable};
 use crate::runtime::loop_bridge::{self, Mail};
+use crate::runtime::pool::FunctionStage;
 use crate::values::json::JsonValue;
 use pyo3::ffi;
 use serde_json::{Map, json};
@@ -20,9 +21,6 @@ use toolhub::sources::mcp::questions::{fitting_form, form_of};
 use toolhub::tape::OuterCall;
 use toolhub::tool::{CallContext, CallContextExtras, OnProgress, RoundQuestion};
 
-/// Lives as long as a function runs on a thread of a pool.
-pub type RunningMark = Arc<()>;
-
 /// The calls around a call: the value of a context variable.
 #[pyclass(frozen, skip_from_py_object, module = "toolhub._core")]
 #[derive(Clone, Default)]
@@ -33,7 +31,7 @@ pub struct CallsAround {
     pub outer: Option<OuterCall>,
     /// The functions that each have a thread of a pool. A task may outlive the function that started it, so some may have
     /// ended.
-    on_threads: Arc<[Weak<()>]>,
+    on_threads: Arc<[Weak<FunctionStage>]>,
 }
 
 impl CallsAround {
@@ -48,8 +46,8 @@ impl CallsAround {
     }
 
     /// For calls inside a function that runs on a thread.
-    pub fn within_function(&self, mark: &RunningMark) -> Self {
-        let own = std::iter::once(Arc::downgrade(mark));
+    pub fn within_function(&self, function: &Arc<FunctionStage>) -> Self {
+        let own = std::iter::once(Arc::downgrade(function));
         let on_threads = self.running().cloned().chain(own).collect();
         CallsAround { on_threads, ..self.clone() }
     }
@@ -59,8 +57,8 @@ impl CallsAround {
         self.running().count()
     }
 
-    fn running(&self) -> impl Iterator<Item = &Weak<()>> {
-        self.on_threads.iter().filter(|mark| mark.strong_count() > 0)
+    fn running(&self) -> impl Iterator<Item = &Weak<FunctionStage>> {
+        self.on_threads.iter().filter(|function| function.strong_count() > 0)
     }
 }
 
@@ -97,6 +95,7 @@ pub fn within<T>(py: Python<'_>, held: &LentSlots, work: impl FnOnce() -> PyResu
 
 /// The call that the current code is a part of.
 #[pyclass(frozen, module = "toolhub._core")]
+#[derive(Default)]
 pub struct CallScope {
     extras: CallContextExtras,
     cancel: CancellationToken,
@@ -109,11 +108,7 @@ pub struct CallScope {
 impl CallScope {
     /// `given_up` ends when the call does.
     pub fn new(ctx: &CallContext, given_up: Arc<GivenUp>) -> Self {
-        CallScope { given_up, ..CallScope::local(ctx.extras.clone(), ctx.cancel.clone()) }
-    }
-
-    fn local(extras: CallContextExtras, cancel: CancellationToken) -> Self {
-        CallScope { extras, cancel, given_up: Arc::default(), reports: None }
+        CallScope { extras: ctx.extras.clone(), cancel: ctx.cancel.clone(), given_up, reports: None }
     }
 
     /// Makes this the call of everything that runs in `context`.
@@ -164,7 +159,7 @@ pub fn enter_call_scope<'py>(progress: &Bound<'py, PyAny>) -> PyResult<Bound<'py
         principal: principal(py)?,
         ..CallContextExtras::default()
     };
-    let scope = CallScope { reports: Some(kept), ..CallScope::local(extras, CancellationToken::new()) };
+    let scope = CallScope { extras, reports: Some(kept), ..CallScope::default() };
     SCOPE.object(py)?.call_method1(intern!(py, "set"), (Bound::new(py, scope)?,))
 }
 
@@ -205,7 +200,7 @@ impl CallScope {
     /// The scope of code that is not part of a call: there is no caller to ask.
     #[staticmethod]
     fn nowhere() -> CallScope {
-        CallScope::local(CallContextExtras::default(), CancellationToken::new())
+        CallScope::default()
     }
 
     /// Sends a progress report to the caller, if it wants any.
@@ -282,12 +277,19 @@ impl CallScope {
             let mut answers = Vec::with_capacity(questions.len());
             for (answer, form) in ask.ask_round(questions, None).await.into_iter().zip(forms) {
                 let answer = answer.map_err(|(code, message)| match (code, &lacking) {
-                    (METHOD_NOT_FOUND, Some(method)) => unsupported(method),
+                    // The client has not declared what the question needs.
+                    (METHOD_NOT_FOUND, Some(method)) => {
+                        let text = message!("The client of this call does not support '{}'.", method);
+                        HubError::new(ErrorKind::NotAllowed, text)
+                    }
                     (METHOD_NOT_FOUND, None) => unable(),
                     _ => HubError::new(ErrorKind::ToolError, message),
                 })?;
                 answers.push(match form {
-                    Some(form) => fitting_form(answer, Some(form)).await.map_err(|why| unfit(&why))?,
+                    Some(form) => fitting_form(answer, Some(form)).await.map_err(|why| {
+                        let text = message!("The answer of the client does not fit the form: {}.", why);
+                        HubError::new(ErrorKind::ToolError, text)
+                    })?,
                     None => answer,
                 });
             }
@@ -300,17 +302,8 @@ fn question(params: &Bound<'_, PyAny>) -> PyResult<Value> {
     json::as_json("the question", params)
 }
 
-fn unfit(why: &str) -> HubError {
-    HubError::new(ErrorKind::ToolError, message!("The answer of the client does not fit the form: {}.", why))
-}
-
 fn unable() -> HubError {
     HubError::new(ErrorKind::NotAllowed, "The caller of this tool cannot be asked.")
-}
-
-/// The client has not declared what the question needs.
-fn unsupported(method: &str) -> HubError {
-    HubError::new(ErrorKind::NotAllowed, message!("The client of this call does not support '{}'.", method))
 }
 
 /// Whole numbers are written without a fraction, as most clients expect.

@@ -11,6 +11,7 @@ use pyo3::ffi;
 use pyo3::types::{PySet, PyWeakrefMethods, PyWeakrefReference};
 use std::cell::RefCell;
 use std::collections::{BTreeMap, HashMap};
+use std::sync::atomic::{AtomicU64, Ordering};
 use toolhub::execute::Answer;
 use toolhub::limit::Permits;
 use toolhub::mailbox::Mailbox;
@@ -35,17 +36,9 @@ pub type DeadlineKey = (Instant, u64);
 /// Whom a message is for, and a number that it was given with the announcement.
 type Recipient = (Py<Awaitable>, usize);
 
-/// Recipients by key. A key is used once, so a stale one finds nothing.
-#[derive(Default)]
-struct Recipients {
-    entries: HashMap<u64, Recipient>,
-    last_key: u64,
-}
-
 #[derive(Default)]
 struct Deadlines {
     by_time: BTreeMap<DeadlineKey, Py<Awaitable>>,
-    count: u64,
     /// When the loop's one timer fires.
     armed: Option<Instant>,
 }
@@ -55,8 +48,11 @@ struct Deadlines {
 #[pyclass(frozen, weakref, module = "toolhub._core")]
 pub struct LoopBridge {
     pub mailbox: Arc<LoopMailbox>,
-    recipients: Mutex<Recipients>,
+    /// By key.
+    recipients: Mutex<HashMap<u64, Recipient>>,
     deadlines: Mutex<Deadlines>,
+    /// The number of a key. A key is used once, so a stale one finds nothing.
+    last_key: AtomicU64,
     event_loop: Py<PyAny>,
     create_future: Py<PyAny>,
     create_task: Py<PyAny>,
@@ -129,13 +125,15 @@ impl LoopBridge {
 
     /// The tasks of a closed loop never run again.
     pub fn is_closed(&self, py: Python<'_>) -> bool {
-        let closed = self.event_loop.bind(py).call_method0(intern!(py, "is_closed"));
-        closed.and_then(|closed| closed.is_truthy()).unwrap_or(true)
+        self.is(intern!(py, "is_closed")).unwrap_or(true)
     }
 
     pub fn is_running(&self, py: Python<'_>) -> bool {
-        let running = self.event_loop.bind(py).call_method0(intern!(py, "is_running"));
-        running.and_then(|running| running.is_truthy()).unwrap_or(false)
+        self.is(intern!(py, "is_running")).unwrap_or(false)
+    }
+
+    fn is(&self, what: &Bound<'_, PyString>) -> PyResult<bool> {
+        self.event_loop.bind(what.py()).call_method0(what)?.is_truthy()
     }
 
     /// Holds a task until it ends by itself.
@@ -152,23 +150,25 @@ impl LoopBridge {
 
     /// A key under which other threads can send messages to `addressee`.
     pub fn expect_mail<T: Awaited>(&self, addressee: &Bound<'_, T>, slot: usize) -> u64 {
-        let mut recipients = self.recipients.lock();
-        recipients.last_key += 1;
-        let key = recipients.last_key;
-        recipients.entries.insert(key, (addressee.as_super().clone().unbind(), slot));
+        let key = self.next_key();
+        self.recipients.lock().insert(key, (addressee.as_super().clone().unbind(), slot));
         key
+    }
+
+    fn next_key(&self) -> u64 {
+        self.last_key.fetch_add(1, Ordering::Relaxed)
     }
 
     /// Removes a recipient; messages that arrive later under its key are dropped.
     pub fn forget_mail(&self, key: u64) -> Option<Recipient> {
-        self.recipients.lock().entries.remove(&key)
+        self.recipients.lock().remove(&key)
     }
 
     fn deliver(&self, py: Python<'_>, key: u64, message: Message) {
         let recipient = if message.is_last() {
             self.forget_mail(key)
         } else {
-            self.recipients.lock().entries.get(&key).map(|(object, slot)| (object.clone_ref(py), *slot))
+            self.recipients.lock().get(&key).map(|(object, slot)| (object.clone_ref(py), *slot))
         };
         match (recipient, message) {
             (Some((object, slot)), message) => Awaitable::deliver(object.bind(py), slot, message),
@@ -183,12 +183,11 @@ impl LoopBridge {
         at: Instant,
         addressee: &Bound<'_, T>,
     ) -> PyResult<DeadlineKey> {
-        let (key, in_time) = {
+        let key = (at, slf.get().next_key());
+        let in_time = {
             let mut deadlines = slf.get().deadlines.lock();
-            deadlines.count += 1;
-            let key = (at, deadlines.count);
             deadlines.by_time.insert(key, addressee.as_super().clone().unbind());
-            (key, deadlines.armed.is_some_and(|armed| armed <= at))
+            deadlines.armed.is_some_and(|armed| armed <= at)
         };
         if !in_time {
             Self::arm(slf)?;
@@ -271,7 +270,7 @@ impl LoopBridge {
 
     #[getter]
     fn pending_mail(&self) -> usize {
-        self.recipients.lock().entries.len()
+        self.recipients.lock().len()
     }
 
     fn __traverse__(&self, visit: PyVisit<'_>) -> Result<(), PyTraverseError> {
@@ -281,7 +280,7 @@ impl LoopBridge {
         visit.call(&self.detached_tasks)?;
         // A locked table is in use right now, so it is not garbage.
         if let Some(recipients) = self.recipients.try_lock() {
-            recipients.entries.values().try_for_each(|(object, _)| visit.call(object))?;
+            recipients.values().try_for_each(|(object, _)| visit.call(object))?;
         }
         if let Some(deadlines) = self.deadlines.try_lock() {
             deadlines.by_time.values().try_for_each(|sleeper| visit.call(sleeper))?;
@@ -377,6 +376,7 @@ fn open<'py>(py: Python<'py>, event_loop: &Bound<'py, PyAny>) -> PyResult<Bound<
             mailbox: Mailbox::new(wakeup),
             recipients: Mutex::default(),
             deadlines: Mutex::default(),
+            last_key: AtomicU64::new(1),
             create_future: event_loop.getattr("create_future")?.unbind(),
             create_task: event_loop.getattr("create_task")?.unbind(),
             makes_plain_tasks: makes_plain_tasks(event_loop)?,

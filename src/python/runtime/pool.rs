@@ -5,7 +5,7 @@
 //! threads wait there without the GIL. Here are the calls, their replies, and the start of threads.
 
 use crate::prelude::*;
-use crate::runtime::call_scope::{self, CallsAround, RunningMark};
+use crate::runtime::call_scope::{self, CallsAround};
 use crate::runtime::interpreter::current_context;
 use crate::runtime::loop_bridge::{LoopMailbox, Mail, Message};
 use crate::runtime::process;
@@ -115,7 +115,6 @@ pub struct Reply {
     mailbox: Arc<LoopMailbox>,
     pub key: u64,
     function: Arc<FunctionStage>,
-    mark: RunningMark,
 }
 
 static POOLS: Mutex<[Option<Arc<CallPool>>; 2]> = Mutex::new([None, None]);
@@ -151,9 +150,9 @@ pub fn submit(
     FunctionCall { function, value, kwargs, around, terms }: FunctionCall<'_>,
     (mailbox, key): (Arc<LoopMailbox>, u64),
 ) -> PyResult<Reply> {
-    let reply = Reply { pool: pool(kind), mailbox, key, function: Arc::default(), mark: Arc::default() };
+    let reply = Reply { pool: pool(kind), mailbox, key, function: Arc::default() };
     let call = || {
-        let held = Py::new(py, around.within_function(&reply.mark))?;
+        let held = Py::new(py, around.within_function(&reply.function))?;
         let run = call_scope::within(py, &Some(held), || current_context(py))?.getattr(intern!(py, "run"))?;
         match value {
             Some(value) => PyTuple::new(py, [run, function, value]),

@@ -12,16 +12,15 @@ use toolhub::mailbox::Notifier;
 /// The loop of one program that serves, and the context in which it began to.
 pub struct ServedLoop {
     way: Mutex<LoopWay>,
-    /// Why no loop could be opened the last time.
-    failure: Mutex<Option<String>>,
     context: Py<PyAny>,
 }
 
 /// The way to a loop.
 enum LoopWay {
     Open(Arc<LoopMailbox>),
-    /// There is no loop yet. What is for it waits, and the thread that can open one is woken.
-    Later(Vec<Mail>, Arc<Wakeup>),
+    /// There is no loop yet. What is for it waits, and the thread that can open one is woken. The text is why that failed the
+    /// last time.
+    Later(Vec<Mail>, Arc<Wakeup>, Option<String>),
 }
 
 impl ServedLoop {
@@ -32,19 +31,19 @@ impl ServedLoop {
 
     /// A loop that is opened when something is to run there; `wakeup` is notified then.
     pub fn later(py: Python<'_>, wakeup: Arc<Wakeup>) -> PyResult<Arc<Self>> {
-        Self::of(py, LoopWay::Later(Vec::new(), wakeup))
+        Self::of(py, LoopWay::Later(Vec::new(), wakeup, None))
     }
 
     fn of(py: Python<'_>, way: LoopWay) -> PyResult<Arc<Self>> {
         let context = current_context(py)?.unbind();
-        Ok(Arc::new(ServedLoop { way: Mutex::new(way), failure: Mutex::default(), context }))
+        Ok(Arc::new(ServedLoop { way: Mutex::new(way), context }))
     }
 
     /// Sends something to the loop. Never takes the GIL.
     pub fn push(&self, mail: Mail) {
         match &mut *self.way.lock() {
             LoopWay::Open(mailbox) => mailbox.push(mail),
-            LoopWay::Later(waiting, wakeup) => {
+            LoopWay::Later(waiting, wakeup, _) => {
                 waiting.push(mail);
                 wakeup.notify();
             }
@@ -57,14 +56,13 @@ impl ServedLoop {
 
     /// Whether something waits for a loop.
     pub fn wants_loop(&self) -> bool {
-        matches!(&*self.way.lock(), LoopWay::Later(waiting, _) if !waiting.is_empty())
+        matches!(&*self.way.lock(), LoopWay::Later(waiting, ..) if !waiting.is_empty())
     }
 
     /// The loop is there: it gets what has waited, and all that follows.
     pub fn open(&self, bridge: &LoopBridge) {
         let mut way = self.way.lock();
-        if let LoopWay::Later(waiting, _) = &mut *way {
-            *self.failure.lock() = None;
+        if let LoopWay::Later(waiting, ..) = &mut *way {
             waiting.drain(..).for_each(|mail| bridge.mailbox.push(mail));
             *way = LoopWay::Open(bridge.mailbox.clone());
         }
@@ -72,9 +70,11 @@ impl ServedLoop {
 
     /// No loop could be opened: the calls that wait for one learn it, because what would answer them is dropped.
     pub fn give_up_waiting(&self, reason: String) {
-        *self.failure.lock() = Some(reason);
         let given_up = match &mut *self.way.lock() {
-            LoopWay::Later(waiting, _) => std::mem::take(waiting),
+            LoopWay::Later(waiting, _, failure) => {
+                *failure = Some(reason);
+                std::mem::take(waiting)
+            }
             LoopWay::Open(_) => Vec::new(),
         };
         drop(given_up);
@@ -82,7 +82,7 @@ impl ServedLoop {
 
     /// Why there is no loop.
     pub fn failure(&self) -> Option<String> {
-        self.failure.lock().clone()
+        if let LoopWay::Later(.., failure) = &*self.way.lock() { failure.clone() } else { None }
     }
 
     /// A context for one call.
