@@ -1,6 +1,6 @@
 //! The hub, as Python sees it. Thin: it turns Python values into words of the core and back.
 
-use crate::classes::options::{kind_limits, named, parse_lang, seconds, strategy_patterns};
+use crate::classes::options::{as_text, kind_limits, named, parse_lang, seconds, strategy_patterns};
 use crate::classes::prompt::VendorForms;
 use crate::classes::views::{CountedCalls, PyCandidate, ToolInfo, kept, stats_by_tool};
 use crate::prelude::*;
@@ -9,7 +9,6 @@ use crate::runtime::process::{self, OpenHub};
 use crate::runtime::tool_loops::ServedLoops;
 use crate::values::arguments::callable::{PythonTool, python_tool, traverse_offer};
 use crate::values::arguments::tool_from_python::callable;
-use crate::values::unicode::as_text;
 use pyo3::exceptions::PyRecursionError;
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicU64, Ordering};

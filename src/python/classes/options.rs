@@ -81,6 +81,13 @@ pub fn seconds(what: &str, value: Option<f64>) -> PyResult<Option<Duration>> {
     value.map(convert).transpose()
 }
 
+/// An argument that has to be text, or an error that names it.
+pub fn as_text<'a, 'py>(what: &str, value: &'a Bound<'py, PyAny>) -> PyResult<&'a Bound<'py, PyString>> {
+    value
+        .cast::<PyString>()
+        .map_err(|_| PyTypeError::new_err(format!("{what} must be text, got {}", class_of(value))))
+}
+
 /// What a name means; the error says which names there are.
 pub fn named<T: Named>(what: &str, name: &str) -> PyResult<T> {
     T::named(name).ok_or_else(|| {

@@ -2,8 +2,7 @@
 
 use crate::prelude::*;
 use crate::runtime::interpreter::released;
-use crate::values::json::LargeJson;
-use crate::values::stub_types::TypedDict;
+use crate::values::json::{LargeJson, TypedDict};
 use crate::values::unicode::{all_of, string};
 use pyo3::types::PyBytes;
 use serde_json::json;

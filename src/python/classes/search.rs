@@ -1,10 +1,11 @@
 //! Search and recommendation, and the choice of tools that a prompt or a list for an API shows.
 
 use crate::classes::hub::PyHub;
+use crate::classes::options::as_text;
 use crate::classes::views::{ToolInfo, kept};
 use crate::prelude::*;
 use crate::runtime::call_scope;
-use crate::values::unicode::{as_text, start_of};
+use crate::values::unicode::start_of;
 use std::collections::HashSet;
 use std::path::PathBuf;
 use toolhub::hub::{SearchQuery, ShownTools};

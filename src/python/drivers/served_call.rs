@@ -14,7 +14,7 @@ use crate::runtime::loop_bridge::{LoopBridge, Mail};
 use crate::runtime::pool::{CallTerms, FunctionCall, Leftover, PoolKind};
 use crate::runtime::tool_loops::ServedLoop;
 use crate::values::arguments::argument_checks::{CheckPass, Checks, PreparedArguments};
-use crate::values::arguments::callable::{Callable, CallableKind};
+use crate::values::arguments::callable::{Callable, CallableKind, meaning_of};
 use crate::values::errors::invalid_arguments;
 use crate::values::json::LargeJson;
 use crate::values::value;
@@ -288,7 +288,7 @@ impl ServedCall {
             let plain = OFFERED.get(py).and_then(|offered| offered.call1((value,)));
             return plain.map(|plain| ToolOutput::new(json::with_texts(&plain))).map_err(failed);
         }
-        let value = match value::meaning_of(value, || self.tool.nothing_means) {
+        let value = match meaning_of(value, || self.tool.nothing_means) {
             Meaning::Failure(failure) => return Err(reported(name, &failure)),
             Meaning::Value => as_json(value).map_err(failed)?,
             Meaning::OwnResult => {

@@ -4,7 +4,7 @@ use crate::prelude::*;
 use crate::runtime::interpreter::{Entries, released};
 use crate::values::errors::exception_text;
 use crate::values::json_to_python::MAX_DIGITS;
-pub use crate::values::json_to_python::{JsonValue, LEVEL, LargeJson, to_python};
+pub use crate::values::json_to_python::{JsonValue, LEVEL, LargeJson, TypedDict, to_python};
 use crate::values::{unicode, value};
 use base64::Engine;
 use base64::prelude::BASE64_STANDARD;
@@ -347,7 +347,7 @@ impl Conversion<'_> {
             let before = self.aside();
             let value = self.convert(&value, depth + 1);
             let value = value.map_err(|trouble| trouble.inside(format!(".{name}")))?;
-            self.place_in(|| name.replace('~', "~0").replace('/', "~1"), before);
+            self.place_in(|| pointer_step(&name), before);
             map.insert(name, value);
         }
         Ok(Value::Object(map))
@@ -367,6 +367,11 @@ impl Conversion<'_> {
         }
         Ok(Value::Array(array))
     }
+}
+
+/// A name as a part of a JSON pointer.
+pub fn pointer_step(name: &str) -> String {
+    name.replace('~', "~0").replace('/', "~1")
 }
 
 /// The members of a set, which come in another order in each process.

@@ -6,6 +6,7 @@ use crate::values::unicode;
 use num_bigint::BigInt;
 use pyo3::exceptions::PyRecursionError;
 use pyo3::inspect::PyStaticExpr;
+use pyo3::{type_hint_identifier, type_hint_subscript};
 use std::ops::Deref;
 use toolhub::stack;
 
@@ -123,6 +124,24 @@ impl<'py> IntoPyObject<'py> for JsonValue {
 
     fn into_pyobject(self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
         to_python(py, &LargeJson(self.0))
+    }
+}
+
+/// A JSON object that is a Python one already: a getter that returns `Bound<PyAny>` is `Any` in the stub.
+pub struct TypedDict<'py>(pub Bound<'py, PyAny>);
+
+impl<'py> IntoPyObject<'py> for TypedDict<'py> {
+    type Target = PyAny;
+    type Output = Bound<'py, PyAny>;
+    type Error = PyErr;
+    const OUTPUT_TYPE: PyStaticExpr = type_hint_subscript!(
+        type_hint_identifier!("builtins", "dict"),
+        type_hint_identifier!("builtins", "str"),
+        type_hint_identifier!("typing", "Any")
+    );
+
+    fn into_pyobject(self, _: Python<'py>) -> PyResult<Self::Output> {
+        Ok(self.0)
     }
 }
 

@@ -1,7 +1,6 @@
 //! Values on their way between Python and the core.
 
 pub mod errors;
-pub mod stub_types;
 
 // Texts: read where Python keeps them, and cleaned for logs.
 pub mod event_text;

@@ -8,13 +8,6 @@ use pyo3::ffi;
 use pyo3::types::PyStringData;
 use std::borrow::Cow;
 
-/// An argument that has to be text, or an error that names it.
-pub fn as_text<'a, 'py>(what: &str, value: &'a Bound<'py, PyAny>) -> PyResult<&'a Bound<'py, PyString>> {
-    value
-        .cast::<PyString>()
-        .map_err(|_| PyTypeError::new_err(format!("{what} must be text, got {}", class_of(value))))
-}
-
 /// The first `chars` characters, or all. Lone surrogates, which no valid text has, become replacement characters.
 pub fn start_of(text: &Bound<'_, PyString>, chars: usize) -> PyResult<String> {
     // SAFETY: the string lives as long as its data is read; strings do not change, and CPython is what we build for.
@@ -31,7 +24,7 @@ pub fn all_of<'a>(text: &'a Bound<'_, PyString>) -> PyResult<Cow<'a, str>> {
     // SAFETY: as above.
     let data = unsafe { text.data()? };
     if let PyStringData::Ucs1(bytes) = data
-        && is_ascii(text, bytes)
+        && released(text.py(), bytes.len(), || bytes.is_ascii())
     {
         // SAFETY: ASCII is UTF-8.
         return Ok(Cow::Borrowed(unsafe { std::str::from_utf8_unchecked(bytes) }));
@@ -56,19 +49,6 @@ fn decoded(data: PyStringData<'_>, lone: Option<char>) -> Option<String> {
         PyStringData::Ucs4(units) => units.iter().try_for_each(|unit| push(*unit))?,
     }
     Some(text)
-}
-
-/// True for a string of ASCII, which Python knows of each string.
-#[cfg(not(Py_3_14))]
-fn is_ascii(text: &Bound<'_, PyString>, _bytes: &[u8]) -> bool {
-    // SAFETY: the string is alive, and its data were read: it is ready.
-    unsafe { ffi::PyUnicode_IS_ASCII(text.as_ptr()) != 0 }
-}
-
-/// True for a string of ASCII. From 3.14 on, PyO3 cannot ask Python.
-#[cfg(Py_3_14)]
-fn is_ascii(text: &Bound<'_, PyString>, bytes: &[u8]) -> bool {
-    released(text.py(), bytes.len(), || bytes.is_ascii())
 }
 
 /// A longer text is converted without the GIL.

@@ -1,70 +1,20 @@
-//! What a value that a Python tool returned means.
+//! What Python tools returned, and results as values: mappings, text, copies and sizes.
 
 use crate::drivers::awaiting::is_coroutine;
+use crate::drivers::execution::Attempt;
 use crate::prelude::*;
+use crate::values::arguments::given::{is_container, occurs_once};
+use crate::values::results::blocks::Blocks;
+use crate::values::results::result::{new_result, tool_result};
 use crate::values::unicode::start_of;
-use pyo3::types::{PyMapping, PyType};
-use toolhub::model::{Meaning, NothingMeans, ReportedFailure, ReturnedValue, meaning};
-
-/// What a returned value means: the rule of the core, or a forgotten `await`. `nothing` says what None means for the tool.
-pub fn meaning_of(value: &Bound<'_, PyAny>, nothing: impl FnOnce() -> NothingMeans) -> Meaning {
-    let is_sequence = || value.is_exact_instance_of::<PyList>() || value.is_exact_instance_of::<PyTuple>();
-    if !value.is_none() && (is_scalar(value) || is_sequence()) {
-        return Meaning::Value;
-    }
-    if is_coroutine(value) {
-        discard(value);
-        return Meaning::Failure(ReportedFailure::NotAwaited);
-    }
-    let nothing = if value.is_none() { nothing() } else { NothingMeans::Success };
-    meaning(&Returned(value.clone()), nothing)
-}
-
-/// A value that a tool returned, as the core asks about it.
-pub struct Returned<'py>(pub Bound<'py, PyAny>);
-
-impl ReturnedValue for Returned<'_> {
-    fn is_nothing(&self) -> bool {
-        self.0.is_none()
-    }
-
-    fn is_falsy(&self) -> bool {
-        // An object that has no truth is there, so it is not falsy.
-        !self.0.is_truthy().unwrap_or(true)
-    }
-
-    fn entry(&self, key: &'static str) -> Option<Self> {
-        let py = self.0.py();
-        let key = match key {
-            "success" => intern!(py, "success"),
-            key => &PyString::new(py, key),
-        };
-        let found = match self.0.cast::<PyDict>() {
-            Ok(dict) => dict.get_item(key).ok().flatten(),
-            Err(_) => as_mapping(&self.0)?.get_item(key).ok(),
-        };
-        found.map(Returned)
-    }
-
-    fn shown(&self) -> Option<String> {
-        self.0.str().ok().map(|text| text.to_string_lossy().into_owned())
-    }
-}
+use pyo3::types::{PyFrozenSet, PyMapping, PyType};
+use std::collections::HashSet;
 
 /// Drops a value that is not wanted. Closing a coroutine keeps Python from warning that it was never awaited.
 pub fn discard(value: &Bound<'_, PyAny>) {
     if is_coroutine(value) {
         let _ = value.call_method0(intern!(value.py(), "close"));
     }
-}
-
-/// A plain value that never changes. It is recognised first: asking Python's `Mapping` about each would cost more than a call.
-pub fn is_scalar(value: &Bound<'_, PyAny>) -> bool {
-    value.is_exact_instance_of::<PyString>()
-        || value.is_exact_instance_of::<PyInt>()
-        || value.is_exact_instance_of::<PyFloat>()
-        || value.is_exact_instance_of::<PyBool>()
-        || value.is_none()
 }
 
 /// A value as text: what a reader would want to see.
@@ -94,12 +44,6 @@ pub fn is_tool_result(value: &Bound<'_, PyAny>) -> PyResult<bool> {
     Ok(value.get_type().is(tool_result(value.py())?))
 }
 
-/// Their class.
-pub fn tool_result(py: Python<'_>) -> PyResult<&Bound<'_, PyAny>> {
-    static CLASS: Imported = Imported::new("toolhub.result", "ToolResult");
-    CLASS.get(py)
-}
-
 /// The result inside a tool's own result: its `result`, or the mapping without `success` and `error`.
 pub fn own_result<'py>(value: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
     let py = value.py();
@@ -113,6 +57,27 @@ pub fn own_result<'py>(value: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>>
         }
     }
     Ok(rest.into_any())
+}
+
+/// Copies the keys of a tool's own result; of a `ToolResult`, which another call gave, also the attributes.
+pub fn take_over(result: &Bound<'_, PyDict>, own: &Bound<'_, PyAny>) -> PyResult<()> {
+    let py = result.py();
+    result.update(as_dict(own)?.as_mapping())?;
+    if is_tool_result(own)? {
+        for (name, value) in own.getattr(intern!(py, "__dict__"))?.cast_into::<PyDict>()? {
+            result.setattr(name.cast_into::<PyString>()?, value)?;
+        }
+    }
+    Ok(())
+}
+
+/// What a reader of one of several answers wants to see.
+pub fn inner_value<'py>(py: Python<'py>, attempt: &Attempt) -> PyResult<Bound<'py, PyAny>> {
+    match &attempt.value {
+        Some(value) if attempt.is_own_result => own_result(value.bind(py)),
+        Some(value) => Ok(value.bind(py).clone()),
+        None => Ok(py.None().into_bound(py)),
+    }
 }
 
 /// A new dict with the entries of a mapping.
@@ -137,4 +102,53 @@ pub fn as_mapping<'a, 'py>(object: &'a Bound<'py, PyAny>) -> Option<&'a Bound<'p
         });
     // SAFETY: `PyMapping` is any object; its methods ask the object and may fail.
     is_mapping.then(|| unsafe { object.cast_unchecked::<PyMapping>() })
+}
+
+/// A copy that its owner may change: keys, value, `_meta` and every attribute.
+///
+/// A value that cannot be copied is shared, and so is what never changes: an exception with its traceback, and content
+/// blocks. Copies run code of the user, so no lock may be held.
+pub fn copy_result<'py>(result: &Bound<'py, PyDict>) -> PyResult<Bound<'py, PyDict>> {
+    let py = result.py();
+    let copy = new_result(py)?;
+    for (key, value) in result {
+        copy.set_item(key, copy_of(&value)?)?;
+    }
+    for (name, value) in result.getattr(intern!(py, "__dict__"))?.cast_into::<PyDict>()? {
+        copy.setattr(name.cast_into::<PyString>()?, copy_of(&value)?)?;
+    }
+    Ok(copy)
+}
+
+fn copy_of<'py>(value: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
+    static DEEPCOPY: Imported = Imported::new("copy", "deepcopy");
+    if value.is_instance_of::<PyBaseException>() || value.is_instance_of::<Blocks>() {
+        return Ok(value.clone());
+    }
+    Ok(DEEPCOPY.get(value.py())?.call1((value,)).unwrap_or_else(|_| value.clone()))
+}
+
+/// For an object that does not tell its size.
+const UNKNOWN: usize = 64;
+
+/// The bytes of a result with everything in it. Containers of Python are followed, and each object counts once; for other
+/// objects their own word counts.
+pub fn size_of_result(result: &Bound<'_, PyDict>) -> PyResult<usize> {
+    static MEMBERS: Imported = Imported::new("gc", "get_referents");
+    let attributes = result.getattr(intern!(result.py(), "__dict__"))?;
+    let mut pending = vec![result.clone().into_any(), attributes];
+    let mut seen = HashSet::new();
+    let mut bytes = 0usize;
+    while let Some(object) = pending.pop() {
+        // What only its container refers to is not entered: growing a large table is one long step.
+        if !occurs_once(&object) && !seen.insert(object.as_ptr() as usize) {
+            continue;
+        }
+        let size = object.call_method0(intern!(object.py(), "__sizeof__")).and_then(|size| size.extract());
+        bytes = bytes.saturating_add(size.unwrap_or(UNKNOWN));
+        if is_container(&object) || object.is_instance_of::<PyFrozenSet>() {
+            pending.extend(MEMBERS.get(object.py())?.call1((&object,))?.cast_into::<PyList>()?.iter());
+        }
+    }
+    Ok(bytes)
 }

@@ -4,16 +4,15 @@
 use super::request::{self, PyMessageOrder};
 use super::{CallDriver, LoopCall};
 use crate::classes::hub::PyHub;
-use crate::classes::options::{PyCallOptions, PyPatternList};
+use crate::classes::options::{PyCallOptions, PyPatternList, as_text};
 use crate::drivers::awaiting::new_awaitable;
 use crate::drivers::execution::{Execution, Extras};
 use crate::prelude::*;
 use crate::runtime::call_scope;
-use crate::runtime::interpreter::Entries;
+use crate::values::arguments::given::{is_dict_of, is_list_of, is_scalar};
 use crate::values::errors::invalid_arguments;
 use crate::values::json::NotJson;
-use crate::values::unicode::as_text;
-use crate::values::value::is_scalar;
+use serde_json::Map;
 use toolhub::hub::{AskedCall, PlannedRun};
 use toolhub::identity::CallContent;
 use toolhub::plan::{Approver, CallPlan, CallRequest, CallTarget, Permissions, SharingRequest};
@@ -244,17 +243,6 @@ const MAX_DEPTH: usize = 100;
 /// Whether a value is JSON as it stands. Only such a value shares a result: a tool can tell a tuple from a list, and an object
 /// from what it is converted to.
 fn is_plain(value: &Bound<'_, PyAny>, depth: usize) -> bool {
-    if depth > MAX_DEPTH || is_scalar(value) {
-        return depth <= MAX_DEPTH;
-    }
-    if let Ok(items) = value.cast_exact::<PyList>() {
-        return items.iter().all(|item| is_plain(&item, depth + 1));
-    }
-    value.cast_exact::<PyDict>().is_ok_and(|dict| {
-        Entries::of(dict).all(|entry| {
-            entry.is_ok_and(|(key, member)| {
-                key.is_exact_instance_of::<PyString>() && is_plain(&member, depth + 1)
-            })
-        })
-    })
+    let is_member = |member: &Bound<'_, PyAny>| is_plain(member, depth + 1);
+    depth <= MAX_DEPTH && (is_scalar(value) || is_list_of(value, is_member) || is_dict_of(value, is_member))
 }

@@ -9,7 +9,7 @@ use crate::runtime::bridge::CoreJob;
 use crate::runtime::loop_bridge::{DeadlineKey, LoopBridge, LoopMailbox};
 use crate::runtime::pool::{Leftover, Reply};
 use crate::values::arguments::argument_checks::PreparedArguments;
-use crate::values::arguments::callable::{CallableKind, python_tool, raised};
+use crate::values::arguments::callable::{CallableKind, meaning_of, python_tool, raised};
 use crate::values::arguments::given::SlotArguments;
 use crate::values::json::LargeJson;
 use crate::values::results::blocks::Blocks;
@@ -222,7 +222,7 @@ impl Execution {
     /// The tool gave a value: a success, or one of the ways in which a value says that it failed.
     pub fn returned(&self, py: Python<'_>, slot: usize, value: Py<PyAny>) {
         kill_point();
-        let meaning = value::meaning_of(value.bind(py), || self.nothing_means(slot));
+        let meaning = meaning_of(value.bind(py), || self.nothing_means(slot));
         let is_own = matches!(meaning, Meaning::OwnResult | Meaning::Failure(ReportedFailure::Own(_)));
         let value = match is_own.then(|| value::read_own(value.bind(py))).transpose() {
             Ok(own) => own.map_or(value, Bound::unbind),

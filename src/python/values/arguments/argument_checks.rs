@@ -10,11 +10,10 @@
 
 use crate::prelude::*;
 use crate::runtime::interpreter;
-use crate::values::arguments::builder_errors;
 use crate::values::arguments::callable::Callable;
 use crate::values::arguments::given;
-use crate::values::errors::{exception_text, invalid_arguments};
-use crate::values::json::LargeJson;
+use crate::values::errors::{exception_text, invalid_arguments, objections};
+use crate::values::json::{LargeJson, pointer_step};
 use pyo3::types::IntoPyDict;
 use serde_json::Map;
 use std::borrow::Cow;
@@ -336,7 +335,7 @@ impl Callable {
     ) -> HubError {
         // Builders of one value name its parameter first, which is not part of a value that the schema describes itself.
         let skipped = usize::from(matches!(self.style, ArgumentStyle::Value(_)) && image.property.is_none());
-        let Some(objections) = builder_errors::objections(py, error, skipped) else {
+        let Some(objections) = objections(py, error, skipped) else {
             return self.refusal(exception_text(py, error));
         };
         let value = fitted.filter(|_| self.hidden.is_empty()).unwrap_or(&image.value);
@@ -399,13 +398,11 @@ impl<'a> Image<'a> {
     }
 
     /// The image of a value, or of a mapping that has it under this name.
-    fn of(value: Value, opaque: Vec<Opaque>, property: Option<&'a str>) -> Self {
+    fn of(value: Value, mut opaque: Vec<Opaque>, property: Option<&'a str>) -> Self {
         let Some(name) = property else { return Image { value: LargeJson(value), opaque, property } };
-        let step = name.replace('~', "~0").replace('/', "~1");
-        let opaque = opaque.into_iter();
-        let opaque = opaque.map(|one| Opaque { place: format!("/{step}{}", one.place), ..one });
+        opaque.iter_mut().for_each(|one| one.place = format!("/{}{}", pointer_step(name), one.place));
         let value = Value::Object(Map::from_iter([(name.to_owned(), value)]));
-        Image { value: LargeJson(value), opaque: opaque.collect(), property }
+        Image { value: LargeJson(value), opaque, property }
     }
 }
 

@@ -1,19 +1,22 @@
-//! A Python callable as the hub knows it, as a tool of the core, and the error for what it raises.
+//! A Python callable as the hub knows it, as a tool of the core, and what it means that it returned or raised something.
 
+use crate::drivers::awaiting::is_coroutine;
 use crate::drivers::served_call;
 use crate::prelude::*;
 use crate::runtime::interpreter::{self, ForkSafeOnce};
 use crate::runtime::tool_loops::ServedLoops;
 use crate::values::arguments::argument_checks::{ArgumentStyle, PreparedArguments};
-use crate::values::arguments::given::PlainParameter;
+use crate::values::arguments::given::{PlainParameter, is_scalar};
 use crate::values::errors::exception_text;
-use crate::values::results::templates::CandidateTemplates;
+use crate::values::results::result::CandidateTemplates;
+use crate::values::value::{as_mapping, discard};
 use std::any::Any;
 use std::sync::OnceLock;
 use toolhub::error::clip;
 use toolhub::invisible::error_line;
 use toolhub::model::{
-    Arguments, BoundValue, CheckOptions, Fitting, NothingMeans, ToolIdentity, ToolOutput, ToolSpec, Unchecked,
+    Arguments, BoundValue, CheckOptions, Fitting, Meaning, NothingMeans, ReportedFailure, ReturnedValue,
+    ToolIdentity, ToolOutput, ToolSpec, Unchecked, meaning,
 };
 use toolhub::offers::NativeOffer;
 use toolhub::registry::Candidate;
@@ -91,6 +94,51 @@ impl Callable {
         visit.call(&self.build)?;
         visit.call(&self.object)?;
         visit.call(&self.meta)
+    }
+}
+
+/// What a value that a tool returned means: the rule of the core, or a forgotten `await`. `nothing` says what None means for the tool.
+pub fn meaning_of(value: &Bound<'_, PyAny>, nothing: impl FnOnce() -> NothingMeans) -> Meaning {
+    let is_sequence = || value.is_exact_instance_of::<PyList>() || value.is_exact_instance_of::<PyTuple>();
+    if !value.is_none() && (is_scalar(value) || is_sequence()) {
+        return Meaning::Value;
+    }
+    if is_coroutine(value) {
+        discard(value);
+        return Meaning::Failure(ReportedFailure::NotAwaited);
+    }
+    let nothing = if value.is_none() { nothing() } else { NothingMeans::Success };
+    meaning(&Returned(value.clone()), nothing)
+}
+
+/// A value that a tool returned, as the core asks about it.
+struct Returned<'py>(Bound<'py, PyAny>);
+
+impl ReturnedValue for Returned<'_> {
+    fn is_nothing(&self) -> bool {
+        self.0.is_none()
+    }
+
+    fn is_falsy(&self) -> bool {
+        // An object that has no truth is there, so it is not falsy.
+        !self.0.is_truthy().unwrap_or(true)
+    }
+
+    fn entry(&self, key: &'static str) -> Option<Self> {
+        let py = self.0.py();
+        let key = match key {
+            "success" => intern!(py, "success"),
+            key => &PyString::new(py, key),
+        };
+        let found = match self.0.cast::<PyDict>() {
+            Ok(dict) => dict.get_item(key).ok().flatten(),
+            Err(_) => as_mapping(&self.0)?.get_item(key).ok(),
+        };
+        found.map(Returned)
+    }
+
+    fn shown(&self) -> Option<String> {
+        self.0.str().ok().map(|text| text.to_string_lossy().into_owned())
     }
 }
 

@@ -8,7 +8,7 @@ use crate::values::arguments::callable::python_tool;
 use crate::values::errors::{exception_text, invalid_arguments};
 use crate::values::json::{LEVEL, LargeJson, MAX_ARGUMENTS, MAX_DEPTH, Trouble};
 use crate::values::unicode::{all_of, start_of};
-use crate::values::value::{as_dict, as_mapping, is_scalar};
+use crate::values::value::{as_dict, as_mapping};
 use pyo3::ffi;
 use pyo3::types::{PyByteArray, PySet};
 use serde_json::Map;
@@ -214,6 +214,15 @@ pub fn copy<'py>(object: &Bound<'py, PyAny>) -> Result<Bound<'py, PyAny>, Troubl
     copy_deep(object, 0, &mut Copying { seen: HashMap::new(), values: 0 })
 }
 
+/// A plain value that never changes. It is recognised first: asking Python's `Mapping` about each would cost more than a call.
+pub fn is_scalar(value: &Bound<'_, PyAny>) -> bool {
+    value.is_exact_instance_of::<PyString>()
+        || value.is_exact_instance_of::<PyInt>()
+        || value.is_exact_instance_of::<PyFloat>()
+        || value.is_exact_instance_of::<PyBool>()
+        || value.is_none()
+}
+
 fn must_be_copied(object: &Bound<'_, PyAny>) -> bool {
     !is_scalar(object) && (is_container(object) || as_mapping(object).is_some())
 }
@@ -388,19 +397,11 @@ fn shape(py: Python<'_>, schema: &Map<String, Value>) -> Option<Fits> {
     let fits: Fits = match schema.get("type")?.as_str()? {
         "array" if only(&["type", "items"]) => {
             let fits = inner("items")?;
-            Box::new(move |value| {
-                value.cast_exact::<PyList>().is_ok_and(|list| list.iter().all(|item| fits(&item)))
-            })
+            Box::new(move |value| is_list_of(value, &fits))
         }
         "object" if only(&["type", "additionalProperties"]) => {
             let fits = inner("additionalProperties")?;
-            let is_entry = move |(key, value): (Bound<'_, PyAny>, Bound<'_, PyAny>)| {
-                key.is_exact_instance_of::<PyString>() && fits(&value)
-            };
-            Box::new(move |value| {
-                let dict = value.cast_exact::<PyDict>();
-                dict.is_ok_and(|dict| Entries::of(dict).all(|entry| entry.is_ok_and(&is_entry)))
-            })
+            Box::new(move |value| is_dict_of(value, &fits))
         }
         _ if !only(&["type"]) => return None,
         "null" => Box::new(|value| value.is_none()),
@@ -411,6 +412,19 @@ fn shape(py: Python<'_>, schema: &Map<String, Value>) -> Option<Fits> {
         _ => return None,
     };
     Some(fits)
+}
+
+pub fn is_list_of(value: &Bound<'_, PyAny>, fits: impl Fn(&Bound<'_, PyAny>) -> bool) -> bool {
+    value.cast_exact::<PyList>().is_ok_and(|list| list.iter().all(|item| fits(&item)))
+}
+
+/// Whether it is a dict with texts for keys.
+pub fn is_dict_of(value: &Bound<'_, PyAny>, fits: impl Fn(&Bound<'_, PyAny>) -> bool) -> bool {
+    let is_entry = |(key, member): (Bound<'_, PyAny>, Bound<'_, PyAny>)| {
+        key.is_exact_instance_of::<PyString>() && fits(&member)
+    };
+    let dict = value.cast_exact::<PyDict>();
+    dict.is_ok_and(|dict| Entries::of(dict).all(|entry| entry.is_ok_and(is_entry)))
 }
 
 /// A scalar compares itself by code of Python's own.

@@ -5,5 +5,4 @@ pub mod tool_from_python;
 
 // The arguments of one call, in the order in which they are looked at.
 pub mod argument_checks;
-pub mod builder_errors;
 pub mod given;

@@ -1,13 +1,13 @@
 //! Results for a model: cut to their limit, and written in the form of an API.
 
 use crate::classes::hub::PyHub;
-use crate::classes::options::named;
+use crate::classes::options::{as_text, named};
 use crate::prelude::*;
 use crate::runtime::call_scope;
 use crate::runtime::interpreter::released;
 use crate::values::arguments::callable::{CallableKind, raised};
 use crate::values::results::blocks::{images_of, lang_of, success_text};
-use crate::values::unicode::{as_text, start_of, string};
+use crate::values::unicode::{start_of, string};
 use toolhub::hub::{CutText, Hub, ResultBudget, ResultLimit, ShapeRequest, ShapedText};
 use toolhub::invisible::visible;
 use toolhub::model::Lang;

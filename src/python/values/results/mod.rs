@@ -2,7 +2,6 @@
 
 pub mod blocks;
 pub mod result;
-pub mod templates;
 
 pub mod answers;
 pub mod text;

@@ -1,37 +1,40 @@
-//! Every `ToolResult`: of a call that ran, of one that was refused, and copies of a result.
+//! Every `ToolResult`: of a call that ran, and of one that was refused; and the dicts that they start from.
+//!
+//! Copying a dict that already has all its keys is much cheaper than growing one key by key, so each shape is built once:
+//! for all results, and again for each Python tool with its name and source filled in.
 
 use crate::drivers::execution::{Attempt, State, replayed_time};
 use crate::prelude::*;
-use crate::runtime::interpreter::released;
+use crate::runtime::interpreter::{ForkSafeOnce, released};
 use crate::values::arguments::callable::{CallableKind, python_tool, raised};
-use crate::values::arguments::given::{is_container, occurs_once};
+use crate::values::errors::error_details;
 use crate::values::results::blocks::{Blocks, text_of};
-use crate::values::results::templates::{
-    CandidateTemplates, blank_meta, describe_call, describe_error, empty_meta, fill_meta, fill_success,
-    new_attempt, source_name,
-};
 use crate::values::results::text::merged;
 use crate::values::unicode::{start_of, string};
 use crate::values::value;
-use pyo3::types::PyFrozenSet;
+use serde_json::json;
 use smallvec::SmallVec;
-use std::collections::HashSet;
 use toolhub::error::Outcome;
 use toolhub::execute::Fate;
-use toolhub::hub::PlannedRun;
+use toolhub::hub::{PlannedRun, cancelled};
 use toolhub::invisible::error_line;
 use toolhub::merge::{self, MergedText};
 use toolhub::message::Message;
-use toolhub::model::Lang;
+use toolhub::model::{Lang, Source, Strategy};
 use toolhub::plan::answer_kind;
 use toolhub::registry::Candidate;
 use toolhub::select::Rule;
 use toolhub::shape::content::ImageNotes;
 use toolhub::tape::recording_of;
 
-/// A new `ToolResult`: a dict with attributes, defined in Python.
-fn new_result(py: Python<'_>) -> PyResult<Bound<'_, PyDict>> {
-    Ok(value::tool_result(py)?.call0()?.cast_into()?)
+/// The class of results: dicts with attributes, defined in Python.
+pub fn tool_result(py: Python<'_>) -> PyResult<&Bound<'_, PyAny>> {
+    static CLASS: Imported = Imported::new("toolhub.result", "ToolResult");
+    CLASS.get(py)
+}
+
+pub fn new_result(py: Python<'_>) -> PyResult<Bound<'_, PyDict>> {
+    Ok(tool_result(py)?.call0()?.cast_into()?)
 }
 
 /// A result that is being made, and its `_meta`.
@@ -40,20 +43,13 @@ struct Unfinished<'py> {
     meta: Bound<'py, PyDict>,
 }
 
-/// A run, and what its attempts have given.
-struct EndedAttempts<'a, 'py> {
-    py: Python<'py>,
-    plan: &'a PlannedRun,
-    attempts: &'a mut [Attempt],
-}
-
 /// The result of an execution, in the language of its hub.
 pub fn build(py: Python<'_>, mut finished: State, now: Instant) -> PyResult<Bound<'_, PyDict>> {
     let Some(plan) = finished.plan.take() else {
         return refused(py, None, &HubError::new(ErrorKind::Cancelled, message!("Cancelled.")));
     };
-    let given = EndedAttempts { py, plan: &plan, attempts: &mut finished.attempts };
-    let result = given.result(now).or_else(|error| unreadable(py, &plan, error))?;
+    let result = result_of(py, &plan, &mut finished.attempts, now);
+    let result = result.or_else(|error| unreadable(py, &plan, error))?;
     mark_language(&result, plan.lang)?;
     Ok(result)
 }
@@ -66,161 +62,161 @@ pub fn mark_language(result: &Bound<'_, PyDict>, lang: Lang) -> PyResult<()> {
     }
 }
 
-impl<'py> EndedAttempts<'_, 'py> {
-    fn result(mut self, now: Instant) -> PyResult<Bound<'py, PyDict>> {
-        let (py, plan, result) = (self.py, self.plan, new_result(self.py)?);
-        let has_value =
-            |slot: usize| !self.attempts[slot].value.as_ref().is_none_or(|value| value.is_none(py));
-        let winners = plan.merged_slots(has_value);
-        let best = winners.iter().min().map(|slot| &*plan.candidates[*slot]);
-        let meta = match best {
-            Some(candidate) => meta_of(py, candidate, plan.lang)?,
-            None => blank_meta(py)?,
+fn result_of<'py>(
+    py: Python<'py>,
+    plan: &PlannedRun,
+    attempts: &mut [Attempt],
+    now: Instant,
+) -> PyResult<Bound<'py, PyDict>> {
+    let result = new_result(py)?;
+    let has_value = |slot: usize| !attempts[slot].value.as_ref().is_none_or(|value| value.is_none(py));
+    let winners = plan.merged_slots(has_value);
+    let best = winners.iter().min().map(|slot| &*plan.candidates[*slot]);
+    let meta = match best {
+        Some(candidate) => meta_of(py, candidate, plan.lang)?,
+        None => blank_meta(py)?,
+    };
+    let took = replayed_time(plan).unwrap_or_else(|| now.saturating_duration_since(plan.run.begun()));
+    let sources = best.map(|candidate| source_name(py, candidate.source));
+    meta.set_item(intern!(py, "sources"), PyList::new(py, sources)?)?;
+    meta.set_item(intern!(py, "strategy"), strategy_name(py, plan.strategy))?;
+    meta.set_item(intern!(py, "duration_ms"), took.as_secs_f64() * 1e3)?;
+    if best.is_none() {
+        meta.set_item(intern!(py, "tool"), &*plan.what)?;
+    }
+    if plan.rule != Rule::OneCandidate {
+        meta.set_item(intern!(py, "rule"), &*plan.rule.sentence())?;
+    }
+    let errors = describe_attempts(plan, attempts, &meta, best.is_some(), now)?;
+    match winners.as_slice() {
+        [] => {
+            let final_error =
+                plan.final_error(errors.iter().map(|(slot, error)| (*slot, error))).in_language(plan.lang);
+            let retryable = final_error.is_retryable(plan.is_repeatable());
+            let same = || errors.iter().filter(|(_, error)| error.message == final_error.message);
+            let sent = same().map(|(slot, _)| *slot).find(|slot| attempts[*slot].blocks.is_some());
+            let blocks = sent.and_then(|slot| attempts[slot].blocks.take());
+            let unfinished = Unfinished::with(result, meta, blocks)?;
+            let exception = same().chain(&errors).find_map(|(slot, _)| attempts[*slot].exception.as_deref());
+            match same().find_map(|(slot, _)| attempts[*slot].value.as_ref()) {
+                Some(own) => unfinished.own_failure(&final_error, retryable, own.bind(py)),
+                None => unfinished.failure(&final_error, retryable, exception),
+            }
+        }
+        [only] => {
+            let value = attempts[*only].value.take().unwrap_or_else(|| py.None());
+            let unfinished = Unfinished::with(result, meta, attempts[*only].blocks.take())?;
+            match attempts[*only].is_own_result {
+                true => unfinished.own_success(value.bind(py)),
+                false => unfinished.success(value),
+            }
+        }
+        many => {
+            let (MergedText { text, truncated }, full) = merged_answers(py, plan, attempts, many)?;
+            let sources = many.iter().map(|slot| source_name(py, plan.candidates[*slot].source));
+            meta.set_item(intern!(py, "synthesized"), true)?;
+            meta.set_item(intern!(py, "synthesis_method"), intern!(py, "simple_merge"))?;
+            meta.set_item(intern!(py, "source_count"), many.len())?;
+            meta.set_item(intern!(py, "truncated"), truncated)?;
+            meta.set_item(intern!(py, "sources"), PyList::new(py, sources.collect::<Vec<_>>())?)?;
+            result.setattr(intern!(py, "_answer_kind"), answer_kind(plan).name())?;
+            result.setattr(intern!(py, "_full"), full)?;
+            Unfinished { result, meta }.success(string(py, &text)?.into_any().unbind())
+        }
+    }
+}
+
+/// Lists the candidates that were tried and skipped, and their errors; returns the errors.
+fn describe_attempts(
+    plan: &PlannedRun,
+    attempts: &mut [Attempt],
+    meta: &Bound<'_, PyDict>,
+    answered: bool,
+    now: Instant,
+) -> PyResult<Vec<(usize, HubError)>> {
+    let py = meta.py();
+    let mut tried: SmallVec<[Bound<'_, PyDict>; 4]> = SmallVec::new();
+    let mut warnings: Vec<Message> = Vec::new();
+    let mut unchecked: Vec<String> = Vec::new();
+    let mut skipped = Vec::new();
+    let mut failed = Vec::new();
+    let mut errors = Vec::new();
+    for (slot, attempt) in attempts.iter_mut().enumerate() {
+        let candidate = &plan.candidates[slot];
+        let fate = plan.run.fate(slot);
+        if fate == Fate::NotTried {
+            continue;
+        }
+        warnings.append(&mut attempt.warnings);
+        unchecked.extend(attempt.unchecked.drain(..).map(|rule| rule.to_string()));
+        let usual = match (fate, templates_of(py, candidate, plan.lang)?) {
+            (Fate::Succeeded, Some(templates)) => Some(templates.won.bind(py).copy()?),
+            // It lost to one that answered.
+            (Fate::Stopped, Some(templates)) if answered => Some(templates.lost.bind(py).copy()?),
+            _ => None,
         };
-        let took = replayed_time(plan).unwrap_or_else(|| now.saturating_duration_since(plan.run.begun()));
-        describe_call(&meta, best, plan.strategy, took)?;
-        if best.is_none() {
-            meta.set_item(intern!(py, "tool"), &*plan.what)?;
-        }
-        if plan.rule != Rule::OneCandidate {
-            meta.set_item(intern!(py, "rule"), &*plan.rule.sentence())?;
-        }
-        let errors = self.describe_attempts(&meta, best.is_some(), now)?;
-        let attempts = &mut *self.attempts;
-        match winners.as_slice() {
-            [] => {
-                let final_error = plan
-                    .final_error(errors.iter().map(|(slot, error)| (*slot, error)))
-                    .in_language(plan.lang);
-                let retryable = final_error.is_retryable(plan.is_repeatable());
-                let same = || errors.iter().filter(|(_, error)| error.message == final_error.message);
-                let sent = same().map(|(slot, _)| *slot).find(|slot| attempts[*slot].blocks.is_some());
-                let blocks = sent.and_then(|slot| attempts[slot].blocks.take());
-                let unfinished = Unfinished::with(result, meta, blocks)?;
-                let exception =
-                    same().chain(&errors).find_map(|(slot, _)| attempts[*slot].exception.as_deref());
-                match same().find_map(|(slot, _)| attempts[*slot].value.as_ref()) {
-                    Some(own) => unfinished.own_failure(&final_error, retryable, own.bind(py)),
-                    None => unfinished.failure(&final_error, retryable, exception),
-                }
-            }
-            [only] => {
-                let value = attempts[*only].value.take().unwrap_or_else(|| py.None());
-                let unfinished = Unfinished::with(result, meta, attempts[*only].blocks.take())?;
-                match attempts[*only].is_own_result {
-                    true => unfinished.own_success(value.bind(py)),
-                    false => unfinished.success(value),
-                }
-            }
-            many => {
-                let MergedText { text, truncated } = self.merged(many)?;
-                let sources = many.iter().map(|slot| source_name(py, plan.candidates[*slot].source));
-                meta.set_item(intern!(py, "synthesized"), true)?;
-                meta.set_item(intern!(py, "synthesis_method"), intern!(py, "simple_merge"))?;
-                meta.set_item(intern!(py, "source_count"), many.len())?;
-                meta.set_item(intern!(py, "truncated"), truncated)?;
-                meta.set_item(intern!(py, "sources"), PyList::new(py, sources.collect::<Vec<_>>())?)?;
-                result.setattr(intern!(py, "_answer_kind"), answer_kind(plan).name())?;
-                result.setattr(intern!(py, "_full"), self.whole_answers(many)?)?;
-                Unfinished { result, meta }.success(string(py, &text)?.into_any().unbind())
-            }
-        }
-    }
-
-    /// Lists the candidates that were tried and skipped, and their errors; returns the errors.
-    fn describe_attempts(
-        &mut self,
-        meta: &Bound<'_, PyDict>,
-        answered: bool,
-        now: Instant,
-    ) -> PyResult<Vec<(usize, HubError)>> {
-        let (py, plan) = (self.py, self.plan);
-        let mut tried: SmallVec<[Bound<'_, PyDict>; 4]> = SmallVec::new();
-        let mut warnings: Vec<Message> = Vec::new();
-        let mut unchecked: Vec<String> = Vec::new();
-        let mut skipped = Vec::new();
-        let mut failed = Vec::new();
-        let mut errors = Vec::new();
-        for (slot, attempt) in self.attempts.iter_mut().enumerate() {
-            let candidate = &plan.candidates[slot];
-            let fate = plan.run.fate(slot);
-            if fate == Fate::NotTried {
-                continue;
-            }
-            warnings.append(&mut attempt.warnings);
-            unchecked.extend(attempt.unchecked.drain(..).map(|rule| rule.to_string()));
-            let usual = match (fate, templates_of(py, candidate, plan.lang)?) {
-                (Fate::Succeeded, Some(templates)) => Some(templates.won.bind(py).copy()?),
-                // It lost to one that answered.
-                (Fate::Stopped, Some(templates)) if answered => Some(templates.lost.bind(py).copy()?),
-                _ => None,
-            };
-            let ran = match recording_of(candidate) {
-                Some(recording) => recording.ms,
-                None => plan.run.duration(slot, now).unwrap_or_default().as_secs_f64() * 1e3,
-            };
-            if let Some(row) = usual {
-                row.set_item(intern!(py, "duration_ms"), ran)?;
-                tried.push(row);
-                continue;
-            }
-            let row = new_attempt(&tool_name(py, candidate), candidate)?;
-            row.set_item(intern!(py, "ok"), fate == Fate::Succeeded)?;
+        let ran = match recording_of(candidate) {
+            Some(recording) => recording.ms,
+            None => plan.run.duration(slot, now).unwrap_or_default().as_secs_f64() * 1e3,
+        };
+        if let Some(row) = usual {
             row.set_item(intern!(py, "duration_ms"), ran)?;
-            let reported = attempt.error.take().map(|error| *error);
-            if let Some(error) = reported.or_else(|| plan.silent_error(slot)) {
-                let error = error.in_language(plan.lang);
-                describe_error(&row, &error)?;
-                // Losing a race is not an error.
-                if fate != Fate::Stopped {
-                    failed.push(row.copy()?);
-                }
-                errors.push((slot, error));
+            tried.push(row);
+            continue;
+        }
+        let row = new_attempt(&tool_name(py, candidate), candidate)?;
+        row.set_item(intern!(py, "ok"), fate == Fate::Succeeded)?;
+        row.set_item(intern!(py, "duration_ms"), ran)?;
+        let reported = attempt.error.take().map(|error| *error);
+        if let Some(error) = reported.or_else(|| plan.silent_error(slot)) {
+            let error = error.in_language(plan.lang);
+            describe_error(&row, &error)?;
+            // Losing a race is not an error.
+            if fate != Fate::Stopped {
+                failed.push(row.copy()?);
             }
-            if fate == Fate::Rejected { skipped.push(row) } else { tried.push(row) }
+            errors.push((slot, error));
         }
-        meta.set_item(intern!(py, "attempts"), PyList::new(py, tried)?)?;
-        if !warnings.is_empty() {
-            warnings.dedup();
-            let warnings: Vec<_> = warnings.iter().map(|warning| warning.text(plan.lang)).collect();
-            meta.set_item(intern!(py, "warnings"), warnings)?;
-        }
-        if !unchecked.is_empty() {
-            unchecked.dedup();
-            meta.set_item(intern!(py, "unchecked"), unchecked)?;
-        }
-        if !skipped.is_empty() {
-            meta.set_item(intern!(py, "skipped"), skipped)?;
-        }
-        if !failed.is_empty() {
-            meta.set_item(intern!(py, "errors"), failed)?;
-        }
-        Ok(errors)
+        if fate == Fate::Rejected { skipped.push(row) } else { tried.push(row) }
     }
+    meta.set_item(intern!(py, "attempts"), PyList::new(py, tried)?)?;
+    if !warnings.is_empty() {
+        warnings.dedup();
+        let warnings: Vec<_> = warnings.iter().map(|warning| warning.text(plan.lang)).collect();
+        meta.set_item(intern!(py, "warnings"), warnings)?;
+    }
+    if !unchecked.is_empty() {
+        unchecked.dedup();
+        meta.set_item(intern!(py, "unchecked"), unchecked)?;
+    }
+    if !skipped.is_empty() {
+        meta.set_item(intern!(py, "skipped"), skipped)?;
+    }
+    if !failed.is_empty() {
+        meta.set_item(intern!(py, "errors"), failed)?;
+    }
+    Ok(errors)
+}
 
-    /// Every answer as it came, with its source.
-    fn whole_answers(&self, winners: &[usize]) -> PyResult<Bound<'py, PyList>> {
-        let (py, plan) = (self.py, self.plan);
-        let answers = PyList::empty(py);
-        for slot in winners {
-            let row = PyDict::new(py);
-            row.set_item(intern!(py, "source"), plan.candidates[*slot].label())?;
-            row.set_item(intern!(py, "result"), inner_value(py, &self.attempts[*slot])?)?;
-            answers.append(row)?;
-        }
-        Ok(answers)
+/// The answers as one text, and each as it came, with its source.
+fn merged_answers<'py>(
+    py: Python<'py>,
+    plan: &PlannedRun,
+    attempts: &[Attempt],
+    winners: &[usize],
+) -> PyResult<(MergedText, Bound<'py, PyList>)> {
+    let (mut parts, full) = (Vec::with_capacity(winners.len()), PyList::empty(py));
+    for slot in winners {
+        let (attempt, source) = (&attempts[*slot], plan.candidates[*slot].label());
+        let value = value::inner_value(py, attempt)?;
+        let text = text_of(&value, attempt.blocks.as_deref(), ImageNotes::Shown)?;
+        let row = PyDict::new(py);
+        row.set_item(intern!(py, "source"), &source)?;
+        row.set_item(intern!(py, "result"), value)?;
+        full.append(row)?;
+        parts.push((source, text.unwrap_or_default().into()));
     }
-
-    fn merged(&self, winners: &[usize]) -> PyResult<MergedText> {
-        let (py, plan) = (self.py, self.plan);
-        let mut parts = Vec::with_capacity(winners.len());
-        for slot in winners {
-            let value = inner_value(py, &self.attempts[*slot])?;
-            let text = text_of(&value, self.attempts[*slot].blocks.as_deref(), ImageNotes::Shown)?;
-            parts.push((plan.candidates[*slot].label(), text.unwrap_or_default().into()));
-        }
-        Ok(merged(py, &parts, merge::PART_LIMIT))
-    }
+    Ok((merged(py, &parts, merge::PART_LIMIT), full))
 }
 
 /// The result of a call whose answer raises when it is read.
@@ -252,30 +248,6 @@ pub fn failed_result<'py>(
         .ok_or_else(|| PyValueError::new_err("kind must be one of toolhub.ErrorKind"))?;
     let error = HubError::new(kind, message.to_string_lossy().into_owned());
     refused(tool.py(), Some(&tool.to_string_lossy()), &error).map(Bound::into_any)
-}
-
-/// A copy that its owner may change: keys, value, `_meta` and every attribute.
-///
-/// A value that cannot be copied is shared, and so is what never changes: an exception with its traceback, and content
-/// blocks. Copies run code of the user, so no lock may be held.
-pub fn copy_result<'py>(result: &Bound<'py, PyDict>) -> PyResult<Bound<'py, PyDict>> {
-    let py = result.py();
-    let copy = new_result(py)?;
-    for (key, value) in result {
-        copy.set_item(key, copy_of(&value)?)?;
-    }
-    for (name, value) in result.getattr(intern!(py, "__dict__"))?.cast_into::<PyDict>()? {
-        copy.setattr(name.cast_into::<PyString>()?, copy_of(&value)?)?;
-    }
-    Ok(copy)
-}
-
-fn copy_of<'py>(value: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
-    static DEEPCOPY: Imported = Imported::new("copy", "deepcopy");
-    if value.is_instance_of::<PyBaseException>() || value.is_instance_of::<Blocks>() {
-        return Ok(value.clone());
-    }
-    Ok(DEEPCOPY.get(value.py())?.call1((value,)).unwrap_or_else(|_| value.clone()))
 }
 
 impl<'py> Unfinished<'py> {
@@ -312,7 +284,7 @@ impl<'py> Unfinished<'py> {
 
     /// The result of a tool that returned a mapping with `success`: its keys are those of the result.
     fn own_success(self, own: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyDict>> {
-        take_over(&self.result, own)?;
+        value::take_over(&self.result, own)?;
         self.result.set_item(intern!(own.py(), "result"), value::own_result(own)?)?;
         self.ended(true)
     }
@@ -333,7 +305,7 @@ impl<'py> Unfinished<'py> {
         own: &Bound<'py, PyAny>,
     ) -> PyResult<Bound<'py, PyDict>> {
         let py = own.py();
-        take_over(&self.result, own)?;
+        value::take_over(&self.result, own)?;
         let details = error_details(py, error, retryable)?;
         details.set_item(intern!(py, "message"), &*error.message)?;
         self.meta.set_item(intern!(py, "error"), details)?;
@@ -371,45 +343,6 @@ impl<'py> Unfinished<'py> {
     }
 }
 
-/// Copies the keys of a tool's own result; of a `ToolResult`, which another call gave, also the attributes.
-fn take_over(result: &Bound<'_, PyDict>, own: &Bound<'_, PyAny>) -> PyResult<()> {
-    let py = result.py();
-    result.update(value::as_dict(own)?.as_mapping())?;
-    if value::is_tool_result(own)? {
-        for (name, value) in own.getattr(intern!(py, "__dict__"))?.cast_into::<PyDict>()? {
-            result.setattr(name.cast_into::<PyString>()?, value)?;
-        }
-    }
-    Ok(())
-}
-
-/// What a reader of one of several answers wants to see.
-fn inner_value<'py>(py: Python<'py>, attempt: &Attempt) -> PyResult<Bound<'py, PyAny>> {
-    match &attempt.value {
-        Some(value) if attempt.is_own_result => value::own_result(value.bind(py)),
-        Some(value) => Ok(value.bind(py).clone()),
-        None => Ok(py.None().into_bound(py)),
-    }
-}
-
-fn error_details<'py>(py: Python<'py>, error: &HubError, retryable: bool) -> PyResult<Bound<'py, PyDict>> {
-    let details = PyDict::new(py);
-    details.set_item(intern!(py, "kind"), error.kind.name())?;
-    details.set_item(intern!(py, "code"), error.code)?;
-    details.set_item(intern!(py, "status"), error.status)?;
-    details.set_item(intern!(py, "retry_after"), error.retry_after)?;
-    details.set_item(intern!(py, "retryable"), retryable)?;
-    details.set_item(intern!(py, "outcome"), error.outcome.name())?;
-    if !error.suggestions.is_empty() {
-        let suggestions: Vec<_> = error.suggestions.iter().map(|name| &**name).collect();
-        details.set_item(intern!(py, "suggestions"), suggestions)?;
-    }
-    if let Some(data) = error.upstream.as_ref().and_then(|sent| sent.data.as_ref()) {
-        details.set_item(intern!(py, "data"), json::to_python(py, data)?)?;
-    }
-    Ok(details)
-}
-
 fn templates_of<'a>(
     py: Python<'_>,
     candidate: &'a Candidate,
@@ -421,12 +354,10 @@ fn templates_of<'a>(
 }
 
 fn meta_of<'py>(py: Python<'py>, candidate: &Candidate, lang: Lang) -> PyResult<Bound<'py, PyDict>> {
-    if let Some(templates) = templates_of(py, candidate, lang)? {
-        return templates.meta.bind(py).copy();
+    match templates_of(py, candidate, lang)? {
+        Some(templates) => templates.meta.bind(py).copy(),
+        None => meta_with(&tool_name(py, candidate), candidate),
     }
-    let meta = blank_meta(py)?;
-    fill_meta(&meta, &tool_name(py, candidate), candidate)?;
-    Ok(meta)
 }
 
 /// A tool's name as the string that was made when it was registered.
@@ -437,27 +368,133 @@ fn tool_name<'py>(py: Python<'py>, candidate: &Candidate) -> Bound<'py, PyString
     }
 }
 
-/// For an object that does not tell its size.
-const UNKNOWN: usize = 64;
+/// The shapes that all results share.
+struct ResultTemplates {
+    success: Py<PyDict>,
+    meta: Py<PyDict>,
+    attempt: Py<PyDict>,
+}
 
-/// The bytes of a result with everything in it. Containers of Python are followed, and each object counts once; for other
-/// objects their own word counts.
-pub fn size_of_result(result: &Bound<'_, PyDict>) -> PyResult<usize> {
-    static MEMBERS: Imported = Imported::new("gc", "get_referents");
-    let attributes = result.getattr(intern!(result.py(), "__dict__"))?;
-    let mut pending = vec![result.clone().into_any(), attributes];
-    let mut seen = HashSet::new();
-    let mut bytes = 0usize;
-    while let Some(object) = pending.pop() {
-        // What only its container refers to is not entered: growing a large table is one long step.
-        if !occurs_once(&object) && !seen.insert(object.as_ptr() as usize) {
-            continue;
-        }
-        let size = object.call_method0(intern!(object.py(), "__sizeof__")).and_then(|size| size.extract());
-        bytes = bytes.saturating_add(size.unwrap_or(UNKNOWN));
-        if is_container(&object) || object.is_instance_of::<PyFrozenSet>() {
-            pending.extend(MEMBERS.get(object.py())?.call1((&object,))?.cast_into::<PyList>()?.iter());
-        }
+impl ResultTemplates {
+    fn get(py: Python<'_>) -> PyResult<&ResultTemplates> {
+        static TEMPLATES: ForkSafeOnce<ResultTemplates> = ForkSafeOnce::new();
+        TEMPLATES.get_or_try_init(|| {
+            let meta = json!({
+                "tool": null, "source": null, "server": null, "strategy": "none", "synthesized": false,
+                "synthesis_method": null, "source_count": 0, "sources": null, "attempts": null, "duration_ms": 0.0,
+                "truncated": false, "cached": false,
+            });
+            let attempt = json!({
+                "tool": null, "source": null, "server": null, "ok": null, "error": null, "duration_ms": null,
+            });
+            let success = json!({"success": true, "result": null, "error": null, "_meta": null});
+            Ok(Box::new(ResultTemplates {
+                success: template(py, &success)?,
+                meta: template(py, &meta)?,
+                attempt: template(py, &attempt)?,
+            }))
+        })
     }
-    Ok(bytes)
+}
+
+/// A dict with keys that are the strings of our own: they are found without a comparison.
+fn template(py: Python<'_>, shape: &Value) -> PyResult<Py<PyDict>> {
+    let dict = PyDict::new(py);
+    for (key, value) in shape.as_object().into_iter().flatten() {
+        dict.set_item(PyString::intern(py, key), json::to_python(py, value)?)?;
+    }
+    Ok(dict.unbind())
+}
+
+/// The shapes of one candidate's results.
+pub struct CandidateTemplates {
+    /// `_meta` of a result that this candidate gave.
+    pub meta: Py<PyDict>,
+    /// Its attempt when it answered, and when another candidate was faster.
+    pub won: Py<PyDict>,
+    pub lost: Py<PyDict>,
+}
+
+impl CandidateTemplates {
+    /// `name` is the tool's name as the one string object that all its results share.
+    pub fn new(name: &Bound<'_, PyString>, candidate: &Candidate, lang: Lang) -> PyResult<Self> {
+        let py = name.py();
+        let meta = meta_with(name, candidate)?;
+        let won = new_attempt(name, candidate)?;
+        won.set_item(intern!(py, "ok"), true)?;
+        let lost = new_attempt(name, candidate)?;
+        lost.set_item(intern!(py, "ok"), false)?;
+        describe_error(&lost, &cancelled(&candidate.spec().name).in_language(lang))?;
+        Ok(CandidateTemplates { meta: meta.unbind(), won: won.unbind(), lost: lost.unbind() })
+    }
+}
+
+/// `_meta` with every key that a result has; nothing is known yet.
+fn blank_meta(py: Python<'_>) -> PyResult<Bound<'_, PyDict>> {
+    ResultTemplates::get(py)?.meta.bind(py).copy()
+}
+
+/// The `_meta` of a result about which nothing is known but, perhaps, its tool.
+#[pyfunction]
+#[pyo3(signature = (tool=None) -> "dict[str, object]")]
+pub fn empty_meta<'py>(py: Python<'py>, tool: Option<&Bound<'py, PyString>>) -> PyResult<Bound<'py, PyDict>> {
+    let meta = blank_meta(py)?;
+    meta.set_item(intern!(py, "tool"), tool)?;
+    meta.set_item(intern!(py, "sources"), PyList::empty(py))?;
+    meta.set_item(intern!(py, "attempts"), PyList::empty(py))?;
+    Ok(meta)
+}
+
+/// Fills in an empty result with all keys, as a success has them.
+fn fill_success(result: &Bound<'_, PyDict>) -> PyResult<()> {
+    let py = result.py();
+    result.update(ResultTemplates::get(py)?.success.bind(py).as_mapping())
+}
+
+/// What every `_meta` of an answer of this candidate says.
+fn meta_with<'py>(name: &Bound<'py, PyString>, candidate: &Candidate) -> PyResult<Bound<'py, PyDict>> {
+    let meta = blank_meta(name.py())?;
+    fill_source(&meta, name, candidate)?;
+    meta.set_item(intern!(name.py(), "source_count"), 1)?;
+    Ok(meta)
+}
+
+fn fill_source(row: &Bound<'_, PyDict>, name: &Bound<'_, PyString>, candidate: &Candidate) -> PyResult<()> {
+    let py = row.py();
+    row.set_item(intern!(py, "tool"), name)?;
+    row.set_item(intern!(py, "source"), source_name(py, candidate.source))?;
+    match &candidate.server {
+        Some(server) => row.set_item(intern!(py, "server"), &**server),
+        None => Ok(()),
+    }
+}
+
+/// What every attempt of this candidate says.
+fn new_attempt<'py>(name: &Bound<'py, PyString>, candidate: &Candidate) -> PyResult<Bound<'py, PyDict>> {
+    let row = ResultTemplates::get(name.py())?.attempt.bind(name.py()).copy()?;
+    fill_source(&row, name, candidate)?;
+    Ok(row)
+}
+
+fn describe_error(row: &Bound<'_, PyDict>, error: &HubError) -> PyResult<()> {
+    row.set_item(intern!(row.py(), "error"), &*error.message)?;
+    row.set_item(intern!(row.py(), "kind"), error.kind.name())
+}
+
+/// The name of a source as one of three shared strings.
+fn source_name(py: Python<'_>, source: Source) -> &Bound<'_, PyString> {
+    match source {
+        Source::Tools => intern!(py, "tools"),
+        Source::Skills => intern!(py, "skills"),
+        Source::Mcps => intern!(py, "mcps"),
+    }
+}
+
+fn strategy_name(py: Python<'_>, strategy: Strategy) -> &Bound<'_, PyString> {
+    match strategy {
+        Strategy::Auto => intern!(py, "auto"),
+        Strategy::First => intern!(py, "first"),
+        Strategy::All => intern!(py, "all"),
+        Strategy::Fallback => intern!(py, "fallback"),
+    }
 }
