@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import types
 import typing
 from collections.abc import Callable, Mapping, MutableMapping
@@ -46,6 +47,12 @@ class Described:
     """Style `value`: a mapping with just this key stands for the value under it."""
     value_property: str | None = None
     """Style `value`: the property of `parameters` that describes the value. None: `parameters` describes the value itself."""
+
+    @property
+    def makes_coroutine(self) -> bool:
+        """Whether `call` is an `async def`, and not a function around one."""
+        code = getattr(self.call, "__code__", None)
+        return code is not None and bool(code.co_flags & inspect.CO_COROUTINE)
 
 
 # Hints that restrict nothing: orchestrators also pass mappings to tools that declare `str`.

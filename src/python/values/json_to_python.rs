@@ -6,7 +6,7 @@ use crate::values::unicode;
 use num_bigint::BigInt;
 use pyo3::exceptions::PyRecursionError;
 use pyo3::inspect::PyStaticExpr;
-use pyo3::{type_hint_identifier, type_hint_subscript};
+use std::collections::BTreeMap;
 use std::ops::Deref;
 use toolhub::stack;
 
@@ -134,11 +134,7 @@ impl<'py> IntoPyObject<'py> for TypedDict<'py> {
     type Target = PyAny;
     type Output = Bound<'py, PyAny>;
     type Error = PyErr;
-    const OUTPUT_TYPE: PyStaticExpr = type_hint_subscript!(
-        type_hint_identifier!("builtins", "dict"),
-        type_hint_identifier!("builtins", "str"),
-        type_hint_identifier!("typing", "Any")
-    );
+    const OUTPUT_TYPE: PyStaticExpr = BTreeMap::<String, Self::Output>::OUTPUT_TYPE;
 
     fn into_pyobject(self, _: Python<'py>) -> PyResult<Self::Output> {
         Ok(self.0)

@@ -64,9 +64,8 @@ pub fn take_over(result: &Bound<'_, PyDict>, own: &Bound<'_, PyAny>) -> PyResult
     let py = result.py();
     result.update(as_dict(own)?.as_mapping())?;
     if is_tool_result(own)? {
-        for (name, value) in own.getattr(intern!(py, "__dict__"))?.cast_into::<PyDict>()? {
-            result.setattr(name.cast_into::<PyString>()?, value)?;
-        }
+        let attributes = own.getattr(intern!(py, "__dict__"))?.cast_into::<PyMapping>()?;
+        result.getattr(intern!(py, "__dict__"))?.cast::<PyDict>()?.update(&attributes)?;
     }
     Ok(())
 }

@@ -21,14 +21,7 @@ use toolhub::message::Message;
 use toolhub::model::{Arguments, CheckOptions, Fitting, ToolSpec, Unchecked};
 use toolhub::schema::{ArgumentSchema, Opaque};
 
-/// How a callable takes its arguments.
-pub enum ArgumentStyle {
-    /// `call(**arguments)`
-    Keywords,
-    /// `call(value)`
-    Value(ValueStyle),
-}
-
+/// How a callable takes one value.
 pub struct ValueStyle {
     /// A mapping whose only key is this name is unwrapped first.
     pub key: Option<Py<PyString>>,
@@ -125,13 +118,11 @@ impl Callable {
         pass: &mut CheckPass,
     ) -> Result<PreparedArguments, HubError> {
         let args = self.copied(given)?;
-        match &self.style {
-            ArgumentStyle::Value(style) if style.is_optional && args.is_none() => {
-                Ok(PreparedArguments::Keywords(PyDict::new(given.py()).unbind()))
-            }
-            ArgumentStyle::Value(style) if args.is_none() => self.prepare_nothing(args, style, pass),
-            ArgumentStyle::Value(style) => self.prepare_value(args, style, pass),
-            ArgumentStyle::Keywords => self.prepare_keywords(args, pass),
+        match &self.value_style {
+            None => self.prepare_keywords(args, pass),
+            Some(style) if !args.is_none() => self.prepare_value(args, style, pass),
+            Some(style) if !style.is_optional => self.prepare_nothing(args, style, pass),
+            Some(_) => Ok(PreparedArguments::Keywords(PyDict::new(given.py()).unbind())),
         }
     }
 
@@ -150,7 +141,7 @@ impl Callable {
         if !pass.checks.validate {
             return Ok(args);
         }
-        let ArgumentStyle::Value(style) = &self.style else {
+        let Some(style) = &self.value_style else {
             let named = self.named(args)?;
             if self.is_plain(&named) {
                 return Ok(named.into_any());
@@ -334,7 +325,7 @@ impl Callable {
         error: &PyErr,
     ) -> HubError {
         // Builders of one value name its parameter first, which is not part of a value that the schema describes itself.
-        let skipped = usize::from(matches!(self.style, ArgumentStyle::Value(_)) && image.property.is_none());
+        let skipped = usize::from(self.value_style.is_some() && image.property.is_none());
         let Some(objections) = objections(py, error, skipped) else {
             return self.refusal(exception_text(py, error));
         };

@@ -5,7 +5,7 @@ use crate::drivers::served_call;
 use crate::prelude::*;
 use crate::runtime::interpreter::{self, ForkSafeOnce};
 use crate::runtime::tool_loops::ServedLoops;
-use crate::values::arguments::argument_checks::{ArgumentStyle, PreparedArguments};
+use crate::values::arguments::argument_checks::{PreparedArguments, ValueStyle};
 use crate::values::arguments::given::{PlainParameter, is_scalar};
 use crate::values::errors::exception_text;
 use crate::values::results::result::CandidateTemplates;
@@ -46,8 +46,8 @@ pub struct Callable {
     pub begins_when_stepped: bool,
     pub nothing_means: NothingMeans,
     pub call: Py<PyAny>,
-    /// How it takes its arguments.
-    pub style: ArgumentStyle,
+    /// For `call(value)`; `None` is `call(**arguments)`.
+    pub value_style: Option<ValueStyle>,
     /// `None`: any value is accepted.
     pub schema: Option<ArgumentSchema>,
     /// Builds Python values from arguments that fit the schema. `None`: the callable takes them as they are, and they must be

@@ -3,7 +3,7 @@
 
 use crate::prelude::*;
 use crate::runtime::interpreter::{Entries, released};
-use crate::values::arguments::argument_checks::{ArgumentStyle, CheckPass, PreparedArguments, bare};
+use crate::values::arguments::argument_checks::{CheckPass, PreparedArguments, bare};
 use crate::values::arguments::callable::python_tool;
 use crate::values::errors::{exception_text, invalid_arguments};
 use crate::values::json::{LEVEL, LargeJson, MAX_ARGUMENTS, MAX_DEPTH, Trouble};
@@ -66,11 +66,9 @@ pub fn whole<'py>(
     let read = object_in(given).map_err(|why| HubError::new(ErrorKind::InvalidArguments, why))?;
     let read = read.filter(|object| pass.checks.coerce && holds_arguments(candidate, object));
     let given = read.as_ref().map_or(given, |object| object.as_any());
-    let completed = pass.passed_on.as_ref().map(|passed_on| completed(candidate, given, passed_on));
-    let completed = completed
-        .transpose()
-        .map_err(|error| invalid_arguments(&candidate.spec().name, exception_text(given.py(), &error)))?;
-    Ok(completed.unwrap_or_else(|| given.clone()))
+    let Some(passed_on) = &pass.passed_on else { return Ok(given.clone()) };
+    completed(candidate, given, passed_on)
+        .map_err(|error| invalid_arguments(&candidate.spec().name, exception_text(given.py(), &error)))
 }
 
 /// The arguments, completed with the values that the caller passes on to every candidate that has parameters of these names.
@@ -157,8 +155,12 @@ const WINDOW: usize = 64;
 /// The object that a text holds. `None` for any other value, and for text that is not an object in JSON; an error for an object
 /// that says something twice: which one was meant, nobody knows.
 pub fn object_in<'py>(given: &Bound<'py, PyAny>) -> Result<Option<Bound<'py, PyDict>>, Message> {
-    let Some(text) = object_text(given) else { return Ok(None) };
-    let (py, Ok(json)) = (given.py(), all_of(&text)) else { return Ok(None) };
+    // A window: converting a long text to look at its start costs more than the call.
+    let begins = |text: &&Bound<'_, PyString>| {
+        start_of(text, WINDOW).is_ok_and(|start| start.trim_start().starts_with('{'))
+    };
+    let text = given.cast_exact::<PyString>().ok().filter(begins);
+    let (py, Some(Ok(json))) = (given.py(), text.map(all_of)) else { return Ok(None) };
     let (read, fault) = released(py, json.len(), || {
         let fault = repeats_key(&json).then(|| parse::read_json(&json).err()).flatten();
         (serde_json::from_str(&json).ok(), fault)
@@ -171,18 +173,10 @@ pub fn object_in<'py>(given: &Bound<'py, PyAny>) -> Result<Option<Bound<'py, PyD
     }
 }
 
-/// A text that begins as an object in JSON.
-fn object_text<'py>(given: &Bound<'py, PyAny>) -> Option<Bound<'py, PyString>> {
-    let text = given.cast_exact::<PyString>().ok()?;
-    // A window: converting a long text to look at its start costs more than the call.
-    let begins = start_of(text, WINDOW).ok()?.trim_start().starts_with('{');
-    begins.then(|| text.clone())
-}
-
 /// Whether the object in a text holds the arguments of this candidate; the rule is that of the core.
 pub fn holds_arguments(candidate: &Candidate, object: &Bound<'_, PyDict>) -> bool {
     let spec = candidate.spec();
-    let takes_any = python_tool(candidate).is_some_and(|tool| matches!(tool.style, ArgumentStyle::Value(_)));
+    let takes_any = python_tool(candidate).is_some_and(|tool| tool.value_style.is_some());
     let keys: Vec<String> = object.keys().iter().filter_map(|key| key.extract().ok()).collect();
     // A key with a lone surrogate is not the name of a parameter.
     keys.len() == object.len()

@@ -4,7 +4,7 @@ use crate::classes::options::{named, seconds};
 use crate::prelude::*;
 use crate::runtime::interpreter::ForkSafeOnce;
 use crate::runtime::tool_loops::ServedLoops;
-use crate::values::arguments::argument_checks::{ArgumentStyle, ValueStyle};
+use crate::values::arguments::argument_checks::ValueStyle;
 use crate::values::arguments::callable::{Callable, CallableKind};
 use crate::values::arguments::given::plain_parameters;
 use crate::values::json::as_json;
@@ -24,8 +24,9 @@ pub fn callable(
 ) -> PyResult<Callable> {
     let spec = spec(core, described, options)?;
     let object = options.get_item("object")?.unwrap_or_else(|| described.clone());
-    let (py, call) = (described.py(), described.getattr("call")?);
+    let py = described.py();
     let plain: Option<Vec<Py<PyString>>> = described.getattr("plain")?.extract()?;
+    let takes_value = described.getattr("style")?.extract::<&str>()? == "value";
     let is_checked: bool = described.getattr("is_checked")?.extract()?;
     Ok(Callable {
         kind: CallableKind::Tool,
@@ -35,9 +36,9 @@ pub fn callable(
             true => NothingMeans::Failure,
             false => NothingMeans::Success,
         },
-        begins_when_stepped: makes_coroutine(&call)?,
-        call: call.unbind(),
-        style: argument_style(described)?,
+        begins_when_stepped: described.getattr("makes_coroutine")?.extract()?,
+        call: described.getattr("call")?.unbind(),
+        value_style: takes_value.then(|| value_style(described)).transpose()?,
         schema: is_checked.then(|| ArgumentSchema::new(spec.parameters.clone())),
         build: described.getattr("build")?.extract()?,
         plain: plain.and_then(|names| plain_parameters(py, &names, &spec)),
@@ -53,14 +54,6 @@ pub fn callable(
     })
 }
 
-/// Whether it is an `async def`, and not a function around one.
-fn makes_coroutine(call: &Bound<'_, PyAny>) -> PyResult<bool> {
-    const CO_COROUTINE: u32 = 0x80;
-    let Some(code) = call.getattr_opt("__code__")? else { return Ok(false) };
-    let flags: u32 = code.getattr("co_flags")?.extract()?;
-    Ok(flags & CO_COROUTINE != 0)
-}
-
 /// What tells the object apart from others; `toolhub._signature.identity` reads it.
 fn identity(object: &Bound<'_, PyAny>) -> PyResult<ToolIdentity> {
     static IDENTITY: Imported = Imported::new("toolhub._signature.identity", "identity_of");
@@ -70,15 +63,12 @@ fn identity(object: &Bound<'_, PyAny>) -> PyResult<ToolIdentity> {
     Ok(ToolIdentity { object, name: name.map(Arc::from), definition, parts, code: code.into() })
 }
 
-fn argument_style(described: &Bound<'_, PyAny>) -> PyResult<ArgumentStyle> {
-    if described.getattr("style")?.extract::<&str>()? != "value" {
-        return Ok(ArgumentStyle::Keywords);
-    }
-    Ok(ArgumentStyle::Value(ValueStyle {
+fn value_style(described: &Bound<'_, PyAny>) -> PyResult<ValueStyle> {
+    Ok(ValueStyle {
         key: described.getattr("value_key")?.extract()?,
         property: described.getattr("value_property")?.extract()?,
         is_optional: described.getattr("value_optional")?.extract()?,
-    }))
+    })
 }
 
 /// The spec from the description and the options.
@@ -93,12 +83,10 @@ fn spec(core: &Hub, described: &Bound<'_, PyAny>, options: &Bound<'_, PyDict>) -
         object("annotations")?.map(|value| json::as_object("annotations", &value)).transpose()?;
     let annotations = annotations.unwrap_or_default();
     let declared = object("capabilities")?.map(|given| declared_capabilities(&given)).transpose()?;
-    let examples = match object("examples")? {
-        Some(given) => {
-            given.try_iter()?.map(|example| as_json("examples", &example?)).collect::<PyResult<Vec<_>>>()?
-        }
-        None => Vec::new(),
+    let examples = |given: Bound<'_, PyAny>| {
+        given.try_iter()?.map(|example| as_json("examples", &example?)).collect::<PyResult<Vec<_>>>()
     };
+    let examples = object("examples")?.map(examples).transpose()?.unwrap_or_default();
     let acts = effects::declared(flag("effects")?, flag("read_only")?).map_err(PyValueError::new_err)?;
     let effects = effects::assess(&EffectsInput {
         name: &name,

@@ -252,10 +252,8 @@ fn is_success(result: &Bound<'_, PyDict>) -> PyResult<bool> {
 
 /// An entry of `_meta`.
 fn meta<'py>(result: &Bound<'py, PyDict>, key: &Bound<'py, PyString>) -> PyResult<Option<Bound<'py, PyAny>>> {
-    match result.get_item(intern!(result.py(), "_meta"))?.and_then(|meta| meta.cast_into::<PyDict>().ok()) {
-        Some(meta) => meta.get_item(key),
-        None => Ok(None),
-    }
+    let meta = result.get_item(intern!(result.py(), "_meta"))?;
+    meta.and_then(|meta| meta.cast_into::<PyDict>().ok()).map_or(Ok(None), |meta| meta.get_item(key))
 }
 
 fn text_in(value: Option<Bound<'_, PyAny>>) -> String {

@@ -149,17 +149,19 @@ fn describe_attempts(
         }
         warnings.append(&mut attempt.warnings);
         unchecked.extend(attempt.unchecked.drain(..).map(|rule| rule.to_string()));
-        let usual = match (fate, templates_of(py, candidate, plan.lang)?) {
-            (Fate::Succeeded, Some(templates)) => Some(templates.won.bind(py).copy()?),
+        let templates = templates_of(py, candidate, plan.lang)?;
+        let usual = templates.and_then(|templates| match fate {
+            Fate::Succeeded => Some(&templates.won),
             // It lost to one that answered.
-            (Fate::Stopped, Some(templates)) if answered => Some(templates.lost.bind(py).copy()?),
+            Fate::Stopped if answered => Some(&templates.lost),
             _ => None,
-        };
+        });
         let ran = match recording_of(candidate) {
             Some(recording) => recording.ms,
             None => plan.run.duration(slot, now).unwrap_or_default().as_secs_f64() * 1e3,
         };
-        if let Some(row) = usual {
+        if let Some(usual) = usual {
+            let row = usual.bind(py).copy()?;
             row.set_item(intern!(py, "duration_ms"), ran)?;
             tried.push(row);
             continue;
