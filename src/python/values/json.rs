@@ -328,10 +328,17 @@ impl Conversion<'_> {
         self.plain_form(object, depth)
     }
 
-    /// On its own, so that a level of a container takes little of the stack.
+    /// Dates, enums, models, sets …: Python knows their plain form, and counts the values while they are written out, since a
+    /// range or a sequence of another library may have any number. On its own, so that a level of a container takes little
+    /// of the stack.
     fn plain_form(&mut self, object: &Bound<'_, PyAny>, depth: usize) -> Result<Value, Trouble> {
-        let left = self.most - self.values;
-        let plain = plain(object, left)?.ok_or_else(|| Trouble::too_many(self.most))?;
+        static PLAIN: Imported = Imported::new("toolhub._plain", "to_plain");
+        let py = object.py();
+        let plain = PLAIN.get(py).and_then(|to_plain| to_plain.call1((object, self.most - self.values)));
+        let plain = plain.map_err(|error| match error.is_instance_of::<PyOverflowError>(py) {
+            true => Trouble::too_many(self.most),
+            false => error.into(),
+        })?;
         let converted = self.convert(&plain, depth + 1)?;
         let is_set = object.is_instance_of::<PySet>() || object.is_instance_of::<PyFrozenSet>();
         Ok(if is_set { in_order(converted) } else { converted })
@@ -413,16 +420,4 @@ fn shown(object: &Bound<'_, PyAny>) -> Message {
         return message!("text that is not valid Unicode");
     }
     message!("a Python object of type {}", class_of(object))
-}
-
-/// Dates, enums, models, sets …: Python knows their plain form. `None` if it has more than `most` values: they are counted
-/// while they are written out, since a range or a sequence of another library may have any number.
-fn plain<'py>(object: &Bound<'py, PyAny>, most: usize) -> Result<Option<Bound<'py, PyAny>>, Trouble> {
-    static PLAIN: Imported = Imported::new("toolhub._plain", "to_plain");
-    let py = object.py();
-    let plain = PLAIN.get(py).and_then(|to_plain| to_plain.call1((object, most)));
-    match plain {
-        Err(error) if error.is_instance_of::<PyOverflowError>(py) => Ok(None),
-        plain => Ok(Some(plain?)),
-    }
 }

@@ -1,7 +1,6 @@
 //! From a Python callable and the arguments of a call to what it is called with.
 
 pub mod callable;
-pub mod tool_from_python;
 
 // The arguments of one call, in the order in which they are looked at.
 pub mod argument_checks;
