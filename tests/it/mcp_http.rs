@@ -6,15 +6,17 @@ use std::borrow::Borrow;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use serde_json::value::RawValue;
 use serde_json::{Value, json};
 use tokio::sync::watch;
 use toolhub::error::{ErrorKind, HubError, Outcome};
-use toolhub::sources::mcp::inbox::{Asked, Inbox, Listener};
+use toolhub::notices::LogSink;
+use toolhub::sources::mcp::callbacks::{Host, ServerCallbacks};
+use toolhub::sources::mcp::config::{Auth, Command, Endpoint, ServerConfig, ServerOptions};
+use toolhub::sources::mcp::inbox::Inbox;
 use toolhub::sources::mcp::protocol::Era;
 use toolhub::sources::mcp::transport::http::{HttpOptions, HttpTransport};
 use toolhub::sources::mcp::transport::{OutgoingRequest, Transport};
-use toolhub::tool::{BoxFuture, QuestionAnswer};
+use toolhub::tool::BoxFuture;
 
 use crate::support::http_server;
 use http_server::{HttpServer, Reply};
@@ -31,27 +33,41 @@ const LIMIT: usize = 1 << 20;
 const LEGACY: &str = "2025-11-25";
 const MODERN: &str = "2026-07-28";
 
-/// Receives what is not an answer, and answers every request of the server with its method.
+/// What the server has logged.
 #[derive(Default)]
-struct RecordingListener {
+struct Heard {
     heard: watch::Sender<Vec<String>>,
 }
 
-impl RecordingListener {
-    /// Waits until this number of notifications have come.
+impl Heard {
+    /// Waits until this number of messages have come.
     async fn heard(&self, count: usize) -> Vec<String> {
         self.heard.subscribe().wait_for(|heard| heard.len() >= count).await.unwrap().clone()
     }
 }
 
-impl Listener for RecordingListener {
-    fn notified(&self, method: &str, _: Option<&RawValue>) {
-        self.heard.send_modify(|heard| heard.push(method.to_owned()));
+impl LogSink for Heard {
+    fn wants(&self, _: &str) -> bool {
+        true
     }
 
-    fn asked(self: Arc<Self>, method: String, _: Value, _: Asked) -> BoxFuture<'static, QuestionAnswer> {
-        Box::pin(async move { Ok(json!({ "you asked": method })) })
+    fn write(&self, _: &str, _: &str, text: &str) {
+        self.heard.send_modify(|heard| heard.push(text.to_owned()));
     }
+}
+
+const ROOT: &str = "file:///work";
+
+/// The inbox of a server that is told of one root when it asks for them.
+fn inbox_with(log: Arc<Heard>) -> Arc<Inbox> {
+    let options = ServerOptions { roots: vec![ROOT.to_owned()], ..ServerOptions::default() };
+    let endpoint = Endpoint::Stdio(Command::default());
+    let config = ServerConfig { id: "it".into(), endpoint, auth: Auth::None, options, disabled: false };
+    Inbox::new(ServerCallbacks::new(&config, Host { log: Some(log), ..Host::default() }))
+}
+
+fn inbox() -> Arc<Inbox> {
+    inbox_with(Arc::default())
 }
 
 fn options(server: &HttpServer) -> HttpOptions {
@@ -66,11 +82,11 @@ fn options(server: &HttpServer) -> HttpOptions {
 }
 
 fn open(server: &HttpServer) -> Arc<HttpTransport> {
-    HttpTransport::open(options(server), Inbox::new(Arc::<RecordingListener>::default())).unwrap()
+    open_with(options(server))
 }
 
 fn open_with(options: HttpOptions) -> Arc<HttpTransport> {
-    HttpTransport::open(options, Inbox::new(Arc::<RecordingListener>::default())).unwrap()
+    HttpTransport::open(options, inbox()).unwrap()
 }
 
 fn call(id: u64) -> OutgoingRequest {
@@ -99,8 +115,9 @@ fn event(data: &str) -> String {
     format!("event: message\ndata: {data}\n\n")
 }
 
-fn note(method: &str) -> String {
-    json!({"jsonrpc": "2.0", "method": method}).to_string()
+/// A log message of the server.
+fn note(text: &str) -> String {
+    json!({"jsonrpc": "2.0", "method": "notifications/message", "params": {"data": text}}).to_string()
 }
 
 /// The raw answer as a value.

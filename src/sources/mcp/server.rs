@@ -165,7 +165,7 @@ impl Server {
 
     /// Whether the server has announced a change that is not in its list yet.
     pub fn is_behind(&self) -> bool {
-        self.lists.is_behind(self.callbacks().changes())
+        self.lists.covered.load(Ordering::Acquire) < self.callbacks().changes()
     }
 
     /// Whether calls are refused for a while after failures.
@@ -322,7 +322,7 @@ impl Server {
         let (server, ending) = (Arc::downgrade(self), connection.clone());
         session.tasks.spawn(async move {
             // A server over HTTP that goes away does not close it.
-            ending.inbox.over().await;
+            ending.inbox.ended.cancelled().await;
             if let Some(server) = server.upgrade() {
                 server.end_lost();
             }

@@ -298,7 +298,6 @@ fn crc32(bytes: &[u8]) -> u32 {
 #[tokio::test]
 async fn options_that_cannot_work_are_refused_without_showing_them() {
     let server = HttpServer::start([]).await;
-    let inbox = || Inbox::new(Arc::<RecordingListener>::default());
     let refused = |options| HttpTransport::open(options, inbox()).err().unwrap();
     for url in ["", "hush", "ftp://hush@h/", "http://", "http://a:hush@:1"] {
         let error = refused(HttpOptions { url: url.into(), ..options(&server) });

@@ -49,12 +49,9 @@ async fn a_404_without_a_session_is_not_a_lost_session() {
 
 #[tokio::test]
 async fn what_comes_on_the_stream_is_heard_asked_and_answered() {
-    let listener = Arc::<RecordingListener>::default();
+    let log = Arc::<Heard>::default();
     let asked = json!({"jsonrpc": "2.0", "id": "q-1", "method": "roots/list"}).to_string();
-    let stream = Reply::event_stream()
-        .chunk(": hello\n\n")
-        .chunk(event(&note("notifications/x")))
-        .chunk(event(&asked));
+    let stream = Reply::event_stream().chunk(": hello\n\n").chunk(event(&note("x"))).chunk(event(&asked));
     let (replied, mut reply) = tokio::sync::mpsc::unbounded_channel();
     let server = legacy_server(move |request| match request.method.as_str() {
         "GET" => stream.clone().hang(),
@@ -64,13 +61,13 @@ async fn what_comes_on_the_stream_is_heard_asked_and_answered() {
         }
     })
     .await;
-    let transport = HttpTransport::open(options(&server), Inbox::new(listener.clone())).unwrap();
+    let transport = HttpTransport::open(options(&server), inbox_with(log.clone())).unwrap();
     shake_hands(&*transport).await;
-    assert_eq!(listener.heard(1).await, ["notifications/x"]);
+    assert_eq!(log.heard(1).await, ["x"]);
     let (body, session) = reply.recv().await.unwrap();
     assert_eq!(
         serde_json::from_str::<Value>(&body).unwrap(),
-        json!({"jsonrpc": "2.0", "id": "q-1", "result": {"you asked": "roots/list"}})
+        json!({"jsonrpc": "2.0", "id": "q-1", "result": {"roots": [{"uri": ROOT}]}})
     );
     assert_eq!(session.as_deref(), Some("s-1"));
     let listening = server.requests().into_iter().find(|request| request.method == "GET").unwrap();
@@ -98,7 +95,7 @@ async fn a_request_of_the_server_in_the_middle_of_a_call_is_answered() {
     // The id of the server's request is that of our call, and is not taken for it.
     tokio::select! {
         answer = ask(&*transport, call(2)) => panic!("there is no answer: {answer:?}"),
-        body = reply.recv() => assert!(body.unwrap().contains("you asked")),
+        body = reply.recv() => assert!(body.unwrap().contains(ROOT)),
     }
 }
 

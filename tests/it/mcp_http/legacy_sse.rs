@@ -23,14 +23,11 @@ fn accepted(_: &http_server::Request) -> Reply {
 }
 
 async fn open(server: &HttpServer) -> Arc<HttpTransport> {
-    HttpTransport::open_sse(options(server), Inbox::new(Arc::<RecordingListener>::default())).await.unwrap()
+    HttpTransport::open_sse(options(server), inbox()).await.unwrap()
 }
 
 async fn refused(server: &HttpServer) -> HubError {
-    HttpTransport::open_sse(options(server), Inbox::new(Arc::<RecordingListener>::default()))
-        .await
-        .err()
-        .unwrap()
+    HttpTransport::open_sse(options(server), inbox()).await.err().unwrap()
 }
 
 #[tokio::test]
@@ -227,7 +224,7 @@ async fn a_request_of_the_server_is_answered() {
     let _transport = open(&server).await;
     server.received(2).await;
     let body: Value = serde_json::from_str(&server.requests()[1].body).unwrap();
-    assert_eq!(body, json!({"jsonrpc": "2.0", "id": 7, "result": {"you asked": "roots/list"}}));
+    assert_eq!(body, json!({"jsonrpc": "2.0", "id": 7, "result": {"roots": [{"uri": ROOT}]}}));
 }
 
 #[tokio::test]

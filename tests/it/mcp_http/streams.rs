@@ -45,15 +45,15 @@ async fn the_last_event_may_lack_its_blank_line() {
 
 #[tokio::test]
 async fn notifications_are_heard_before_the_answer_comes() {
-    let listener = Arc::<RecordingListener>::default();
-    let text = event(&note("notifications/message"));
+    let log = Arc::<Heard>::default();
+    let text = event(&note("working"));
     let server = HttpServer::start([Reply::event_stream().chunk(&text).chunk(&text).hang()]).await;
-    let transport = HttpTransport::open(options(&server), Inbox::new(listener.clone())).unwrap();
+    let transport = HttpTransport::open(options(&server), inbox_with(log.clone())).unwrap();
     transport.on_negotiated(Era::Modern, MODERN);
     let listen = request(1, "subscriptions/listen", None);
     tokio::select! {
         answer = transport.request(&listen) => panic!("there is no answer yet: {answer:?}"),
-        heard = listener.heard(2) => assert_eq!(heard, ["notifications/message", "notifications/message"]),
+        heard = log.heard(2) => assert_eq!(heard, ["working", "working"]),
     }
     // The request was dropped, and with it its connection.
     server.hung_up().await;

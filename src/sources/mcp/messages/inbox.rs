@@ -12,7 +12,7 @@ use parking_lot::Mutex;
 use serde_json::Value;
 use serde_json::value::RawValue;
 use std::collections::{HashMap, VecDeque};
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant};
 use tokio::sync::{Semaphore, oneshot};
 use tokio_util::sync::CancellationToken;
@@ -93,8 +93,6 @@ struct Pending {
     given_up: VecDeque<GivenUpCall>,
     /// Counts the messages that may be about any of the calls.
     heard: u64,
-    /// Closed: all requests fail.
-    over: Option<HubError>,
 }
 
 struct WatchedCall {
@@ -152,7 +150,10 @@ pub struct Inbox {
     /// Of answers that need no work: how many may wait to be sent, and how many may be sent at once.
     ready: Arc<Semaphore>,
     sending: Arc<Semaphore>,
-    over: CancellationToken,
+    /// Why no further request can be sent.
+    over: OnceLock<HubError>,
+    /// Nothing is answered any more.
+    pub ended: CancellationToken,
 }
 
 impl Inbox {
@@ -163,7 +164,8 @@ impl Inbox {
             answers: Arc::new(Semaphore::new(ANSWERS_AT_ONCE)),
             ready: Arc::new(Semaphore::new(QUEUED_ANSWERS)),
             sending: Arc::new(Semaphore::new(SENT_AT_ONCE)),
-            over: CancellationToken::new(),
+            over: OnceLock::new(),
+            ended: CancellationToken::new(),
         })
     }
 
@@ -171,8 +173,8 @@ impl Inbox {
     pub fn await_answer(self: &Arc<Self>, id: u64) -> Result<PendingReply, HubError> {
         let (sender, reply) = oneshot::channel();
         let mut pending = self.pending.lock();
-        if let Some(error) = &pending.over {
-            return Err(error.clone());
+        if let Some(error) = self.retired() {
+            return Err(error);
         }
         pending.waiting.insert(id, sender);
         Ok(PendingReply { inbox: self.clone(), id, reply })
@@ -301,23 +303,28 @@ impl Inbox {
         waiting.is_some_and(|sender| sender.send(reply).is_ok())
     }
 
-    /// Closes the inbox: pending and future requests get this error.
+    /// Why no further request can be sent, when that is so: what is asked now was certainly not sent.
+    pub fn retired(&self) -> Option<HubError> {
+        self.over.get().map(|error| error.clone().with_outcome(Outcome::NotSent))
+    }
+
+    /// Refuses all further requests, for the first reason that was given. Those in flight may still be answered.
+    pub fn retire(&self, error: HubError) -> &HubError {
+        self.over.get_or_init(|| error)
+    }
+
+    /// Closes the inbox: pending requests get this error, and so do later ones unless they are refused already.
     pub fn end(&self, error: &HubError) {
         let waiting = {
+            // No request can begin to wait between the two.
             let mut pending = self.pending.lock();
-            // What is asked later was certainly not sent.
-            pending.over.get_or_insert_with(|| error.clone().with_outcome(Outcome::NotSent));
+            self.retire(error.clone());
             std::mem::take(&mut pending.waiting)
         };
         for (_, sender) in waiting {
             let _ = sender.send(Err(error.clone()));
         }
-        self.over.cancel();
-    }
-
-    /// Returns when the inbox is closed.
-    pub async fn over(&self) {
-        self.over.cancelled().await;
+        self.ended.cancel();
     }
 
     fn notified(&self, method: &str, params: Option<&RawValue>, wanted: Option<u64>) {

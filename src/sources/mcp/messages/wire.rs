@@ -18,16 +18,9 @@ use toolhub_types::error::{ErrorKind, HubError, UpstreamError};
 #[derive(Debug)]
 pub enum Incoming {
     /// `None` when the id of the answer cannot be read.
-    Response {
-        id: Option<u64>,
-        outcome: Result<Box<RawValue>, HubError>,
-    },
+    Response { id: Option<u64>, outcome: Result<Box<RawValue>, HubError> },
     /// A request, whose id is echoed as it came, or a notification, which has none.
-    Said {
-        id: Option<Box<RawValue>>,
-        method: String,
-        params: Option<Box<RawValue>>,
-    },
+    Said { id: Option<Box<RawValue>>, method: String, params: Option<Box<RawValue>> },
 }
 
 /// All messages of one line, event or body. Bytes that are not a message are reported in one sentence.

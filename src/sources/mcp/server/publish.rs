@@ -128,7 +128,7 @@ impl Server {
         if let Some(server) = server.upgrade() {
             server.life.lock().listed(generation, error);
             if listed.is_ok() {
-                server.lists.cover(changes);
+                server.lists.covered.fetch_max(changes, Ordering::AcqRel);
             }
         }
         listed
@@ -305,7 +305,7 @@ pub struct ServerLists {
     /// Held while a list is taken and published, so that lists are published in the order in which they are taken.
     pub publishing: Mutex<()>,
     /// How many of the announced changes are in the list.
-    covered: AtomicU64,
+    pub covered: AtomicU64,
     /// The server cannot announce changes, whatever it promises.
     pub is_silent: AtomicBool,
 }
@@ -387,16 +387,6 @@ impl ServerLists {
     fn ttl(&self) -> Option<Duration> {
         let ttl = self.latest.load().as_ref()?.listing.ttl_ms?;
         Some(Duration::from_millis(ttl).max(SHORTEST_TTL))
-    }
-
-    /// Takes note that the list has all changes up to this number.
-    pub fn cover(&self, changes: u64) {
-        self.covered.fetch_max(changes, Ordering::AcqRel);
-    }
-
-    /// Whether fewer changes are in the list than were announced.
-    pub fn is_behind(&self, changes: u64) -> bool {
-        self.covered.load(Ordering::Acquire) < changes
     }
 
     /// Begins a request for the lists.

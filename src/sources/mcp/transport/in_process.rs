@@ -94,8 +94,8 @@ impl Transport for InProcess {
     }
 
     fn retired(&self) -> Option<HubError> {
-        let is_over = self.end.get().is_some() || self.to_server.lock().is_none();
-        is_over.then(|| self.ended().with_outcome(Outcome::NotSent))
+        let ended = self.end.get().map(|_| self.ended().with_outcome(Outcome::NotSent));
+        ended.or_else(|| self.inbox.retired())
     }
 
     fn has_unread(&self) -> bool {

@@ -26,14 +26,13 @@ const RESUME_ATTEMPTS: usize = 3;
 
 impl HttpShared {
     pub async fn request(self: &Arc<Self>, request: &OutgoingRequest) -> Result<Box<RawValue>, HubError> {
-        let remote = self.remote()?;
         // The answer may come on another stream than its own, and closing ends the wait here.
         let expected = self.inbox.await_answer(request.id)?;
         let mut answer = pin!(expected.answer());
         let mut post = pin!(async {
             match self.is_sse {
-                true => self.post_for_stream(&remote, request).await,
-                false => self.carry(&remote, request).await,
+                true => self.post_for_stream(request).await,
+                false => self.carry(request).await,
             }
         });
         let reply = tokio::select! {
@@ -54,12 +53,8 @@ impl HttpShared {
     }
 
     /// Posts a request, and reads what comes back until the inbox has the answer.
-    async fn carry(
-        self: &Arc<Self>,
-        remote: &HttpEndpoint,
-        request: &OutgoingRequest,
-    ) -> Result<(), HubError> {
-        let protocol_headers = self.protocol_headers.load_full();
+    async fn carry(self: &Arc<Self>, request: &OutgoingRequest) -> Result<(), HubError> {
+        let (remote, protocol_headers) = (&self.remote, self.protocol_headers.load_full());
         let breaks = request.breaks.filter(|_| protocol_headers.session().is_none());
         let body = OutgoingBody::of_request(&request.body, &request.stage)
             .unless_interrupted(&remote.client.open, breaks);
@@ -70,7 +65,7 @@ impl HttpShared {
             // It may be that our session is gone.
             return Err(match protocol_headers.session() {
                 Some(_) if !protocol_headers.is_modern(request.method) => {
-                    refusal.of_call(self, remote, request.id).await
+                    refusal.of_call(self, request.id).await
                 }
                 _ => refusal.error,
             });
@@ -80,7 +75,7 @@ impl HttpShared {
                 .rcu(|headers| ProtocolHeaders::clone(headers).in_session(&response.headers));
         }
         if is_of_type(&response, EVENTS) {
-            return self.follow(remote, request, response).await;
+            return self.follow(request, response).await;
         }
         // What a captive portal or a login sends. All else may turn out to be JSON.
         if is_of_type(&response, "text/html") {
@@ -97,24 +92,23 @@ impl HttpShared {
     /// A stream that should bring the answer, and may bring other messages before it.
     async fn follow(
         self: &Arc<Self>,
-        remote: &HttpEndpoint,
         request: &OutgoingRequest,
         response: HttpResponse,
     ) -> Result<(), HubError> {
-        let mut events = Events::new(response, SseParser::new(remote.limit));
+        let mut events = Events::new(response, SseParser::new(self.remote.limit));
         let mut resumed = 0;
         loop {
-            match events.next(remote).await {
+            match events.next(&self.remote).await {
                 Ok(event) if !is_message(&event) => {}
                 Ok(event) => {
                     let data = event.data.as_bytes();
                     if self.inbox.receive(data, Some(request.id), &|| self.answerer()).is_settled {
-                        events.end(&self.closed).await;
+                        events.end(&self.inbox.ended).await;
                         return Ok(());
                     }
                     resumed = 0;
                 }
-                Err(lost) => self.resume(remote, request, &mut events, &mut resumed, lost).await?,
+                Err(lost) => self.resume(request, &mut events, &mut resumed, lost).await?,
             }
         }
     }
@@ -122,7 +116,6 @@ impl HttpShared {
     /// Asks for the rest of a stream that broke, where the era and the server allow it; otherwise `lost` it stays.
     async fn resume(
         &self,
-        remote: &HttpEndpoint,
         request: &OutgoingRequest,
         events: &mut Events,
         resumed: &mut u32,
@@ -136,7 +129,7 @@ impl HttpShared {
         }
         for _ in 0..RESUME_ATTEMPTS {
             tokio::time::sleep(next_wait(RESUMING, resumed, parser.retry())).await;
-            match self.stream(remote, &parser).await {
+            match self.stream(&parser).await {
                 Ok(Some(response)) => {
                     *events = Events::new(response, parser);
                     return Ok(());
@@ -149,12 +142,8 @@ impl HttpShared {
     }
 
     /// A stream that goes on from here; `None` if the server has none.
-    async fn stream(
-        &self,
-        remote: &HttpEndpoint,
-        begun: &SseParser,
-    ) -> Result<Option<HttpResponse>, HubError> {
-        let protocol_headers = self.protocol_headers.load_full();
+    async fn stream(&self, begun: &SseParser) -> Result<Option<HttpResponse>, HubError> {
+        let (remote, protocol_headers) = (&self.remote, self.protocol_headers.load_full());
         let headers = || Ok(protocol_headers.listening(begun.last_id()));
         let response = remote.ask(Method::GET, &remote.url, headers, OutgoingBody::default()).await?;
         let is_stream = response.status == 200 && is_of_type(&response, EVENTS);
@@ -167,21 +156,20 @@ impl HttpShared {
 
 /// Listens until the transport is closed or the server has no such stream.
 pub(crate) async fn listen(shared: Arc<HttpShared>) {
-    shared.closed.run_until_cancelled(keep_listening(&shared)).await;
+    shared.inbox.ended.run_until_cancelled(keep_listening(&shared)).await;
 }
 
 async fn keep_listening(shared: &Arc<HttpShared>) {
-    let Ok(remote) = shared.remote() else { return };
     let mut opened = 0;
-    let (mut parser, mut is_first) = (SseParser::new(remote.limit), true);
+    let (mut parser, mut is_first) = (SseParser::new(shared.remote.limit), true);
     loop {
-        match shared.stream(&remote, &parser).await {
+        match shared.stream(&parser).await {
             Ok(Some(response)) => {
                 if !is_first {
                     shared.inbox.callbacks.reconnected();
                 }
                 let mut events = Events::new(response, parser);
-                shared.take_all(&remote, &mut events, || opened = 0).await;
+                shared.take_all(&mut events, || opened = 0).await;
                 parser = events.parser.resumed();
             }
             // The server may be starting again. A redirect to elsewhere or missing credentials will stay.
@@ -252,15 +240,15 @@ impl Refusal {
     ///
     /// The specification wants a 404 for a session that has ended, the reference servers send a 400, and tools send both for
     /// reasons of their own. No text tells which it was, so the server is asked: if it refuses a ping of the session in the same
-    /// way, the session is gone. Then `over` gets the error of the calls after this one, which are not sent; and this
+    /// way, the session is gone. Then the calls after this one are refused, and not sent; and this
     /// one did not run, unless the error has its id and is not the 404 of the specification.
-    pub(crate) async fn of_call(self, shared: &HttpShared, remote: &HttpEndpoint, id: u64) -> HubError {
+    pub(crate) async fn of_call(self, shared: &HttpShared, id: u64) -> HubError {
         let Refusal { error, is_of_method } = self;
         let may_be_gone = matches!(error.status, Some(400 | 404));
-        if !may_be_gone || !refuses_ping(shared, remote, error.status, id).await {
+        if !may_be_gone || !refuses_ping(shared, error.status, id).await {
             return error;
         }
-        let gone = shared.over.get_or_init(|| forgotten_session(remote, error.status)).clone();
+        let gone = shared.inbox.retire(forgotten_session(&shared.remote, error.status)).clone();
         match error.status == Some(404) || !is_of_method {
             true => gone,
             false => HubError { kind: ErrorKind::Closed, ..error },
@@ -270,11 +258,12 @@ impl Refusal {
 
 /// Whether the server refuses a ping with this status. A server that does not know pings answers this one, and so does one that
 /// cannot be reached or takes its time: nothing is known of the session then.
-async fn refuses_ping(shared: &HttpShared, remote: &HttpEndpoint, status: Option<u16>, id: u64) -> bool {
-    let ping = shared.post(remote, OutgoingBody::of_message(ping(id)));
+async fn refuses_ping(shared: &HttpShared, status: Option<u16>, id: u64) -> bool {
+    let ping = shared.post(OutgoingBody::of_message(ping(id)));
     let Ok(Ok(response)) = tokio::time::timeout(PING_TIME, ping).await else { return false };
     Some(response.status.as_u16()) == status
-        && read_refusal(remote, response, Some(ping_id(id))).await.error.code != Some(METHOD_NOT_FOUND)
+        && read_refusal(&shared.remote, response, Some(ping_id(id))).await.error.code
+            != Some(METHOD_NOT_FOUND)
 }
 
 /// The error of a session that the server does not know any more.

@@ -23,7 +23,7 @@ use crate::mcp::inbox::{Answerer, Inbox};
 use crate::mcp::proof;
 use crate::mcp::protocol::Era;
 use crate::web::shown_url;
-use arc_swap::{ArcSwap, ArcSwapOption};
+use arc_swap::ArcSwap;
 use body::{EVENTS, Events, is_message, is_of_type};
 use client::{HttpResponse, OutgoingBody};
 use endpoint::HttpEndpoint;
@@ -32,9 +32,8 @@ use protocol_headers::ProtocolHeaders;
 
 use reqwest::{Method, Url};
 use serde_json::value::RawValue;
-use std::sync::{Arc, OnceLock};
+use std::sync::Arc;
 use std::time::Duration;
-use tokio_util::sync::CancellationToken;
 use toolhub_protocol::sse::SseParser;
 use toolhub_text::{Message, message};
 use toolhub_types::error::{ErrorKind, HubError, Outcome};
@@ -52,7 +51,7 @@ pub struct HttpTransport {
 impl HttpTransport {
     /// Checks the options. The first request makes the first connection.
     pub fn open(options: HttpOptions, inbox: Arc<Inbox>) -> Result<Arc<Self>, HubError> {
-        let remote = Arc::new(HttpEndpoint::new(options)?);
+        let remote = HttpEndpoint::new(options)?;
         let endpoint = remote.url.clone();
         Ok(Arc::new(HttpTransport { shared: HttpShared::new(remote, endpoint, inbox, false) }))
     }
@@ -80,14 +79,13 @@ impl Transport for HttpTransport {
     }
 
     fn retired(&self) -> Option<HubError> {
-        self.shared.remote().err()
+        self.shared.inbox.retired()
     }
 
     fn breaks(&self) -> u64 {
         // A session is that of one program, and so is the one stream.
         let has_session = self.shared.is_sse || self.shared.protocol_headers.load().session().is_some();
-        let remote = self.shared.remote.load();
-        remote.as_ref().filter(|_| !has_session).map_or(0, |remote| remote.client.open.breaks())
+        if has_session { 0 } else { self.shared.remote.client.open.breaks() }
     }
 
     fn place(&self) -> SpanAttributes {
@@ -103,13 +101,12 @@ impl Transport for HttpTransport {
 
     fn close(&self) -> BoxFuture<'_, ()> {
         Box::pin(async move {
-            let shared = &self.shared;
-            shared.closed.cancel();
-            // Only the first to close has the endpoint.
-            let Some(remote) = shared.remote.swap(None) else { return };
-            shared.inbox.end(&closed(&remote));
-            let protocol_headers = shared.protocol_headers.load_full();
-            if protocol_headers.session().is_some() && shared.over.get().is_none() {
+            let HttpShared { remote, inbox, protocol_headers, .. } = &*self.shared;
+            // Not a second time, and not if the server has forgotten it.
+            let is_known = inbox.retired().is_none();
+            inbox.end(&closed(remote));
+            let protocol_headers = protocol_headers.load_full();
+            if protocol_headers.session().is_some() && is_known {
                 let headers = || Ok(protocol_headers.base.clone());
                 let goodbye = remote.ask(Method::DELETE, &remote.url, headers, OutgoingBody::default());
                 let _ = tokio::time::timeout(GOODBYE_TIME, goodbye).await;
@@ -120,8 +117,7 @@ impl Transport for HttpTransport {
 
 impl Drop for HttpTransport {
     fn drop(&mut self) {
-        self.shared.closed.cancel();
-        self.shared.remote.store(None);
+        self.shared.inbox.end(&closed(&self.shared.remote));
     }
 }
 
@@ -131,73 +127,48 @@ impl Drop for HttpTransport {
 pub(crate) const SEND_TIME: Duration = Duration::from_secs(3);
 
 pub(crate) struct HttpShared {
-    /// Gone once the transport is closed, and its connections with it.
-    pub(crate) remote: ArcSwapOption<HttpEndpoint>,
+    pub(crate) remote: HttpEndpoint,
     /// Where messages are posted to. Its query may name a session, so it is shown nowhere.
     pub(crate) endpoint: Url,
     pub(crate) protocol_headers: ArcSwap<ProtocolHeaders>,
     pub(crate) inbox: Arc<Inbox>,
-    /// Why no further request can be sent: the server has forgotten our session, or its stream is over.
-    pub(crate) over: OnceLock<HubError>,
-    pub(crate) closed: CancellationToken,
     /// HTTP+SSE: one stream brings all answers.
     is_sse: bool,
 }
 
 impl HttpShared {
-    fn new(remote: Arc<HttpEndpoint>, endpoint: Url, inbox: Arc<Inbox>, is_sse: bool) -> Arc<Self> {
-        Arc::new(HttpShared {
-            protocol_headers: ArcSwap::from_pointee(ProtocolHeaders::new(&remote)),
-            remote: ArcSwapOption::new(Some(remote)),
-            endpoint,
-            inbox,
-            over: OnceLock::new(),
-            closed: CancellationToken::new(),
-            is_sse,
-        })
-    }
-
-    /// The server, as long as requests can be sent to it.
-    pub(crate) fn remote(&self) -> Result<Arc<HttpEndpoint>, HubError> {
-        if let Some(over) = self.over.get() {
-            return Err(over.clone());
-        }
-        self.remote.load_full().ok_or_else(|| {
-            let error = HubError::new(ErrorKind::Closed, "the connection to the server is closed");
-            error.with_outcome(Outcome::NotSent)
-        })
+    fn new(remote: HttpEndpoint, endpoint: Url, inbox: Arc<Inbox>, is_sse: bool) -> Arc<Self> {
+        let protocol_headers = ArcSwap::from_pointee(ProtocolHeaders::new(&remote));
+        Arc::new(HttpShared { remote, endpoint, protocol_headers, inbox, is_sse })
     }
 
     /// Posts a message in the session.
-    async fn post(&self, remote: &HttpEndpoint, message: OutgoingBody) -> Result<HttpResponse, HubError> {
+    async fn post(&self, message: OutgoingBody) -> Result<HttpResponse, HubError> {
         let protocol_headers = self.protocol_headers.load_full();
-        remote.ask(Method::POST, &self.endpoint, || Ok(protocol_headers.base.clone()), message).await
+        let headers = || Ok(protocol_headers.base.clone());
+        self.remote.ask(Method::POST, &self.endpoint, headers, message).await
     }
 
     /// Posts a message, and waits for a 2xx and for the end of its body, so that the connection can be used again.
-    async fn deliver(
-        &self,
-        remote: &HttpEndpoint,
-        message: OutgoingBody,
-        id: Option<u64>,
-    ) -> Result<(), Refusal> {
-        let response =
-            self.post(remote, message).await.map_err(|error| Refusal { error, is_of_method: false })?;
+    async fn deliver(&self, message: OutgoingBody, id: Option<u64>) -> Result<(), Refusal> {
+        let response = self.post(message).await.map_err(|error| Refusal { error, is_of_method: false })?;
         if response.status.is_success() {
             body::beginning(response).await;
             return Ok(());
         }
-        Err(read_refusal(remote, response, id).await)
+        Err(read_refusal(&self.remote, response, id).await)
     }
 
     pub(crate) async fn send(&self, message: String) -> Result<(), HubError> {
-        let remote = self.remote()?;
-        let delivered = self.deliver(&remote, OutgoingBody::of_message(message), None);
+        if let Some(over) = self.inbox.retired() {
+            return Err(over);
+        }
+        let delivered = self.deliver(OutgoingBody::of_message(message), None);
         tokio::select! {
-            () = self.closed.cancelled() => Err(closed(&remote)),
+            () = self.inbox.ended.cancelled() => Err(closed(&self.remote)),
             sent = tokio::time::timeout(SEND_TIME, delivered) => {
                 let Ok(sent) = sent else {
-                    let text = message!("the server did not accept a message within {} s ({})", SEND_TIME.as_secs(), remote.shown);
+                    let text = message!("the server did not accept a message within {} s ({})", SEND_TIME.as_secs(), self.remote.shown);
                     return Err(HubError::new(ErrorKind::Timeout, text));
                 };
                 sent.map_err(|refusal| refusal.error)
@@ -219,21 +190,16 @@ impl HttpShared {
     }
 
     /// Takes the events of a stream that belongs to no single request, to its end. `on_message` is called for each message.
-    async fn take_all(
-        self: &Arc<Self>,
-        remote: &HttpEndpoint,
-        events: &mut Events,
-        mut on_message: impl FnMut(),
-    ) -> HubError {
+    async fn take_all(self: &Arc<Self>, events: &mut Events, mut on_message: impl FnMut()) -> HubError {
         loop {
-            match events.next_shared(remote).await {
+            match events.next_shared(&self.remote).await {
                 Ok(Ok(event)) if is_message(&event) => {
                     self.inbox.receive(event.data.as_bytes(), None, &|| self.answerer());
                     on_message();
                 }
                 Ok(Ok(_)) => {}
                 // The stream continues for the other requests.
-                Ok(Err(id)) => drop(self.inbox.settle(id, Err(too_large(remote.limit)))),
+                Ok(Err(id)) => drop(self.inbox.settle(id, Err(too_large(self.remote.limit)))),
                 Err(error) => return error,
             }
         }
@@ -251,7 +217,7 @@ fn closed(remote: &HttpEndpoint) -> HubError {
 impl HttpTransport {
     /// Opens the stream and waits until it has named the address for messages.
     pub async fn open_sse(options: HttpOptions, inbox: Arc<Inbox>) -> Result<Arc<Self>, HubError> {
-        let remote = Arc::new(HttpEndpoint::new(options)?);
+        let remote = HttpEndpoint::new(options)?;
         let protocol_headers = ProtocolHeaders::new(&remote);
         let headers = || Ok(protocol_headers.listening(None));
         let response = remote.ask(Method::GET, &remote.url, headers, OutgoingBody::default()).await?;
@@ -270,8 +236,8 @@ impl HttpTransport {
                 break endpoint(&remote, &base, &event.data)?;
             }
         };
-        let shared = HttpShared::new(remote.clone(), endpoint, inbox, true);
-        tokio::spawn(read(shared.clone(), remote, events));
+        let shared = HttpShared::new(remote, endpoint, inbox, true);
+        tokio::spawn(read(shared.clone(), events));
         Ok(Arc::new(HttpTransport { shared }))
     }
 }
@@ -292,24 +258,19 @@ fn endpoint(remote: &HttpEndpoint, base: &Url, text: &str) -> Result<Url, HubErr
 }
 
 /// Reads the stream to its end, which is the end of the connection.
-async fn read(shared: Arc<HttpShared>, remote: Arc<HttpEndpoint>, mut events: Events) {
-    let reading = shared.take_all(&remote, &mut events, || {});
-    let Some(error) = shared.closed.run_until_cancelled(reading).await else { return };
-    let _ = shared.over.set(error.clone().with_outcome(Outcome::NotSent));
+async fn read(shared: Arc<HttpShared>, mut events: Events) {
+    let reading = shared.take_all(&mut events, || {});
+    let Some(error) = shared.inbox.ended.run_until_cancelled(reading).await else { return };
     shared.inbox.end(&error);
 }
 
 impl HttpShared {
     /// Posts a request. The address is that of the session: a server that does not know it has not run the request.
-    pub(super) async fn post_for_stream(
-        &self,
-        remote: &HttpEndpoint,
-        request: &OutgoingRequest,
-    ) -> Result<(), HubError> {
+    pub(super) async fn post_for_stream(&self, request: &OutgoingRequest) -> Result<(), HubError> {
         let body = OutgoingBody::of_request(&request.body, &request.stage);
-        let Err(mut refusal) = self.deliver(remote, body, Some(request.id)).await else { return Ok(()) };
+        let Err(mut refusal) = self.deliver(body, Some(request.id)).await else { return Ok(()) };
         // The stream may bring a result all the same.
         refusal.error = proof::of_two_streams(refusal.error, false);
-        Err(refusal.of_call(self, remote, request.id).await)
+        Err(refusal.of_call(self, request.id).await)
     }
 }

@@ -13,7 +13,7 @@ use std::os::fd::OwnedFd;
 use std::os::unix::process::ExitStatusExt;
 use std::path::Path;
 use std::process::{ExitStatus, Stdio};
-use std::sync::{Arc, OnceLock};
+use std::sync::Arc;
 use std::time::Duration;
 use tokio::io::{Interest, unix::AsyncFd};
 use tokio::process::{self, Child};
@@ -21,7 +21,7 @@ use tokio::task::JoinHandle;
 use tokio::time::timeout;
 use tokio_util::sync::CancellationToken;
 use toolhub_text::{Message, message};
-use toolhub_types::error::{ErrorKind, HubError, Outcome};
+use toolhub_types::error::{ErrorKind, HubError};
 
 /// How long a server may take to end after its input was closed, and again after being asked to terminate.
 const AFTER_EOF: Duration = Duration::from_millis(2500);
@@ -196,8 +196,6 @@ pub struct StdioShared {
     pub input_broken: CancellationToken,
     /// Set once the process has exited: what it has written is all that is read.
     pub exited: CancellationToken,
-    /// Why there is no process any more.
-    pub retired: OnceLock<HubError>,
 }
 
 /// Waits for the end of a process, and fails all requests with its reason. `reader` and `listener` read what it writes.
@@ -241,9 +239,7 @@ pub async fn watch(
     };
     let words = words.filter(|_| !closing.is_cancelled());
     let text = words.map_or(story.clone(), |words| message!("{}: {}", story, words));
-    let error = HubError::new(ErrorKind::Closed, text);
-    let _ = shared.retired.set(error.clone().with_outcome(Outcome::NotSent));
-    shared.inbox.end(&error);
+    shared.inbox.end(&HubError::new(ErrorKind::Closed, text));
 }
 
 #[cfg(test)]

@@ -38,7 +38,7 @@ use crate::mcp::wire::IdScan;
 
 use pipes::{OutputPipe, StdinWriter};
 use serde_json::value::RawValue;
-use std::sync::{Arc, OnceLock};
+use std::sync::Arc;
 use std::time::Duration;
 
 use tokio::sync::mpsc;
@@ -111,7 +111,6 @@ impl Stdio {
             closing: CancellationToken::new(),
             input_broken: CancellationToken::new(),
             exited,
-            retired: OnceLock::new(),
         });
         let (queue, queued) = mpsc::channel(QUEUE);
         let pid = process.id;
@@ -171,7 +170,7 @@ impl Transport for Stdio {
     }
 
     fn retired(&self) -> Option<HubError> {
-        self.shared.retired.get().cloned()
+        self.shared.inbox.retired()
     }
 
     fn pid(&self) -> Option<u32> {

@@ -5,10 +5,11 @@
 
 use crate::mcp::transport::SendStage;
 use std::fs::File;
-use std::io::{self, Read};
+use std::io::{self, ErrorKind, Read};
 use std::mem::ManuallyDrop;
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
 use std::sync::Arc;
+use tokio::io::Interest;
 use tokio::net::unix::pipe::{Receiver, Sender};
 use tokio::process::ChildStdin;
 use tokio::sync::Mutex;
@@ -18,7 +19,7 @@ use tokio_util::sync::CancellationToken;
 const WHOLE: usize = libc::PIPE_BUF;
 
 pub struct StdinWriter {
-    pipe: Mutex<Option<Sender>>,
+    pipe: Mutex<Option<Arc<Sender>>>,
     /// Held by each queued message; it blocks direct writes.
     pub queued: Arc<()>,
 }
@@ -26,7 +27,7 @@ pub struct StdinWriter {
 impl StdinWriter {
     pub fn new(stdin: ChildStdin) -> io::Result<Self> {
         let pipe = Sender::from_owned_fd(stdin.into_owned_fd()?)?;
-        Ok(StdinWriter { pipe: Mutex::new(Some(pipe)), queued: Arc::default() })
+        Ok(StdinWriter { pipe: Mutex::new(Some(Arc::new(pipe))), queued: Arc::default() })
     }
 
     /// Writes one message now, or nothing of it: it is too long, others are ahead of it, or the pipe is full. True also if it
@@ -52,18 +53,17 @@ impl StdinWriter {
 
     /// Writes everything. The error is the number of bytes that the pipe took before it broke.
     pub async fn write(&self, bytes: &[u8]) -> Result<(), usize> {
-        use tokio::io::AsyncWriteExt;
-        let mut pipe = self.pipe.lock().await;
-        let pipe = pipe.as_mut().ok_or(0_usize)?;
+        let pipe = self.pipe.lock().await;
+        let pipe = pipe.as_ref().ok_or(0_usize)?;
         let mut taken = 0;
         while taken < bytes.len() {
-            match pipe.write(&bytes[taken..]).await {
+            match pipe.writable().await.and_then(|()| pipe.try_write(&bytes[taken..])) {
                 Ok(more @ 1..) => taken += more,
-                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                Err(error) if matches!(error.kind(), ErrorKind::Interrupted | ErrorKind::WouldBlock) => {}
                 _ => return Err(taken),
             }
         }
-        pipe.flush().await.map_err(|_| taken)
+        Ok(())
     }
 
     /// Whether the server has not read all that was written. False where the system does not tell.
@@ -78,28 +78,15 @@ impl StdinWriter {
     }
 
     /// Waits until the server closes its end; for ever where the system does not tell. Dropping the future releases the pipe.
-    #[cfg(target_os = "linux")]
     pub async fn closed(&self) {
-        use std::os::fd::AsFd;
-        use tokio::io::{Interest, unix::AsyncFd};
-        let copy = self.pipe.lock().await.as_ref().and_then(|pipe| pipe.as_fd().try_clone_to_owned().ok());
-        let watch = copy.and_then(|copy| {
-            // SAFETY: the descriptor is open, and belongs to the `AsyncFd` until that is dropped.
-            unsafe { AsyncFd::register_with_interest(copy, Interest::WRITABLE) }.ok()
-        });
-        let Some(watch) = watch else { return std::future::pending().await };
-        while let Ok(mut ready) = watch.ready(Interest::ERROR).await {
-            if ready.ready().is_error() {
-                return;
-            }
-            ready.clear_ready();
+        let pipe = self.pipe.lock().await.clone();
+        let ended = match pipe {
+            Some(pipe) => pipe.ready(Interest::ERROR).await.is_ok_and(|ready| ready.is_error()),
+            None => false,
+        };
+        if !ended {
+            std::future::pending().await
         }
-        std::future::pending().await
-    }
-
-    #[cfg(not(target_os = "linux"))]
-    pub async fn closed(&self) {
-        std::future::pending().await
     }
 
     /// Closes the input, which tells the server to end.
@@ -131,7 +118,7 @@ impl OutputPipe {
                 () = self.exited.cancelled() => {}
                 ready = self.pipe.readable() => match ready.and_then(|()| self.pipe.try_read(buffer)) {
                     Ok(read) => return read,
-                    Err(error) if error.kind() == io::ErrorKind::WouldBlock => {}
+                    Err(error) if error.kind() == ErrorKind::WouldBlock => {}
                     Err(_) => return 0,
                 }
             }
@@ -147,7 +134,7 @@ impl OutputPipe {
         let file = ManuallyDrop::new(unsafe { File::from_raw_fd(self.pipe.as_raw_fd()) });
         loop {
             match (&*file).read(buffer) {
-                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                Err(error) if error.kind() == ErrorKind::Interrupted => {}
                 read => return read.unwrap_or(0),
             }
         }
