@@ -24,7 +24,7 @@ pub use numerals::in_digits;
 pub use phrases::PhraseSet;
 pub use repeated_key::{check_keys, repeats_key};
 pub use similar::similarity;
-pub use stem::{StrongStemmer, push_stem};
+pub use stem::{push_stem, strong_stem};
 pub use units::units;
 pub use words::{
     NAME_BYTES, RunKind, first_run, fold_width, has_word, humps, is_hump, is_wide, name_words, words,

@@ -11,18 +11,8 @@ use std::borrow::Cow;
 use std::sync::LazyLock;
 
 /// Snowball's English stemmer, for words in lower case.
-pub struct StrongStemmer(Stemmer);
-
-impl Default for StrongStemmer {
-    fn default() -> Self {
-        StrongStemmer(Stemmer::create(Algorithm::English))
-    }
-}
-
-impl StrongStemmer {
-    pub fn stem<'t>(&self, word: &'t str) -> Cow<'t, str> {
-        self.0.stem(word)
-    }
+pub fn strong_stem(word: &str) -> Cow<'_, str> {
+    Stemmer::create(Algorithm::English).stem(word)
 }
 
 /// Words that are not a form of another word, although they look like it.

@@ -3,10 +3,9 @@
 use super::bilingual::bilingual;
 use super::intent::{VERBS, WIDE_VERBS};
 use super::tables::{is_stop, synonyms};
-use rust_stemmers::{Algorithm, Stemmer};
 use std::collections::{BTreeSet, HashMap};
 use std::sync::LazyLock;
-use toolhub_text::{RunKind, first_run, words};
+use toolhub_text::{RunKind, first_run, strong_stem, words};
 
 /// Past forms that no rule gives. Verbs whose meaning is in their object ("made sure", "took a look") are left out: they claim
 /// nothing.
@@ -150,12 +149,11 @@ fn deed_of(verb: &str) -> Option<String> {
 /// What the words of a name or a verb mean: their stems, those of their synonyms, what they are in the other language, and the
 /// kind of verb. Two that mean the same have one in common.
 pub fn meanings(text: &str) -> BTreeSet<String> {
-    let stemmer = Stemmer::create(Algorithm::English);
     let mut found = BTreeSet::new();
     for word in words(text) {
         if word.is_ascii() {
             found.extend(deed_of(&word));
-            found.insert(stemmer.stem(&word).into_owned());
+            found.insert(strong_stem(&word).into_owned());
             continue;
         }
         let mut deeds = Vec::new();
@@ -166,7 +164,7 @@ pub fn meanings(text: &str) -> BTreeSet<String> {
         }
         let translated = bilingual().map(|dictionary| dictionary.split(&word)).unwrap_or_default();
         found.extend(
-            translated.iter().flat_map(|word| word.english()).map(|word| stemmer.stem(word).into_owned()),
+            translated.iter().flat_map(|word| word.english()).map(|word| strong_stem(word).into_owned()),
         );
         found.insert(word);
     }
@@ -177,10 +175,9 @@ pub fn meanings(text: &str) -> BTreeSet<String> {
 
 /// Whether a text names something that another one does not: an English word other than grammar, or a Chinese character.
 pub fn names_more(said: &str, known: &str) -> bool {
-    let stemmer = Stemmer::create(Algorithm::English);
     let means = meanings(known);
     words(said).iter().any(|word| match word.is_ascii() {
-        true => !is_stop(word) && !means.contains(&*stemmer.stem(word)),
+        true => !is_stop(word) && !means.contains(&*strong_stem(word)),
         false => word.chars().any(|c| !known.contains(c)),
     })
 }

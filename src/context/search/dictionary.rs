@@ -5,7 +5,7 @@ use super::word_vectors::{VectorRow, word_vectors};
 use super::words::{Word, WordKind};
 use std::borrow::Cow;
 use std::collections::HashMap;
-use toolhub_text::StrongStemmer;
+use toolhub_text::strong_stem;
 
 pub type Term = u32;
 type Words<K, V> = HashMap<K, V, foldhash::fast::RandomState>;
@@ -28,7 +28,6 @@ pub struct Dictionary {
     rows: Vec<Option<VectorRow>>,
     /// Stems by first letter and length, for typo correction.
     buckets: Words<(u8, u8), Vec<StemEntry>>,
-    stemmer: StrongStemmer,
     has_chinese: bool,
 }
 
@@ -52,7 +51,7 @@ impl Dictionary {
         if let Some(form) = self.forms.find(word.text) {
             return self.stemmed[form as usize];
         }
-        let stem = self.stemmer.stem(word.text).into_owned();
+        let stem = strong_stem(word.text).into_owned();
         let term = self.term(&stem);
         self.forms.add(word.text);
         self.stemmed.push(term);
@@ -90,7 +89,7 @@ impl Dictionary {
         match kind {
             WordKind::Word | WordKind::Whole => {
                 let form = self.forms.find(text).map(|form| self.stemmed[form as usize]);
-                form.or_else(|| self.find_stem(&self.stemmer.stem(text)))
+                form.or_else(|| self.find_stem(&strong_stem(text)))
             }
             WordKind::Number | WordKind::Character | WordKind::Pair => self.find_stem(text),
         }
@@ -99,7 +98,7 @@ impl Dictionary {
     /// The stem that all forms of a word share.
     pub fn stem<'t>(&self, word: &'t str, kind: WordKind) -> Cow<'t, str> {
         match kind {
-            WordKind::Word | WordKind::Whole => self.stemmer.stem(word),
+            WordKind::Word | WordKind::Whole => strong_stem(word),
             WordKind::Number | WordKind::Character | WordKind::Pair => Cow::Borrowed(word),
         }
     }
@@ -119,7 +118,7 @@ impl Dictionary {
         }
         let edits = if word.len() >= TWO_EDITS { 2 } else { 1 };
         // A typo can hide an ending from the stemmer, so both the word and its stem are compared.
-        let stem = self.stemmer.stem(word);
+        let stem = strong_stem(word);
         let mut forms = vec![word];
         forms.extend((stem.len() < word.len() && stem.len() + 1 >= SHORTEST_TYPO).then_some(stem.as_ref()));
         let near = forms.iter().flat_map(|form| self.near_stems(form, edits));

@@ -1,10 +1,9 @@
 //! Verbs that mean the opposite of each other: who turned the lights off did not turn them on.
 
 use super::tables::synonyms;
-use rust_stemmers::{Algorithm, Stemmer};
 use std::collections::{BTreeSet, HashMap};
 use std::sync::LazyLock;
-use toolhub_text::{ACTING, ACTING_OR_NOUN, ACTING_WHEN_LEADING, words};
+use toolhub_text::{ACTING, ACTING_OR_NOUN, ACTING_WHEN_LEADING, strong_stem, words};
 
 const PAIRS: &str = "on off, open close, start stop, enable disable, activate deactivate, increase decrease, raise lower, \
 connect disconnect, encrypt decrypt, upload download, import export, attach detach, pause resume, arm disarm, accept decline, accept reject, \
@@ -42,12 +41,11 @@ pub type Side = (usize, bool);
 
 /// Stems of verbs, and where they stand in pairs of opposites.
 static SIDES: LazyLock<HashMap<String, Vec<Side>>> = LazyLock::new(|| {
-    let stemmer = Stemmer::create(Algorithm::English);
     let mut sides: HashMap<String, Vec<Side>> = HashMap::new();
     for (pair, (one, other)) in VERB_SIDES.iter().copied().chain(pairs()).enumerate() {
         for (words, is_first) in [(one, true), (other, false)] {
             for word in words.split(' ') {
-                sides.entry(stemmer.stem(word).into_owned()).or_default().push((pair, is_first));
+                sides.entry(strong_stem(word).into_owned()).or_default().push((pair, is_first));
             }
         }
     }
@@ -56,8 +54,7 @@ static SIDES: LazyLock<HashMap<String, Vec<Side>>> = LazyLock::new(|| {
 
 /// On which sides a verb stands, with its "on" or "off" in the rest of a clause or of a name: "turned the light off", `turn_off`.
 pub fn sides(verb: &str, rest: &str) -> BTreeSet<Side> {
-    let stemmer = Stemmer::create(Algorithm::English);
-    let stem = stemmer.stem(verb).into_owned();
+    let stem = strong_stem(verb).into_owned();
     let same = synonyms(&stem).iter().chain([&stem]);
     let own = same.filter_map(|stem| SIDES.get(stem));
     own.chain(particles(rest).iter().filter_map(|word| SIDES.get(word))).flatten().copied().collect()

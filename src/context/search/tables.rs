@@ -2,7 +2,7 @@
 
 use std::collections::{HashMap, HashSet};
 use std::sync::LazyLock;
-use toolhub_text::StrongStemmer;
+use toolhub_text::strong_stem;
 
 /// Grammar and politeness.
 const ENGLISH: &str = "a an the and or but if then of for to in on at by with from as into about over after before between \
@@ -40,10 +40,9 @@ const SYNONYMS: &str = include_str!("synonyms.txt");
 type Groups = HashMap<String, Vec<String>>;
 
 fn grouped<'t>(groups: impl Iterator<Item = impl Iterator<Item = &'t str>>) -> Groups {
-    let stemmer = StrongStemmer::default();
     let mut by_stem = Groups::new();
     for group in groups {
-        let stems: Vec<String> = group.map(|word| stemmer.stem(word).into_owned()).collect();
+        let stems: Vec<String> = group.map(|word| strong_stem(word).into_owned()).collect();
         for stem in &stems {
             let known = by_stem.entry(stem.clone()).or_default();
             known.extend(stems.iter().filter(|other| *other != stem).cloned());
