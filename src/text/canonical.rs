@@ -6,7 +6,7 @@
 
 mod difference;
 
-pub use difference::{count_differences, first_difference, first_difference_in};
+pub use difference::{count_differences, first_difference};
 
 use ring::digest::SHA256;
 use serde_json::{Map, Number, Value};

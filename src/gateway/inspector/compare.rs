@@ -9,7 +9,7 @@ use serde_json::Value;
 use serde_json::value::RawValue;
 use std::collections::{HashMap, VecDeque};
 use std::hash::Hash;
-use toolhub_text::canonical::{digest, first_difference_in};
+use toolhub_text::canonical::{digest, first_difference};
 use toolhub_text::message::Message;
 
 /// A change of the time counts if it is this many times as long, and this many milliseconds longer.
@@ -122,10 +122,10 @@ fn changed(
     if before.outcome != after.outcome {
         return (SpanChange::Outcome, Some(format!("{} → {}", before.outcome, after.outcome).into()));
     }
-    if let Some(place) = first_difference_in("arguments", &one.arguments, &other.arguments) {
+    if let Some(place) = first_difference("arguments", &one.arguments, &other.arguments) {
         return (SpanChange::Arguments, Some(place));
     }
-    if let Some(place) = first_difference_in("result", &one.answer, &other.answer) {
+    if let Some(place) = first_difference("result", &one.answer, &other.answer) {
         return (SpanChange::Result, Some(place));
     }
     let is_slower = |slow: f64, fast: f64| slow > fast * SLOWER_TIMES && slow > fast + SLOWER_MS;

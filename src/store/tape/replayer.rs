@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use toolhub_registry::Candidate;
 use toolhub_registry::identity::{CallIdentity, CallKey};
-use toolhub_text::canonical::{count_differences, first_difference_in};
+use toolhub_text::canonical::{count_differences, first_difference};
 use toolhub_text::secret::scrubbed;
 use toolhub_text::{Message, message};
 use toolhub_types::error::{ErrorKind, HubError, Outcome, clip};
@@ -161,7 +161,7 @@ impl RecordedCalls {
         };
         let difference = key.parts().iter().find_map(|(name, part)| {
             let recorded = nearest.key.parts().get(name).unwrap_or(&Value::Null);
-            first_difference_in(if name == "arguments" { "args" } else { name }, recorded, part)
+            first_difference(if name == "arguments" { "args" } else { name }, recorded, part)
         });
         message!(
             "the nearest recording is in line {}: {}",

@@ -11,12 +11,8 @@ const SHOWN: usize = 60;
 const BEFORE: usize = 20;
 
 /// The first place where what was given differs from what was recorded: `args.rows[3].name: 'a' was recorded, 'b' was given`.
-pub fn first_difference(recorded: &Value, given: &Value) -> Option<Message> {
-    first_difference_in("args", recorded, given)
-}
-
-/// The same in values that have another name.
-pub fn first_difference_in(name: &str, recorded: &Value, given: &Value) -> Option<Message> {
+/// `name` is that of the values: `args`.
+pub fn first_difference(name: &str, recorded: &Value, given: &Value) -> Option<Message> {
     let mut found = Vec::new();
     walk(name, Some(recorded), Some(given), 1, &mut found);
     found.pop()
@@ -85,12 +81,12 @@ mod tests {
     fn the_first_place_is_named() {
         let rows = |name: &str| json!({"rows": [1, 2, 3, {"name": name}]});
         assert_eq!(
-            first_difference(&rows("a"), &rows("b")).as_deref(),
+            first_difference("args", &rows("a"), &rows("b")).as_deref(),
             Some("args.rows[3].name: 'a' was recorded, 'b' was given")
         );
-        assert_eq!(first_difference(&json!({"a": 1}), &json!({"a": 1.0})), None);
+        assert_eq!(first_difference("args", &json!({"a": 1}), &json!({"a": 1.0})), None);
         assert_eq!(
-            first_difference(&json!({"a": 1}), &json!({"a": 1, "b": [2]})).as_deref(),
+            first_difference("args", &json!({"a": 1}), &json!({"a": 1, "b": [2]})).as_deref(),
             Some("args.b: nothing was recorded, [2] was given")
         );
     }
@@ -99,7 +95,7 @@ mod tests {
     fn long_texts_are_shown_where_they_differ() {
         let prompt = |end: &str| json!({"q": format!("{}{end}", "Ünd so on. ".repeat(30))});
         assert_eq!(
-            first_difference(&prompt("one"), &prompt("two")).as_deref(),
+            first_difference("args", &prompt("one"), &prompt("two")).as_deref(),
             Some("args.q: '…d so on. Ünd so on. one' was recorded, '…d so on. Ünd so on. two' was given")
         );
     }
@@ -109,8 +105,8 @@ mod tests {
         fn equal_forms_have_no_difference(text in "\\PC{0,20}", other in "\\PC{0,20}") {
             let (one, two) = (json!({"a": [text]}), json!({"a": [other]}));
             let (longer, long) = (json!({"a": ["é".repeat(70) + &text]}), json!({"a": ["é".repeat(70) + &other]}));
-            let _ = first_difference(&longer, &long);
-            prop_assert_eq!(first_difference(&one, &two).is_none(), canonical(&one) == canonical(&two));
+            let _ = first_difference("args", &longer, &long);
+            prop_assert_eq!(first_difference("args", &one, &two).is_none(), canonical(&one) == canonical(&two));
         }
     }
 }

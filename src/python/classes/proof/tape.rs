@@ -173,6 +173,6 @@ pub fn scrub<'py>(value: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
 #[pyfunction]
 pub fn first_difference(recorded: &Bound<'_, PyAny>, given: &Bound<'_, PyAny>) -> PyResult<Option<String>> {
     let read = |value: &Bound<'_, PyAny>| json::from_python(value).map_err(PyValueError::new_err);
-    Ok(toolhub::canonical::first_difference(&read(recorded)?, &read(given)?)
+    Ok(toolhub::canonical::first_difference("args", &read(recorded)?, &read(given)?)
         .map(toolhub::message::Message::into_owned))
 }
