@@ -4,20 +4,236 @@
 //! the table, such as a tool's own error, stay as they are. Notices for operators are English only. Tests hold that every template
 //! of the code has a row, and that the code uses every row.
 
-mod zh;
+mod agents;
+mod arguments;
+mod explanations;
+mod gateway;
+mod inspector;
+mod ledger;
+mod login;
+mod servers;
 
 /// A template in English and in Chinese, where its places are numbered. In English `{}` is any value, and `{~}` a text that may be
 /// a sentence of the table; either is found as `{}`. Searched from its start: it is read for Chinese only, and has no lock that a
 /// fork could leave taken.
 pub fn row_of(template: &str) -> Option<(&'static str, &'static str)> {
     let is_same = |english: &str| english.len() >= template.len() && english.replace("{~}", "{}") == template;
-    zh::templates().find(|(english, _)| is_same(english)).copied()
+    templates().find(|(english, _)| is_same(english)).copied()
 }
 
 /// The words of the inspector's page, English and Chinese. `{}` stands for a value, in Chinese with its number.
 pub fn page_in_chinese() -> impl Iterator<Item = (&'static str, &'static str)> {
-    zh::page().copied()
+    inspector::PAGE.iter().copied()
 }
+
+/// All templates but those of the page.
+fn templates() -> impl Iterator<Item = &'static (&'static str, &'static str)> {
+    let own = [
+        HUB,
+        arguments::ARGUMENTS,
+        ledger::LEDGER,
+        explanations::EXPLANATIONS,
+        servers::SERVERS,
+        login::LOGIN,
+        gateway::GATEWAY,
+        inspector::INSPECTOR,
+        agents::AGENTS,
+    ];
+    own.into_iter().flatten()
+}
+
+const HUB: &[(&str, &str)] = &[
+    ("'{}': {~}.", "'{0}'：{1}。"),
+    (
+        "{~} (tool '{}' on server '{}' may have run: the outcome is unknown)",
+        "{0}（服务器 '{2}' 上的工具 '{1}' 可能已经执行：结果未知）",
+    ),
+    // The hub
+    ("The hub is closed; make a new ToolHub.", "hub 已关闭；请新建一个 ToolHub。"),
+    ("Cancelled.", "已取消。"),
+    // No candidate
+    ("{~} Some servers could not be asked: {}.", "{0}部分服务器无法查询：{1}。"),
+    ("There is no tool named '{}'. Did you mean {}?", "没有名为 '{0}' 的工具。是否想用 {1}？"),
+    ("There is no tool named '{}'. No tool is registered yet.", "没有名为 '{0}' 的工具。尚未注册任何工具。"),
+    ("There is no tool named '{}'.", "没有名为 '{0}' 的工具。"),
+    ("No tool has the capability '{}'. Known capabilities: {~}.", "没有工具具备能力 '{0}'。已知能力：{1}。"),
+    ("Tool '{}' is not offered by {~}; it is offered by: {}.", "{1} 不提供工具 '{0}'；提供它的是：{2}。"),
+    (
+        "Tool '{}' of {} has the name of a native tool, and this hub forbids that (shadow=\"deny\").",
+        "{1} 的工具 '{0}' 与本地工具同名，而此 hub 禁止这样做（shadow=\"deny\"）。",
+    ),
+    (
+        "'{}' is not for models; only the program calls it, by its name.",
+        "'{0}' 不供模型调用；只有程序可以按名称调用它。",
+    ),
+    ("There is no server '{}'. Known servers: {~}.", "没有服务器 '{0}'。已知服务器：{1}。"),
+    ("none", "无"),
+    ("{}, and {} more", "{0}，另有 {1} 个"),
+    ("server '{}'", "服务器 '{0}'"),
+    ("source '{}'", "来源 '{0}'"),
+    ("any source", "任何来源"),
+    // Permission
+    (
+        "Tool '{}' was not called: '{}', called earlier in the same message, {~}. Make the call again if it is still wanted.",
+        "未调用工具 '{0}'：同一条消息中先于它调用的 '{1}' {2}。如果仍然需要，请再次调用。",
+    ),
+    (
+        "Tool '{}' was not called: the call is inside other text or lacks its marker, so it may not be intended. To make it, say \
+         the call alone, in the format for tool calls, with nothing after it.",
+        "未调用工具 '{0}'：该调用夹在其他文字中，或没有标记，可能并非本意。如要调用，请按工具调用格式单独写出该调用，其后不要再写任何内容。",
+    ),
+    ("waits for a decision", "正在等待决定"),
+    ("was refused", "被拒绝"),
+    ("may have run (outcome unknown)", "可能已经运行，情况不明"),
+    ("Tool '{}' was not called: {~}.", "未调用工具 '{0}'：{1}。"),
+    ("it is not among the tools that are allowed here", "它不在此处允许的工具之列"),
+    ("it was not approved within {} s", "在 {0} 秒内未获批准"),
+    ("it was not approved: {}", "未获批准：{0}"),
+    ("it was not approved", "未获批准"),
+    ("approve must answer True, False or None, got {}", "approve 必须回答 True、False 或 None，得到的是 {0}"),
+    ("asking for approval failed ({})", "请求批准失败（{0}）"),
+    // Time and limits
+    ("the store, which other processes keep locked", "被其他进程锁定的存储"),
+    ("it was not started: other processes keep the store locked", "未启动：存储被其他进程锁定"),
+    ("a concurrency slot or connection", "并发名额或连接"),
+    ("a concurrency slot or thread", "并发名额或线程"),
+    (
+        "Tool '{}' timed out after {} s (it may still have run).",
+        "工具 '{0}' 在 {1} 秒后超时（可能已经执行）。",
+    ),
+    ("'{}' did not end within its deadline of {} s ({~}).", "'{0}' 未在 {1} 秒的期限内结束（{2}）。"),
+    ("'{}' was ended because the hub was closed ({~}).", "hub 已关闭，'{0}' 因此被终止（{1}）。"),
+    ("it may still have run", "可能已经执行"),
+    ("it was not started", "未启动"),
+    (
+        "'{}' was not found within the deadline of {} s (nothing was started).",
+        "在 {1} 秒的期限内没有找到 '{0}'（未启动任何操作）。",
+    ),
+    (
+        "Tool '{}' is overloaded: too many calls wait for a free slot; try again later.",
+        "工具 '{0}' 过载：等待空闲名额的调用太多；请稍后再试。",
+    ),
+    ("Tool '{}' was not started: {~}; try again later.", "未启动工具 '{0}'：{1}；请稍后再试。"),
+    (
+        "{} abandoned calls of sync tools still run, some of them of this tool",
+        "{0} 个已放弃的同步工具调用仍在运行，其中有此工具的调用",
+    ),
+    (
+        "all {} threads for sync tools are taken by abandoned calls and calls that wait for other tools",
+        "同步工具的全部 {0} 个线程都被已放弃的调用或等待其他工具的调用占用",
+    ),
+    ("Tool '{}' did not return: the thread of this call ended.", "工具 '{0}' 没有返回：此调用的线程已结束。"),
+    ("The call of '{}' was cancelled.", "对 '{0}' 的调用已取消。"),
+    ("Tool '{}' was cancelled from outside.", "工具 '{0}' 被外部取消。"),
+    ("Tool '{}' was cancelled.", "工具 '{0}' 已取消。"),
+    ("Tool '{}' was ended because serving has ended.", "服务已停止，工具 '{0}' 的调用随之结束。"),
+    (
+        "Tool '{}' lives in Python and can only be called from Python.",
+        "工具 '{0}' 是 Python 工具，只能从 Python 调用。",
+    ),
+    ("The caller of this tool cannot be asked.", "无法向此工具的调用方提问。"),
+    ("Cancelled while waiting for a free slot.", "在等待空闲名额时被取消。"),
+    // The call of a model cannot be read
+    ("Malformed call: text continues after the closing bracket.", "调用格式错误：右括号之后还有文本。"),
+    ("The call cannot be read: {~}.", "无法读取此调用：{0}。"),
+    ("The arguments cannot be read: {~}.", "无法读取参数：{0}。"),
+    ("The name of the tool cannot be read: {~}.", "无法读取工具名称：{0}。"),
+    ("The arguments must be an object, but are {~}.", "参数必须是对象，但给出的是{0}。"),
+    ("there is no JSON object", "其中没有 JSON 对象"),
+    ("the text ends before the value does", "文本在值结束之前就结束了"),
+    ("the text ends before its arguments", "文本在参数之前就结束了"),
+    ("the text ends before its parameters", "文本在参数之前就结束了"),
+    ("the text ends before they do", "文本在参数结束之前就结束了"),
+    ("the answer was cut off before its end", "回答在此调用结束之前被截断了"),
+    ("a list", "列表"),
+    ("a text", "文本"),
+    // The tool failed
+    ("No candidate of '{}' gave an answer.", "'{0}' 的候选者都没有给出回答。"),
+    ("Tool '{}' raised {}: {}", "工具 '{0}' 抛出 {1}：{2}"),
+    ("Tool '{}' raised {}.", "工具 '{0}' 抛出 {1}。"),
+    ("Tool '{}' failed: {~}", "工具 '{0}' 失败：{1}"),
+    ("it reported success: False without an error", "它报告 success: False，但没有给出错误"),
+    ("it returned nothing (None)", "它没有返回任何内容（None）"),
+    (
+        "it returned a coroutine instead of a value; await it inside",
+        "它返回了协程而不是值；请在函数内部 await",
+    ),
+    ("Tool '{}' reported an error without saying which.", "工具 '{0}' 报告了错误，但没有说明原因。"),
+    ("Internal error: the tool panicked.", "内部错误：工具崩溃。"),
+    // The request
+    (
+        "The call names no tool: expected 'tool_name' as text, got {}.",
+        "调用没有指明工具：应有文本 'tool_name'，实际为 {0}。",
+    ),
+    (
+        "The source of a call must be text (a server's id, 'tools', 'skills' or 'mcps') or be left out, got {}.",
+        "调用的来源必须是文本（服务器 id、'tools'、'skills' 或 'mcps'）或者省略，实际为 {0}。",
+    ),
+    // Arguments
+    ("Invalid arguments for '{}': {}.", "'{0}' 的参数无效：{1}。"),
+    ("Invalid arguments for '{}': {}", "'{0}' 的参数无效：{1}"),
+    ("and {} more", "另有 {0} 处"),
+    ("expected named arguments ({}), got {~}", "应为具名参数（{0}），实际为{1}"),
+    ("expected named arguments", "应为具名参数"),
+    ("the arguments are nested too deeply, or cyclic", "参数嵌套过深或有循环"),
+    (
+        "the arguments do not fit, and finding out where would take too long",
+        "有内容不符合要求，但找出位置代价过高",
+    ),
+    ("expected {}, got {~}", "应为{0}，实际为 {1}"),
+    ("an integer", "整数"),
+    ("a number", "数字"),
+    ("a string", "字符串"),
+    ("true or false", "true 或 false"),
+    ("an array", "数组"),
+    ("an object", "对象"),
+    ("a value", "一个值"),
+    ("a date and time such as '{}'", "日期时间（如 '{0}'）"),
+    ("a date such as '{}'", "日期（如 '{0}'）"),
+    ("a time such as '{}'", "时间（如 '{0}'）"),
+    ("a duration such as '{}'", "时长（如 '{0}'）"),
+    ("a UUID", "UUID"),
+    ("a path", "路径"),
+    ("a URL", "URL"),
+    ("one of these: {}", "以下之一：{0}"),
+    ("one of {}", "以下之一：{0}"),
+    ("a value of at least {}", "不小于 {0} 的值"),
+    ("a value of at most {}", "不大于 {0} 的值"),
+    ("a value greater than {}", "大于 {0} 的值"),
+    ("a value less than {}", "小于 {0} 的值"),
+    ("a multiple of {}", "{0} 的倍数"),
+    ("a string that matches {}", "匹配 {0} 的字符串"),
+    ("items that all differ", "互不相同的项"),
+    ("another value", "另一个值"),
+    ("anything but {}", "除 {0} 以外的值"),
+    ("a string in the format {}", "格式为 {0} 的字符串"),
+    ("an object without unknown keys", "没有未知键的对象"),
+    ("a string (hidden)", "字符串（已隐藏）"),
+    ("a number (hidden)", "数字（已隐藏）"),
+    ("{} (string of {} characters)", "{0}（{1} 个字符的字符串）"),
+    ("{} (string)", "{0}（字符串）"),
+    ("{} (integer)", "{0}（整数）"),
+    ("{} (number)", "{0}（数字）"),
+    ("{} (boolean)", "{0}（布尔值）"),
+    ("an integer of {} digits", "{0} 位的整数"),
+    ("a Python object of type {}", "类型为 {0} 的 Python 对象"),
+    // Frames of results, written in Python
+    ("[more: {}('{}', {}), {} characters in all]", "[更多内容：{0}('{1}', {2})，共 {3} 个字符]"),
+    ("[more: {}('{}', {}), {} characters left]", "[更多内容：{0}('{1}', {2})，还剩 {3} 个字符]"),
+    (
+        "[end: the text has {} characters, and there is nothing after them]",
+        "[结束：全文共 {0} 个字符，其后没有更多内容]",
+    ),
+    (
+        "There is no stored result '{}'; newer results may have replaced it. Call the tool again.",
+        "没有保留结果 '{0}'；它可能已被较新的结果取代。请重新调用工具。",
+    ),
+    // Synthesis
+    ("the deadline left no time to ask the model", "期限内没有时间询问模型"),
+    ("the model gave an empty answer", "模型给出了空的回答"),
+    ("the model did not answer within {} s", "模型未在 {0} 秒内回答"),
+    ("the model failed: {}: {~}", "模型失败：{0}：{1}"),
+];
 
 #[cfg(test)]
 mod tests {
@@ -66,14 +282,13 @@ mod tests {
             let template = english.replace("{~}", "{}");
             code.contains(&template) || code.contains(&template.replace('"', "\\\""))
         };
-        let unused: Vec<&str> =
-            zh::templates().map(|row| row.0).filter(|english| !is_used(english)).collect();
+        let unused: Vec<&str> = templates().map(|row| row.0).filter(|english| !is_used(english)).collect();
         assert_eq!(unused, Vec::<&str>::new());
     }
 
     #[test]
     fn both_sides_have_the_same_placeholders() {
-        for (english, chinese) in zh::templates().chain(zh::page()) {
+        for (english, chinese) in templates().chain(inspector::PAGE) {
             let count = english.matches('{').count();
             assert!((0..count).all(|at| chinese.contains(&format!("{{{at}}}"))), "{english}");
             assert_eq!(chinese.matches('{').count(), count, "{english}");
@@ -82,9 +297,6 @@ mod tests {
 
     #[test]
     fn no_template_has_two_rows() {
-        assert_eq!(
-            zh::templates().filter(|row| row_of(&row.0.replace("{~}", "{}")) != Some(**row)).count(),
-            0
-        );
+        assert_eq!(templates().filter(|row| row_of(&row.0.replace("{~}", "{}")) != Some(**row)).count(), 0);
     }
 }
