@@ -96,7 +96,7 @@ struct MessageList {
 impl Message {
     /// Messages as one, such as the faults of several arguments.
     pub fn list(messages: Vec<Message>, join: Join) -> Self {
-        let text = messages.join(join.text(Lang::En));
+        let text = messages.iter().map(AsRef::as_ref).collect::<Vec<&str>>().join(join.text(Lang::En));
         Message(MessageForm::MessageList(Box::new(MessageList { join, text, messages })))
     }
 
@@ -213,12 +213,6 @@ impl Display for Message {
 impl Serialize for Message {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         serializer.serialize_str(self)
-    }
-}
-
-impl std::borrow::Borrow<str> for Message {
-    fn borrow(&self) -> &str {
-        self
     }
 }
 

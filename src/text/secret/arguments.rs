@@ -132,7 +132,8 @@ fn without(text: String, value: &str) -> String {
         let same = found.chars().zip(value.chars()).take_while(|(a, b)| a == b);
         let length: usize = same.map(|(c, _)| c.len_utf8()).sum();
         let before = rest[..at].chars().next_back().or_else(|| out.chars().next_back());
-        let is_word = !touches(before) && !touches(found[length..].chars().next());
+        let neighbours = [before, found[length..].chars().next()];
+        let is_word = !neighbours.into_iter().flatten().any(char::is_alphanumeric);
         out.push_str(&rest[..at]);
         match is_sure || is_word {
             true => out.push_str("***"),
@@ -142,10 +143,6 @@ fn without(text: String, value: &str) -> String {
     }
     out.push_str(rest);
     out
-}
-
-fn touches(neighbour: Option<char>) -> bool {
-    neighbour.is_some_and(char::is_alphanumeric)
 }
 
 #[cfg(test)]

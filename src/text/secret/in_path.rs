@@ -1,7 +1,5 @@
 //! Secrets in the path of an address: some services put the key there instead of into a header.
 
-use std::borrow::Cow;
-
 /// What keys of well-known services begin with.
 const PREFIXES: &str = "sk- sk_ pk- pk_ rk_ key- key_ tok- tok_ ghp_ gho_ ghu_ ghs_ github_pat_ glpat- xoxb- xoxp- xapp- hf_ npm_ \
     pypi- AKIA ASIA AIza ya29. eyJ whsec_ smithery_ mcp_";
@@ -13,12 +11,9 @@ const SHORTEST_RANDOM: usize = 16;
 const SHORTEST_LETTERS: usize = 32;
 
 /// A path with `***` in the place of each segment that looks like a key.
-pub fn shown_path(path: &str) -> Cow<'_, str> {
-    if !path.split('/').any(is_secret_segment) {
-        return Cow::Borrowed(path);
-    }
+pub fn shown_path(path: &str) -> String {
     let segments = path.split('/').map(|segment| if is_secret_segment(segment) { "***" } else { segment });
-    Cow::Owned(segments.collect::<Vec<_>>().join("/"))
+    segments.collect::<Vec<_>>().join("/")
 }
 
 /// The segments of a path that look like keys.

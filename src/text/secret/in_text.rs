@@ -2,7 +2,7 @@
 //! address. A text is read once for each, and what was read is not read again, so that the time grows with the length.
 
 use super::names::{NameStrength, name_strength};
-use super::value_rules::{is_named_secret, is_placeholder, looks_random, placeholder_end, quotation};
+use super::value_rules::{is_named_secret, looks_random, placeholder_end, quotation};
 use std::ops::Range;
 
 /// Headers whose names are those of other things, too, so they count only with their own spelling.
@@ -28,7 +28,7 @@ pub(super) fn places_in(text: &str) -> Vec<Range<usize>> {
     let mut found = Vec::new();
     named(text, &mut found);
     in_addresses(text, &mut found);
-    found.retain(|place| !place.is_empty() && !is_placeholder(&text[place.clone()]));
+    found.retain(|place| !place.is_empty() && placeholder_end(&text[place.clone()]) != Some(place.len()));
     // Of two that begin together, the longer one; what begins inside of another is a part of it.
     found.sort_by_key(|place| (place.start, std::cmp::Reverse(place.end)));
     let mut end = 0;

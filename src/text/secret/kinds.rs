@@ -2,6 +2,8 @@
 
 use aho_corasick::AhoCorasick;
 use regex::Regex;
+use std::collections::BTreeSet;
+use std::ops::Range;
 use std::sync::LazyLock;
 
 /// The kinds: a text of this form, which has one of these parts in it. Of two that fit at the same place, the first one counts.
@@ -145,27 +147,17 @@ static FORMS: LazyLock<Option<KnownForms>> = LazyLock::new(|| {
 });
 
 impl KnownForms {
-    /// The places among the kinds of those that can be in this text, in order.
-    fn possible(&self, text: &str) -> Vec<usize> {
-        if text.len() < SHORTEST {
-            return Vec::new();
-        }
-        let found = self.parts.find_overlapping_iter(text);
-        let mut possible = Vec::new();
-        for kind in found.map(|found| self.owners[found.pattern().as_usize()]) {
-            if let Err(at) = possible.binary_search(&kind) {
-                possible.insert(at, kind);
-            }
-        }
-        possible
+    /// The places among the kinds of those that can be in this text.
+    fn possible(&self, text: &str) -> BTreeSet<usize> {
+        self.parts.find_overlapping_iter(text).map(|found| self.owners[found.pattern()]).collect()
     }
 }
 
 /// The places of a text that have the form of a secret, in order, each with its kind.
-pub fn known_secrets(text: &str) -> Vec<(std::ops::Range<usize>, &'static str)> {
-    let Some(known) = &*FORMS else { return Vec::new() };
+pub fn known_secrets(text: &str) -> Vec<(Range<usize>, &'static str)> {
+    let Some(known) = FORMS.as_ref().filter(|_| text.len() >= SHORTEST) else { return Vec::new() };
     let next = |kind: usize, at: usize| known.forms[kind].find_at(text, at).map(|found| found.range());
-    let mut places: Vec<(usize, std::ops::Range<usize>)> =
+    let mut places: Vec<(usize, Range<usize>)> =
         known.possible(text).into_iter().filter_map(|kind| Some((kind, next(kind, 0)?))).collect();
     let mut secrets = Vec::new();
     // The first one, and of several there the first kind; then those that begin after it.

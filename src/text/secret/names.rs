@@ -20,10 +20,7 @@ const WORDS: &[&str] = &[
     "totp", "wachtwoord",
 ];
 /// The same for words that are something else in the plural: `sessions` are meetings, `pins` are on a map.
-#[rustfmt::skip]
-const SINGULAR_WORDS: &[&str] = &[
-    "pin", "private", "session", "sid",
-];
+const SINGULAR_WORDS: &[&str] = &["pin", "private", "session", "sid"];
 /// Endings of a word, since many names run words together: `mypassword`, `accesstoken`. A name that separates the parts of
 /// one (`pass_word`, `connection_string`) ends with it too.
 #[rustfmt::skip]

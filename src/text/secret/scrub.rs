@@ -108,7 +108,8 @@ fn scrub_names(map: &mut Map<String, Value>) {
 
 /// The text with placeholders for secrets. A text that is JSON is treated as the data in it.
 pub fn scrubbed_text(text: &str) -> Cow<'_, str> {
-    if let Some(data) = data_in(text) {
+    let is_data = text.len() <= LONGEST_DATA && text.trim_start().starts_with(['{', '[']);
+    if is_data && let Ok(data) = serde_json::from_str::<Value>(text) {
         let before = data.clone();
         let clean = scrubbed(data);
         return if clean == before { Cow::Borrowed(text) } else { Cow::Owned(clean.to_string()) };
@@ -133,12 +134,6 @@ pub fn scrubbed_text(text: &str) -> Cow<'_, str> {
         .collect();
     let once = replaced(&clean, places.into_iter().map(|place| (place, placeholder("named"))));
     Cow::Owned(without_repeated(once, &repeated))
-}
-
-/// The object or list that a text is.
-fn data_in(text: &str) -> Option<Value> {
-    let is_data = text.len() <= LONGEST_DATA && text.trim_start().starts_with(['{', '[']);
-    is_data.then(|| serde_json::from_str(text).ok()).flatten()
 }
 
 fn without_repeated(text: String, secrets: &[String]) -> String {

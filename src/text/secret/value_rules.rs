@@ -179,12 +179,7 @@ pub(super) fn is_ordinary(word: &str) -> bool {
         || is_code(word)
 }
 
-/// Whether this is one of the placeholders of [`super::scrub`].
-pub(super) fn is_placeholder(text: &str) -> bool {
-    placeholder_end(text) == Some(text.len())
-}
-
-/// Where the placeholder that a text begins with ends.
+/// Where the placeholder of [`super::scrub`] that a text begins with ends.
 pub(super) fn placeholder_end(text: &str) -> Option<usize> {
     let kind = text.strip_prefix('[')?;
     let end = kind.find(|c: char| !c.is_ascii_lowercase() && !matches!(c, '_' | '-' | '0'..='9'))?;

@@ -100,7 +100,7 @@ impl Remote {
     /// The URL with placeholders for secrets; unlike [`shown_url`](Self::shown_url) it keeps what else is in the query.
     fn url_without_secrets(&self) -> String {
         let Ok(mut url) = Url::parse(&self.url) else { return "***".to_owned() };
-        let path = shown_path(url.path()).into_owned();
+        let path = shown_path(url.path());
         url.set_path(&path);
         // These fail for URLs without a host only, and such a one was refused.
         let _ = url.set_username("").and_then(|()| url.set_password(None));
