@@ -10,11 +10,6 @@ pub(super) const NAME_KEYS: &[&str] = &["name", "tool_name", "tool", "function_n
 /// Keys for the arguments.
 pub(super) const ARGUMENT_KEYS: &[&str] =
     &["arguments", "parameters", "args", "input", "action_input", "tool_input", "params", "kwargs"];
-/// Keys for the id. In an object with a type, `id` is that of the object if there is a `call_id`.
-pub(super) const ID_KEYS: &[&str] = &["id", "call_id", "tool_call_id"];
-const SOURCE_KEYS: &[&str] = &["source"];
-/// Keys that describe the call, and so are not arguments.
-const ABOUT_KEYS: &[&str] = &["type", "index", "description"];
 /// Keys that hold a list of calls.
 pub(super) const LIST_KEYS: &[&str] = &["tool_calls", "function_calls"];
 /// Keys that hold the call itself.
@@ -25,12 +20,14 @@ pub(super) const INNER_KEYS: &[&str] = &["function", "function_call", "functionC
 pub(super) enum KeyUse {
     Name,
     Arguments,
+    /// In an object with a type, `id` is that of the object if there is a `call_id`.
     Id,
     Source,
     /// The call itself.
     Inner,
     /// A list of calls.
     List,
+    /// It describes the call, and so is not an argument.
     About,
     /// Not a key of calls: an argument beside the name, or a note.
     Other,
@@ -41,10 +38,10 @@ const TABLE: &[(KeyUse, &[&str])] = &[
     (KeyUse::Inner, INNER_KEYS),
     (KeyUse::Name, NAME_KEYS),
     (KeyUse::Arguments, ARGUMENT_KEYS),
-    (KeyUse::Id, ID_KEYS),
-    (KeyUse::Source, SOURCE_KEYS),
+    (KeyUse::Id, &["id", "call_id", "tool_call_id"]),
+    (KeyUse::Source, &["source"]),
     (KeyUse::List, LIST_KEYS),
-    (KeyUse::About, ABOUT_KEYS),
+    (KeyUse::About, &["type", "index", "description"]),
 ];
 
 impl KeyUse {

@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-use super::form::Form;
+use super::Form;
 use crate::input::{Found, Opening, ReadContext};
 use crate::lenient::{Notation, Repairs};
 use crate::parsed::Draft;
@@ -138,7 +138,7 @@ pub(super) async fn functionary(cx: &ReadContext, opening: Opening) -> Option<Fo
     if cx.asked.is_none() && !cx.tools.is_empty() && !is_known() {
         return None;
     }
-    functionary_message(cx, opening.after).await
+    functionary_message(cx, &name, to).await
 }
 
 /// The start of a text. Among all formats, only the name of a known tool is a name.
@@ -149,16 +149,16 @@ pub(super) async fn first_of_functionary(cx: &ReadContext, start: usize) -> Opti
         return None;
     }
     let from = cx.skip_space(start).await;
-    let name = cx.slice(from, cx.skip(from, python::names).await);
+    let to = cx.skip(from, python::names).await;
+    let name = cx.slice(from, to);
     if !is_asked && (!cx.is_known(&name) || name == "all") {
         return None;
     }
-    functionary_message(cx, from).await
+    functionary_message(cx, &name, to).await
 }
 
-async fn functionary_message(cx: &ReadContext, from: usize) -> Option<Found> {
-    let to = cx.skip(from, python::names).await;
-    let name = cx.slice(from, to);
+/// What follows a name, which ends at `to`.
+async fn functionary_message(cx: &ReadContext, name: &str, to: usize) -> Option<Found> {
     if name.is_empty() || !cx.has(to, &["\n"]).await {
         return None;
     }
@@ -168,16 +168,12 @@ async fn functionary_message(cx: &ReadContext, from: usize) -> Option<Found> {
         return Some(cx.as_text_until(to + 1, &FUNCTIONARY_STOPS.all(None)).await);
     }
     let at = cx.skip_space(to).await;
-    match cx.byte(at).await {
-        Some(b'{') => Some(Found::Block(
-            arguments::read(cx, at, NamedCall::new(&name, FUNCTIONARY), FUNCTIONARY_STOPS).await,
-        )),
-        Some(_) if name == "python" => {
-            let named = NamedCall::new(&name, FUNCTIONARY);
-            Some(Found::Block(arguments::code(cx, to + 1, named, FUNCTIONARY_STOPS).await))
-        }
-        _ => None,
-    }
+    let named = NamedCall::new(name, FUNCTIONARY);
+    Some(Found::Block(match cx.byte(at).await? {
+        b'{' => arguments::read(cx, at, named, FUNCTIONARY_STOPS).await,
+        _ if name == "python" => arguments::code(cx, to + 1, named, FUNCTIONARY_STOPS).await,
+        _ => return None,
+    }))
 }
 
 /// GLM 4.5 and 4.7: `<tool_call>name<arg_key>k</arg_key><arg_value>v</arg_value></tool_call>`, with or without line ends. The 5.3
