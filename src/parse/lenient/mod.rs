@@ -4,7 +4,6 @@
 //! The caller decides how many closing brackets may be missing at the end.
 
 mod repair;
-mod strings;
 
 pub use repair::{Repairs, SyntaxRepair};
 
@@ -16,6 +15,7 @@ use super::keys::swallows_brace;
 use toolhub_text::invisible::shortened;
 use toolhub_text::{Message, repeats_key};
 
+const CUT_STRING: &str = "the text ends inside a string";
 /// The reader is recursive, so deeper values are refused.
 const DEEPEST: usize = 128;
 
@@ -140,7 +140,7 @@ impl<'a> LenientReader<'a> {
         if let Notation::Quoted(token) = self.notation
             && let Some(after) = self.rest().strip_prefix(token)
         {
-            let end = after.find(token).ok_or("the text ends inside a string")?;
+            let end = after.find(token).ok_or(CUT_STRING)?;
             self.at += end + 2 * token.len();
             return Ok(Value::String(after[..end].to_owned()));
         }
@@ -153,16 +153,81 @@ impl<'a> LenientReader<'a> {
             }
             Some(b'[') => self.deeper(|reader| reader.list(b']')),
             Some(b'(') if self.notation == Notation::Python => self.deeper(|reader| reader.list(b')')),
-            Some(b'"' | b'\'') => self.string().map(Value::String),
+            Some(quote @ (b'"' | b'\'')) => self.string(quote),
             Some(b'-' | b'+' | b'.' | b'0'..=b'9') => self.number(),
             Some(_) => self.word(),
         }
     }
 
-    fn string(&mut self) -> Result<String, Message> {
-        let (string, after) = strings::read(self.rest(), self.notation, &mut self.repairs)?;
-        self.at = self.text.len() - after.len();
-        Ok(string)
+    /// A string as models write it: in either quotes, with raw line ends and the escapes of Python.
+    fn string(&mut self, quote: u8) -> Result<Value, Message> {
+        let is_python = self.notation == Notation::Python;
+        let is_triple = is_python && self.rest().as_bytes().starts_with(&[quote; 3]);
+        let closing = &[quote; 3][..if is_triple { 3 } else { 1 }];
+        if quote == b'\'' && !is_python {
+            self.repairs.add(SyntaxRepair::SingleQuotes);
+        }
+        self.at += closing.len();
+        let mut out = String::new();
+        loop {
+            let rest = self.rest();
+            let plain = rest.bytes().position(|byte| byte == quote || byte == b'\\' || byte < b' ');
+            let plain = plain.ok_or(CUT_STRING)?;
+            out.push_str(&rest[..plain]);
+            if rest.as_bytes()[plain..].starts_with(closing) {
+                self.at += plain + closing.len();
+                return Ok(Value::String(out));
+            }
+            self.at += plain + 1;
+            match rest.as_bytes()[plain] {
+                b'\\' => self.escape(&mut out)?,
+                byte => {
+                    if byte != quote && !is_python {
+                        self.repairs.add(SyntaxRepair::RawCharacters);
+                    }
+                    out.push(char::from(byte));
+                }
+            }
+        }
+    }
+
+    /// What follows a backslash.
+    fn escape(&mut self, out: &mut String) -> Result<(), Message> {
+        let escaped = self.rest().chars().next().ok_or(CUT_STRING)?;
+        self.at += escaped.len_utf8();
+        let meant = match escaped {
+            '"' | '\'' | '\\' | '/' => Some(escaped),
+            'n' => Some('\n'),
+            't' => Some('\t'),
+            'r' => Some('\r'),
+            'b' => Some('\u{8}'),
+            'f' => Some('\u{c}'),
+            '\n' if self.notation == Notation::Python => return Ok(()),
+            'u' => self.code(4),
+            'x' => self.code(2),
+            _ => None,
+        };
+        if meant.is_none() {
+            self.repairs.add(SyntaxRepair::BadEscape);
+            out.push('\\');
+        }
+        out.push(meant.unwrap_or(escaped));
+        Ok(())
+    }
+
+    /// A character given by so many digits of its code; two `\u` may form a surrogate pair.
+    fn code(&mut self, width: usize) -> Option<char> {
+        let hex = |text: &str| text.get(..width).and_then(|digits| u32::from_str_radix(digits, 16).ok());
+        let first = hex(self.rest())?;
+        self.at += width;
+        if (0xD800..0xDC00).contains(&first)
+            && let Some(second) = self.rest().strip_prefix("\\u").and_then(hex)
+            && (0xDC00..0xE000).contains(&second)
+        {
+            self.at += 2 + width;
+            return char::from_u32(0x10000 + ((first - 0xD800) << 10) + (second - 0xDC00));
+        }
+        Some(char::from_u32(first).unwrap_or('\u{FFFD}'))
     }
 
     pub fn deeper<T>(&mut self, read: impl FnOnce(&mut Self) -> Result<T, Message>) -> Result<T, Message> {
