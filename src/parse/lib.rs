@@ -11,7 +11,7 @@
 //! gives the same calls. Nothing runs in the background: [`StreamParser::feed`] polls the machine once. Each character
 //! is read a bounded number of times.
 //!
-//! **Dependencies** go one way: `buffer` ← `input` ← `read/*` ← `dialects/*` ← `openings` ← `machine` ← `stream`.
+//! **Dependencies** go one way: `buffer` ← `input` ← `read/*` ← `dialects/*` ← `openings` ← `stream`.
 //!
 //! **What is a call.** An opening (`dialects`) starts a call only if what follows has the form of one; otherwise it is
 //! text. A value in JSON or Python ends where its brackets close, so a tag inside a string is text. A call counts
@@ -58,13 +58,11 @@ mod input;
 mod json_calls;
 mod keys;
 mod lenient;
-mod machine;
 mod openings;
 mod options;
 mod parsed;
 mod read;
 mod reasoning;
-mod resume;
 mod schemas;
 mod sentence;
 mod stream;

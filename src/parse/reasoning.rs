@@ -50,22 +50,20 @@ impl ReasoningMode {
 /// Formats that only models without reasoning write.
 const WITHOUT_REASONING: &[&str] = &["functiongemma", "mistral_json", "phi4", "react"];
 
-/// The first closing tag in a text that is not only mentioned: its start and end.
-pub(super) fn first_closing(text: &str) -> Option<(usize, usize)> {
+/// The end of the first closing tag in a text that is not only mentioned.
+pub(super) fn first_closing(text: &str) -> Option<usize> {
     static SEARCH: LazyLock<PhraseSet<&ReasoningTag>> = LazyLock::new(|| {
         let lone = TAGS.iter().filter(|tag| !tag.is_pair);
         PhraseSet::new(lone.flat_map(|tag| tag.closes.iter().map(move |mark| ((*mark).to_owned(), tag))))
     });
     let bytes = text.as_bytes();
-    let is_quoted = |from: usize, to: usize| {
-        let before = from.checked_sub(1).and_then(|at| bytes.get(at));
-        is_mention(before.copied(), bytes.get(to).copied())
-    };
-    let mut found = SEARCH.find(text).filter_map(|(mark, tag)| match tag.is_element {
-        true => rest_of_tag(&bytes[mark.end..], true)?.map(|rest| (mark.start, mark.end + rest)),
-        false => Some((mark.start, mark.end)),
+    let mut ends = SEARCH.find(text).filter_map(|(mark, tag)| {
+        let rest = if tag.is_element { rest_of_tag(&bytes[mark.end..], true)?? } else { 0 };
+        let before = mark.start.checked_sub(1).map(|at| bytes[at]);
+        let end = mark.end + rest;
+        (!is_mention(before, bytes.get(end).copied())).then_some(end)
     });
-    found.find(|(from, to)| !is_quoted(*from, *to))
+    ends.next()
 }
 
 /// True if the bytes around a tag are a pair of quotes: it is only mentioned.
@@ -224,9 +222,9 @@ mod tests {
 
     #[test]
     fn a_tag_in_quotes_is_a_mention() {
-        assert_eq!(first_closing("a `</think>` b</think>"), Some((14, 22)));
-        assert_eq!(first_closing("run `ls`</think>"), Some((8, 16)));
-        assert_eq!(first_closing("a </thinking:x >b"), Some((2, 16)));
+        assert_eq!(first_closing("a `</think>` b</think>"), Some(22));
+        assert_eq!(first_closing("run `ls`</think>"), Some(16));
+        assert_eq!(first_closing("a </thinking:x >b"), Some(16));
         assert_eq!(first_closing("a </thinker> b"), None);
         assert_eq!(first_closing("nothing"), None);
     }

@@ -1,22 +1,28 @@
 //! JSON without a marker of its own: bare, in a fence, after a word of Python; JSON that is not a call; and what should be JSON.
+//! It is a call only if it has the shape of one, otherwise data; or a message of a chat API.
 
 use serde_json::{Map, Value};
+use toolhub_text::repeats_key;
 
-use super::form::between;
+use super::between;
 use super::table::JSON_BARE;
+use crate::api_message::{ApiMessage, MessageKind, kind_of};
 use crate::buffer::MAX_RESCANS;
-use crate::input::{Found, Opening, ReadContext};
-use crate::lenient::{self, MissingClosers, Notation, SyntaxRepair};
+use crate::extent::ValueExtent;
+use crate::input::{Found, MessageText, Opening, ReadContext};
+use crate::json_calls::{self, CallShape};
+use crate::keys::{ARGUMENT_KEYS, FIRST_KEYS, NAME_KEYS, RESULT_KEYS};
+use crate::lenient::{self, MissingClosers, Notation, Repairs, SyntaxRepair};
 use crate::parsed::Draft;
-use crate::read::arguments::skip_fence;
-use crate::read::bare_json;
+use crate::read::arguments::{FENCES, skip_fence};
 use crate::read::common;
 use crate::read::json_body::{self, JsonBlock};
+use crate::schemas::ToolSchemas;
 
 /// `{"name": …, "arguments": {…}}`, a list of them, `{"tool_calls": […]}`, or a text that is a whole message of a chat API.
 pub(super) async fn bare(cx: &ReadContext, opening: Opening) -> Option<Found> {
-    match bare_json::message(cx, opening.start).await {
-        None => bare_json::value(cx, opening.start, None, JSON_BARE).await,
+    match message(cx, opening.start).await {
+        None => value(cx, opening.start, None, JSON_BARE).await,
         read => read,
     }
 }
@@ -24,7 +30,7 @@ pub(super) async fn bare(cx: &ReadContext, opening: Opening) -> Option<Found> {
 /// Sarashina without its mark. Among all formats, the reader of bare JSON has it.
 pub(super) async fn bare_list(cx: &ReadContext, opening: Opening) -> Option<Found> {
     cx.asked?;
-    bare_json::value(cx, opening.start, Some("<|tool_calls|>"), "sarashina").await
+    value(cx, opening.start, Some("<|tool_calls|>"), "sarashina").await
 }
 
 /// JSON in a code fence. In a fence of a programming language it is code.
@@ -34,7 +40,7 @@ pub(super) async fn fenced(cx: &ReadContext, opening: Opening) -> Option<Found> 
     if !cx.with(opening.after, at, common::holds_data) {
         return None;
     }
-    let mut end = match bare_json::value(cx, at, fence, FORMAT).await {
+    let mut end = match value(cx, at, fence, FORMAT).await {
         Some(Found::Block(end)) => end,
         Some(Found::Text(end)) => {
             if let Some((line, end)) = common::fence_line(cx, opening).await {
@@ -47,14 +53,14 @@ pub(super) async fn fenced(cx: &ReadContext, opening: Opening) -> Option<Found> 
     // One call per line is a list, too.
     let mut close = cx.skip_space(end).await;
     while cx.byte(close).await == Some(b'{')
-        && let Some(Found::Block(next)) = bare_json::value(cx, close, fence, FORMAT).await
+        && let Some(Found::Block(next)) = value(cx, close, fence, FORMAT).await
     {
         end = next;
         close = cx.skip_space(end).await;
     }
     let surplus = cx.skip(close, |byte| matches!(byte, b'}' | b']')).await;
     let mark = cx.skip_space(surplus).await;
-    if !bare_json::ends_fence(cx, mark, fence).await {
+    if !ends_fence(cx, mark, fence).await {
         return Some(Found::Block(end));
     }
     let after = mark + fence.map_or(0, str::len);
@@ -119,4 +125,175 @@ pub(super) async fn unreadable(cx: &ReadContext, opening: Opening) -> Option<Fou
     let end = to + UNREADABLE_ENDS[0].len();
     let draft = Draft::unreadable("", "there is no JSON object");
     Some(Found::Block(cx.emit(vec![draft], end, "hermes")))
+}
+
+/// Reads the value at the bracket, which ends before `stop`: the mark of its fence, or what begins the next call. Its first key
+/// decides early, so other data is not held back: JSON that is not a call is text.
+pub(super) async fn value(
+    cx: &ReadContext,
+    at: usize,
+    stop: Option<&str>,
+    format: &'static str,
+) -> Option<Found> {
+    if begins_with(cx, at, RESULT_KEYS).await {
+        return Some(Found::Text(match cx.extent(at, Notation::Json, stop.as_slice()).await {
+            ValueExtent::Closed(end) | ValueExtent::Stopped(end) => end,
+            ValueExtent::Cut { .. } => cx.end_so_far(),
+        }));
+    }
+    if !begins_with(cx, at, &FIRST_KEYS).await {
+        return None;
+    }
+    let extent = cx.extent(at, Notation::Json, stop.as_slice()).await;
+    let (mut end, missing) = match extent {
+        ValueExtent::Closed(end) => (end, MissingClosers::NONE),
+        ValueExtent::Stopped(end) if ends_fence(cx, end, stop).await => (end, MissingClosers::ALL),
+        ValueExtent::Stopped(end) => (end, MissingClosers::OUTERMOST),
+        // Only the outermost bracket may be missing: everything inside is complete.
+        ValueExtent::Cut { .. } => (cx.end_so_far(), MissingClosers::OUTERMOST),
+    };
+    let bare = CallShape::Bare;
+    let drafts = cx.with(at, end, |text| {
+        json_calls::read(text, Notation::Json, missing, bare, Repairs::default(), &*cx.tools).ok()?
+    });
+    let drafts = match drafts {
+        None if stop.is_some() => {
+            // Without an end of its own, it ends with its fence: the calls after it are not lost with it.
+            let to = match extent {
+                ValueExtent::Cut { .. } => cx.find_or_end(at, stop.as_slice()).await,
+                _ => end,
+            };
+            // Between fences, a call of a known tool that cannot be read is not taken for data.
+            let broken = cx.with(at, to, |text| broken_call(text, missing, &*cx.tools));
+            end = if broken.is_some() { to } else { end };
+            broken
+        }
+        drafts => drafts,
+    };
+    match drafts {
+        Some(drafts) => Some(Found::Block(cx.emit(drafts, end, format))),
+        // The inside may be rescanned, a limited number of times.
+        None if missing > MissingClosers::NONE && cx.take_rescan() => None,
+        None => Some(Found::Text(end)),
+    }
+}
+
+/// True if the mark at `at` ends a fence. With a word after it, it opens the next one.
+async fn ends_fence(cx: &ReadContext, at: usize, fence: Option<&str>) -> bool {
+    let Some(fence) = fence.filter(|fence| FENCES.contains(fence)) else { return false };
+    cx.has(at, &[fence]).await
+        && !cx.byte(at + fence.len()).await.is_some_and(|byte| byte.is_ascii_alphanumeric())
+}
+
+/// The entry for a text that clearly is a call, because it names a known tool and has arguments, but is not JSON or has
+/// arguments of another type.
+fn broken_call(text: &str, missing: MissingClosers, tools: &dyn ToolSchemas) -> Option<Vec<Draft>> {
+    let why = match lenient::read(text, Notation::Json, missing) {
+        Ok(reading) if reading.dangling > 0 => "the text ends before its arguments do".into(),
+        Ok(reading) => {
+            let drafts = json_calls::calls(reading.value, reading.repairs, CallShape::Marked, tools)?;
+            let are_known = drafts.iter().all(|draft| tools.parameters(&draft.name).is_some());
+            let is_wrong = drafts.iter().any(|draft| draft.error.is_some());
+            return (are_known && is_wrong).then_some(drafts);
+        }
+        Err(why) => why,
+    };
+    ARGUMENT_KEYS.iter().find_map(|key| value_of(text, key))?;
+    let name = NAME_KEYS.iter().find_map(|key| {
+        let value = value_of(text, key)?;
+        let quote = value.chars().next().filter(|first| matches!(first, '"' | '\''))?;
+        value[1..].split_once(quote).map(|(name, _)| name.trim())
+    })?;
+    tools.parameters(name)?;
+    Some(vec![Draft::unreadable(name, why)])
+}
+
+/// What follows the first occurrence of a quoted key and its colon.
+fn value_of<'a>(text: &'a str, key: &str) -> Option<&'a str> {
+    let after = |quote: char| text.split_once(&format!("{quote}{key}{quote}")).map(|(_, after)| after);
+    let after = after('"').or_else(|| after('\''))?;
+    after.trim_start().strip_prefix(':').map(str::trim_start)
+}
+
+/// True if the first key of the object at the bracket, or of the first one in a list, is one of these.
+async fn begins_with(cx: &ReadContext, at: usize, keys: &[&str]) -> bool {
+    let mut at = at;
+    if cx.byte(at).await == Some(b'[') {
+        at = cx.skip_space(at + 1).await;
+    }
+    if cx.byte(at).await != Some(b'{') {
+        return false;
+    }
+    let at = cx.skip_space(at + 1).await;
+    let Some(quote @ (b'"' | b'\'')) = cx.byte(at).await else { return false };
+    match cx.literal(at + 1, keys).await {
+        Some(key) => cx.byte(at + 1 + keys[key].len()).await == Some(quote),
+        None => false,
+    }
+}
+
+// A text that is a message of a chat API, written as JSON: the whole of it, not a part. Its calls are those that the message would
+// have as an object, in its fields or in its words.
+
+/// Keys that come first in a message, a response or a block. A key comes before its own prefixes.
+const MESSAGE_KEYS: &[&str] = &[
+    "role",
+    "content",
+    "choices",
+    "candidates",
+    "message",
+    "output",
+    "parts",
+    "id",
+    "type",
+    "object",
+    "model",
+    "created_at",
+    "created",
+];
+
+/// Reads the value at the bracket if the text begins there. Its calls are made only if nothing follows it.
+async fn message(cx: &ReadContext, at: usize) -> Option<Found> {
+    if !cx.is_first(at) || !begins_with(cx, at, MESSAGE_KEYS).await {
+        return None;
+    }
+    let ValueExtent::Closed(end) = cx.extent(at, Notation::Json, &[]).await else { return None };
+    let value = cx.with(at, end, |text| serde_json::from_str::<Value>(text).ok())?;
+    let kind = kind_of(&value);
+    if kind == MessageKind::Other {
+        return None;
+    }
+    let after = cx.skip_space(end).await;
+    if cx.byte(after).await.is_some() {
+        return None;
+    }
+    // Which of two values was meant, nobody knows.
+    if cx.with(at, end, repeats_key) {
+        return Some(Found::Text(after));
+    }
+    let ApiMessage { drafts, text, format, is_of_others, is_broken_off, .. } =
+        ApiMessage::new(&value, &*cx.tools);
+    if is_of_others {
+        return Some(Found::Text(after));
+    }
+    let Some(format) = format else {
+        let is_certain = is_certain(&value);
+        return Some(Found::Message(MessageText { text, to: after, is_certain, is_broken_off }));
+    };
+    cx.state().emit_text(&text);
+    Some(Found::Block(cx.emit(drafts, after, format)))
+}
+
+/// True for a value that is certainly a message, a response or a list of blocks, because it, or each of its parts, says what
+/// it is. Another object with such keys may be one that a model made up around a call.
+fn is_certain(value: &Value) -> bool {
+    let says =
+        |value: &Value| ["role", "type"].iter().any(|key| value.get(*key).is_some_and(Value::is_string));
+    let all_say = |value: &Value| value.as_array().is_some_and(|all| !all.is_empty() && all.iter().all(says));
+    let has_parts = |key: &&str| value.get(*key).is_some_and(all_say);
+    let has_alternatives = |key: &&str| value.get(*key).is_some_and(Value::is_array);
+    value.get("role").is_some_and(Value::is_string)
+        || all_say(value)
+        || ["output", "content"].iter().any(has_parts)
+        || ["parts", "choices", "candidates"].iter().any(has_alternatives)
 }

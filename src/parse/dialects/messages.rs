@@ -7,7 +7,7 @@
 //! In gpt-oss, channels and recipients decide. Other messages are text, whatever stands in them, except in the channel `analysis`: that is
 //! reasoning, not meant for the user.
 
-use super::form::between;
+use super::between;
 use super::json::DOCUMENT;
 use crate::author;
 use crate::input::{Found, Opening, ReadContext};

@@ -3,11 +3,11 @@
 
 use serde_json::{Map, Value};
 
+use super::json;
 use crate::input::{Found, Opening, ReadContext};
 use crate::lenient::{self, MissingClosers, Notation, Repairs};
 use crate::parsed::Draft;
 use crate::read::arguments::{self, CallStops, FENCES, NamedCall, skip_fence};
-use crate::read::bare_json;
 use crate::read::python;
 use crate::schemas::ToolSchemas;
 
@@ -90,7 +90,7 @@ async fn finish(cx: &ReadContext, end: usize) -> Option<Found> {
 
 /// The other form: `{"action": name, "action_input": {…}}`, in a fence.
 async fn structured(cx: &ReadContext, at: usize, fence: &str) -> Option<Found> {
-    let end = match bare_json::value(cx, at, Some(fence), "react").await {
+    let end = match json::value(cx, at, Some(fence), "react").await {
         Some(Found::Block(end)) => end,
         other => return other,
     };

@@ -4,13 +4,12 @@
 //! first dialect of a row is the format that its calls are reported with. Where two rows share a mark, the first that can read what
 //! follows wins: so the most specific come first.
 
-use super::form::FormReader::{Functions, Gemma, Pairs, Section as InSection};
-use super::form::{Form, between};
-use super::{json, messages, named, react};
+use super::FormReader::{Functions, Gemma, Pairs, Section as InSection};
+use super::{Form, between, json, messages, named, react};
 use crate::json_calls::CallShape;
 use crate::lenient::Notation;
 use crate::read::arg_pairs::{self, PairStyle};
-use crate::read::invoke::{PLAIN, TagStyle};
+use crate::read::invoke::{self, PLAIN, TagStyle};
 use crate::read::json_body::JsonBlock;
 use crate::read::python;
 use crate::read::section::{Section, SectionHeader};
@@ -34,6 +33,7 @@ pub(crate) const JSON_BARE: &str = "json_bare";
 
 /// `<function=name>`, in the tags of a call or without them.
 const FUNCTION: TagStyle = TagStyle {
+    format: "qwen3_coder",
     wraps: &["<tool_call>"],
     closes: &["</tool_call>"],
     call: "<function",
@@ -59,7 +59,9 @@ pub(crate) static ALL: &[Form] = &[
     Form::tags(&["qwen3_coder", "iquest_coder", "seed_oss", "llama3_json"], &["<function="], FUNCTION),
     Form::tags(&["qwen3_coder"], &["<function "], FUNCTION),
     // A call that begins with `<parameter=name>` in place of `<function=name>`.
-    Form::lost_tag(&["qwen3_coder"], &["<tool_call>", "<parameter="], FUNCTION),
+    Form::own(&["qwen3_coder"], &["<tool_call>", "<parameter="], |cx, at| {
+        Box::pin(invoke::by_parameter_tag(cx, at, &FUNCTION))
+    }),
     Form::own(&["glm45", "glm47"], &["<tool_call>"], |cx, at| Box::pin(named::glm(cx, at))),
     // Version 4 has no separator, and each tag may have a suffix that is the same for all: `<tool_call:opensource>`.
     Form::new(

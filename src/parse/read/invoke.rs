@@ -14,8 +14,7 @@ use crate::elements;
 use crate::input::{Found, Opening, ReadContext};
 use crate::lenient::{Repairs, SyntaxRepair};
 use crate::parsed::Draft;
-use crate::schemas::SchemaView;
-use crate::schemas::typed;
+use crate::schemas::{SchemaView, typed};
 use toolhub_text::repeats_key;
 
 /// How a dialect spells its tags.
@@ -144,8 +143,8 @@ async fn call(cx: &ReadContext, opening: Opening, style: &TagStyle) -> Option<us
 }
 
 /// Reads a call whose tag is lost: its name stands in the tag of a parameter, right before the first real one. Only the name of a
-/// known tool shows that. Returns its end; `None` if what follows is not a call.
-pub async fn by_parameter_tag(cx: &ReadContext, opening: Opening, style: &TagStyle) -> Option<usize> {
+/// known tool shows that.
+pub async fn by_parameter_tag(cx: &ReadContext, opening: Opening, style: &TagStyle) -> Option<Found> {
     let wrapped = cx.after(opening.start, style.wraps).await;
     let at = cx.skip_space(wrapped.unwrap_or(opening.start)).await;
     cx.literal(at, &[style.param]).await.filter(|_| !cx.tools.is_empty())?;
@@ -154,9 +153,9 @@ pub async fn by_parameter_tag(cx: &ReadContext, opening: Opening, style: &TagSty
     let first = cx.skip_space(after).await;
     cx.literal(first, &[style.param]).await?;
     let end = by_parameters(cx, first, &name, style).await;
-    let close = cx.after_space(end, style.closes).await;
-    cx.state().extend(close.unwrap_or(end), Some(SyntaxRepair::MissingStartTag));
-    Some(close.unwrap_or(end))
+    let close = cx.after_space(end, style.closes).await.unwrap_or(end);
+    cx.state().extend(close, Some(SyntaxRepair::MissingStartTag));
+    Some(Found::Block(close))
 }
 
 /// True if a tag is only mentioned: it is in quotes, or in a sentence whose paragraph does not end the call. `at` is the position
@@ -451,10 +450,7 @@ async fn header(cx: &ReadContext, at: usize, style: &TagStyle) -> Option<(TagHea
     if !matches!(cx.byte(at).await, Some(b'=' | b' ' | b'>' | b'/')) {
         return None;
     }
-    let (end, index) = cx.find(at, &[style.tag_end, "\n", "<"]).await?;
-    if index != 0 {
-        return None;
-    }
+    let Some((end, 0)) = cx.find(at, &[style.tag_end, "\n", "<"]).await else { return None };
     let mut header = cx.with(at, end, attributes);
     if style.entities {
         header.name = header.name.map(|name| unescaped(&name));

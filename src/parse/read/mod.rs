@@ -2,7 +2,6 @@
 
 pub(super) mod arg_pairs;
 pub(super) mod arguments;
-pub(super) mod bare_json;
 pub(super) mod common;
 pub(super) mod invoke;
 pub(super) mod json_body;
