@@ -103,7 +103,8 @@ fn one_server_from_arguments() {
     let (config, warnings) = server_from("my server/1", &entry, None, &env, None).unwrap();
     assert_eq!((&*config.id, warnings.len()), ("my server/1", 0));
     assert_eq!((config.options.timeout.unwrap().as_secs(), config.options.retries), (5, 1));
-    let errors = server_from("x", &json!({"args": 1, "command": "y", "cwd": 2}), None, &env, None).unwrap_err();
+    let errors =
+        server_from("x", &json!({"args": 1, "command": "y", "cwd": 2}), None, &env, None).unwrap_err();
     assert_eq!(
         texts(&errors),
         [
