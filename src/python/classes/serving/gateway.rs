@@ -9,8 +9,8 @@ use crate::runtime::bridge::{self, BridgeFuture, BridgeStream};
 use crate::runtime::loop_bridge::{self, LoopBridge};
 use crate::runtime::tool_loops::ServedLoop;
 use crate::runtime::{process, waiting};
-use crate::values::arguments::callable::Callable;
-use crate::values::arguments::tool_from_python::callable;
+use crate::values::arguments::callable::{Callable, callable};
+
 use bytes::Bytes;
 use futures_util::StreamExt;
 use futures_util::stream::BoxStream;

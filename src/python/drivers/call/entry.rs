@@ -12,7 +12,6 @@ use crate::runtime::call_scope;
 use crate::values::arguments::given::{is_dict_of, is_list_of, is_scalar};
 use crate::values::errors::invalid_arguments;
 use crate::values::json::NotJson;
-use serde_json::Map;
 use toolhub::hub::{AskedCall, PlannedRun};
 use toolhub::identity::CallContent;
 use toolhub::plan::{Approver, CallPlan, CallRequest, CallTarget, Permissions, SharingRequest};
