@@ -1459,7 +1459,7 @@ def tool_kind(name: str, capabilities: Sequence[str]) -> str:
     The kind of a tool with this name and these capabilities: calculation, time, search, extraction, history or other.
     """
 
-def truncate_text(text: str, limit: int, unit: str = "chars", tokenizer: Tokenizer | None = None, hits: int | None = None) -> Truncated:
+def truncate_text(text: str, limit: int, unit: str, tokenizer: Tokenizer | None) -> Truncated:
     """
     Cuts a text to `limit` characters or tokens.
     """

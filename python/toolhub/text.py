@@ -38,7 +38,7 @@ def truncate(
     limit = check_whole("limit", limit, 0)
     loaded = _loaded(tokenizer)
     text = text_or_value if isinstance(text_or_value, str) else readable(text_or_value)
-    return _core.truncate_text(text, limit, unit, loaded, None)
+    return _core.truncate_text(text, limit, unit, loaded)
 
 
 def tokenizer(path: str | PathLike[str]) -> _core.Tokenizer:

@@ -1,6 +1,7 @@
 //! The one place where an error of the core becomes a Python exception, or what a result says of it.
 
 use crate::prelude::*;
+use pyo3::types::IntoPyDict;
 use toolhub::error::clip;
 use toolhub::message::Message;
 use toolhub::schema::{Objection, PathStep, Reason};
@@ -95,10 +96,8 @@ pub fn objections(py: Python<'_>, error: &PyErr, skipped: usize) -> Option<Vec<O
     if !value.is_instance(VALIDATION_ERROR.get(py).ok()?).ok()? {
         return None;
     }
-    let options = PyDict::new(py);
-    for option in ["include_url", "include_context", "include_input"] {
-        options.set_item(option, false).ok()?;
-    }
+    let options = ["include_url", "include_context", "include_input"].map(|option| (option, false));
+    let options = options.into_py_dict(py).ok()?;
     let errors = value.call_method(intern!(py, "errors"), (), Some(&options)).ok()?;
     errors.try_iter().ok()?.take(MAX_ERRORS).map(|error| objection(&error.ok()?, skipped)).collect()
 }

@@ -7,7 +7,7 @@ use crate::values::arguments::given::{is_container, occurs_once};
 use crate::values::results::blocks::Blocks;
 use crate::values::results::result::{new_result, tool_result};
 use crate::values::unicode::start_of;
-use pyo3::types::{PyFrozenSet, PyMapping, PyType};
+use pyo3::types::{PyFrozenSet, PyMapping};
 use std::collections::HashSet;
 
 /// Drops a value that is not wanted. Closing a coroutine keeps Python from warning that it was never awaited.
@@ -52,9 +52,7 @@ pub fn own_result<'py>(value: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>>
         return Ok(result);
     }
     for key in [intern!(py, "success"), intern!(py, "error"), intern!(py, "_meta")] {
-        if rest.contains(key)? {
-            rest.del_item(key)?;
-        }
+        rest.call_method1(intern!(py, "pop"), (key, py.None()))?;
     }
     Ok(rest.into_any())
 }
@@ -92,13 +90,12 @@ pub fn as_dict<'py>(value: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyDict>> {
 /// `__class__` runs code of the object, which may raise anything.
 pub fn as_mapping<'a, 'py>(object: &'a Bound<'py, PyAny>) -> Option<&'a Bound<'py, PyMapping>> {
     static MAPPING: Imported = Imported::new("collections.abc", "Mapping");
+    // An error is the object's own: a class that cannot be asked is not a mapping.
     let is_mapping = object.is_instance_of::<PyDict>()
-        || MAPPING.get(object.py()).is_ok_and(|mapping| {
-            mapping.cast::<PyType>().is_ok_and(|mapping| {
-                // An error is the object's own: a class that cannot be asked is not a mapping.
-                object.get_type().is_subclass(mapping).unwrap_or(false)
-            })
-        });
+        || MAPPING
+            .get(object.py())
+            .and_then(|mapping| object.get_type().is_subclass(mapping))
+            .unwrap_or(false);
     // SAFETY: `PyMapping` is any object; its methods ask the object and may fail.
     is_mapping.then(|| unsafe { object.cast_unchecked::<PyMapping>() })
 }

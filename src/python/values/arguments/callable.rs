@@ -160,15 +160,13 @@ pub fn callable(
     let py = described.py();
     let plain: Option<Vec<Py<PyString>>> = described.getattr("plain")?.extract()?;
     let takes_value = described.getattr("style")?.extract::<&str>()? == "value";
+    let nothing_fails: bool = described.getattr("nothing_fails")?.extract()?;
     let is_checked: bool = described.getattr("is_checked")?.extract()?;
     Ok(Callable {
         kind: CallableKind::Tool,
         name: PyString::intern(py, &spec.name).unbind(),
         is_async: described.getattr("is_async")?.extract()?,
-        nothing_means: match described.getattr("nothing_fails")?.is_truthy()? {
-            true => NothingMeans::Failure,
-            false => NothingMeans::Success,
-        },
+        nothing_means: if nothing_fails { NothingMeans::Failure } else { NothingMeans::Success },
         begins_when_stepped: described.getattr("makes_coroutine")?.extract()?,
         call: described.getattr("call")?.unbind(),
         value_style: takes_value.then(|| value_style(described)).transpose()?,

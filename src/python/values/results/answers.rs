@@ -238,12 +238,10 @@ fn failure_text(
         return Ok(None);
     }
     let error = text_in(Some(result.getattr(intern!(result.py(), "error"))?));
-    let label = match format.is_some_and(ResultFormat::labels_errors) {
-        true => "",
-        false => lang.pick("Error: ", "错误："),
-    };
-    let sentence = released(result.py(), error.len(), move || format!("{label}{error}"));
-    Ok(Some(seen(result.py(), sentence)))
+    let is_labelled = format.is_some_and(ResultFormat::labels_errors);
+    let label = if is_labelled { "" } else { lang.pick("Error: ", "错误：") };
+    let py = result.py();
+    Ok(Some(released(py, error.len(), move || visible(&format!("{label}{error}")).into_owned())))
 }
 
 fn is_success(result: &Bound<'_, PyDict>) -> PyResult<bool> {

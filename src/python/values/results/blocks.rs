@@ -96,7 +96,7 @@ pub fn text_of(
     let text = if value.is_none() {
         None
     } else if let Some(content) = content_of(value) {
-        Some(content_text(value.py(), content.as_array().map(Vec::as_slice).unwrap_or_default(), images))
+        Some(content_text(value.py(), content.blocks(), images))
     } else {
         Some(value::readable(value)?)
     };
@@ -120,14 +120,14 @@ fn size(blocks: &[Value]) -> usize {
     members.map(|member| member.as_str().map_or(8, str::len)).sum()
 }
 
-/// A list of content blocks as JSON; `None` for any other value.
-fn content_of(value: &Bound<'_, PyAny>) -> Option<LargeJson> {
+/// A value that is a list of content blocks; `None` for any other value.
+fn content_of(value: &Bound<'_, PyAny>) -> Option<Blocks> {
     let list = value.cast::<PyList>().ok()?;
     // Long lists of data are not converted to see that they are not content.
     let first = list.get_item(0).ok()?.cast_into::<PyDict>().ok()?;
     first.get_item(intern!(value.py(), "type")).ok().flatten()?.cast_into::<PyString>().ok()?;
-    let converted = LargeJson(json::from_python(value).ok()?);
-    content::blocks(&converted).is_some().then_some(converted)
+    let content = LargeJson(json::from_python(value).ok()?);
+    content::blocks(&content).is_some().then_some(Blocks { content, structured: None, meta: None })
 }
 
 /// The images of a result that an API can take.
@@ -138,7 +138,7 @@ pub fn images_of(result: &Bound<'_, PyDict>) -> PyResult<Vec<content::ImageData>
         return Ok(images(blocks.get().blocks()));
     }
     let content = result.get_item(intern!(py, "result"))?.as_ref().and_then(content_of);
-    Ok(content.as_deref().and_then(Value::as_array).map(|blocks| images(blocks)).unwrap_or_default())
+    Ok(content.map(|content| images(content.blocks())).unwrap_or_default())
 }
 
 fn blocks_of<'py>(result: &Bound<'py, PyDict>) -> PyResult<Option<Bound<'py, Blocks>>> {
@@ -151,16 +151,13 @@ pub fn success_text(result: &Bound<'_, PyDict>, images: ImageNotes) -> PyResult<
     let py = result.py();
     let value = result.get_item(intern!(py, "result"))?.unwrap_or_else(|| py.None().into_bound(py));
     let blocks = blocks_of(result)?;
-    match text_of(&value, blocks.as_ref().map(Bound::get), images)? {
-        Some(text) => Ok(text),
-        None => {
-            // Nothing but images, which the API gets beside the text, needs no words.
-            let has_images = images == ImageNotes::Omitted && !images_of(result)?.is_empty();
-            let nothing =
-                lang_of(result).pick("Done; the tool returned no value.", "已完成，工具没有返回值。");
-            Ok(if has_images { "" } else { nothing }.to_owned())
-        }
+    if let Some(text) = text_of(&value, blocks.as_ref().map(Bound::get), images)? {
+        return Ok(text);
     }
+    // Nothing but images, which the API gets beside the text, needs no words.
+    let has_images = images == ImageNotes::Omitted && !images_of(result)?.is_empty();
+    let nothing = lang_of(result).pick("Done; the tool returned no value.", "已完成，工具没有返回值。");
+    Ok(if has_images { "" } else { nothing }.to_owned())
 }
 
 /// The language of the hub that made a result.

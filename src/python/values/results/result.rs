@@ -351,7 +351,16 @@ fn templates_of<'a>(
     lang: Lang,
 ) -> PyResult<Option<&'a CandidateTemplates>> {
     let Some(tool) = python_tool(candidate) else { return Ok(None) };
-    let make = || CandidateTemplates::new(tool.name.bind(py), candidate, lang).map(Box::new);
+    let name = tool.name.bind(py);
+    let make = || {
+        let won = new_attempt(name, candidate)?;
+        won.set_item(intern!(py, "ok"), true)?;
+        let lost = new_attempt(name, candidate)?;
+        lost.set_item(intern!(py, "ok"), false)?;
+        describe_error(&lost, &cancelled(&candidate.spec().name).in_language(lang))?;
+        let meta = meta_with(name, candidate)?.unbind();
+        Ok(Box::new(CandidateTemplates { meta, won: won.unbind(), lost: lost.unbind() }))
+    };
     tool.templates.get_or_try_init(make).map(Some)
 }
 
@@ -411,24 +420,10 @@ fn template(py: Python<'_>, shape: &Value) -> PyResult<Py<PyDict>> {
 /// The shapes of one candidate's results.
 pub struct CandidateTemplates {
     /// `_meta` of a result that this candidate gave.
-    pub meta: Py<PyDict>,
+    meta: Py<PyDict>,
     /// Its attempt when it answered, and when another candidate was faster.
-    pub won: Py<PyDict>,
-    pub lost: Py<PyDict>,
-}
-
-impl CandidateTemplates {
-    /// `name` is the tool's name as the one string object that all its results share.
-    pub fn new(name: &Bound<'_, PyString>, candidate: &Candidate, lang: Lang) -> PyResult<Self> {
-        let py = name.py();
-        let meta = meta_with(name, candidate)?;
-        let won = new_attempt(name, candidate)?;
-        won.set_item(intern!(py, "ok"), true)?;
-        let lost = new_attempt(name, candidate)?;
-        lost.set_item(intern!(py, "ok"), false)?;
-        describe_error(&lost, &cancelled(&candidate.spec().name).in_language(lang))?;
-        Ok(CandidateTemplates { meta: meta.unbind(), won: won.unbind(), lost: lost.unbind() })
-    }
+    won: Py<PyDict>,
+    lost: Py<PyDict>,
 }
 
 /// `_meta` with every key that a result has; nothing is known yet.

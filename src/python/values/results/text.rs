@@ -36,13 +36,8 @@ impl PyTruncated {
     }
 
     fn __repr__(&self, py: Python<'_>) -> PyResult<String> {
-        Ok(format!(
-            "Truncated(text={:?}, cut={}, total={}, estimated={})",
-            self.text.to_str(py)?,
-            self.cut,
-            self.total,
-            self.estimated
-        ))
+        let (text, PyTruncated { cut, total, estimated, .. }) = (self.text.to_str(py)?, self);
+        Ok(format!("Truncated(text={text:?}, cut={cut}, total={total}, estimated={estimated})"))
     }
 }
 
@@ -69,13 +64,11 @@ impl PyTokenizer {
 
 /// Cuts a text to `limit` characters or tokens.
 #[pyfunction]
-#[pyo3(signature = (text, limit, unit="chars", tokenizer=None, hits=None))]
 pub fn truncate_text(
     text: &Bound<'_, PyString>,
     limit: usize,
     unit: &str,
     tokenizer: Option<&Bound<'_, PyTokenizer>>,
-    hits: Option<usize>,
 ) -> PyResult<PyTruncated> {
     let py = text.py();
     let counter = tokenizer.map(|tokenizer| tokenizer.get().counter.clone());
@@ -87,7 +80,7 @@ pub fn truncate_text(
             return Err(PyValueError::new_err(format!("unit must be 'chars' or 'tokens', got {other:?}")));
         }
     };
-    let options = Options { unit, hits, ..Options::default() };
+    let options = Options { unit, ..Options::default() };
     let total = text.len()?;
     let window = window(text, limit, &options)?;
     let cut = || truncate_window(&window, total, limit, &options);
