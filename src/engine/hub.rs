@@ -44,10 +44,9 @@ use toolhub_store::Store;
 use toolhub_text::message;
 use toolhub_types::error::{ErrorKind, HubError, clip};
 use toolhub_types::limit::Gate;
-use toolhub_types::model::{CallOptions, Lang, Prefer, Shadow, Source};
+use toolhub_types::model::{CallOptions, Freshness, Lang, Prefer, Shadow, Source};
 use toolhub_types::stats::BreakerPolicy;
 use toolhub_types::telemetry::Telemetry;
-use toolhub_types::tool::Freshness;
 
 /// The hub's defaults, each overridable for a call or a tool.
 #[derive(Clone, Debug)]

@@ -14,8 +14,8 @@ use toolhub_store::tape::Tape;
 use toolhub_text::secret::scrubbed_text;
 use toolhub_text::{Message, message};
 use toolhub_types::error::{ErrorKind, HubError, Outcome, clip};
-use toolhub_types::kill_point::kill_point;
 use toolhub_types::model::{CallOptions, KeyDigests};
+use toolhub_types::system::kill_point;
 
 toolhub_types::named! {
     /// Whether calls that may have effects need a row in the ledger.

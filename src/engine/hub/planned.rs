@@ -17,9 +17,8 @@ use toolhub_registry::select::{Candidates, Rule};
 use toolhub_store::tape::{MissedCall, OpenCall};
 use toolhub_text::{Message, message};
 use toolhub_types::error::{ErrorKind, HubError, Outcome, clip};
-use toolhub_types::model::{Lang, Part, Strategy};
+use toolhub_types::model::{Freshness, Lang, Part, Strategy};
 use toolhub_types::stats::BreakerPolicy;
-use toolhub_types::tool::Freshness;
 
 /// An execution about to run. Boxed by its makers, because it is moved often.
 pub struct PlannedRun {

@@ -63,8 +63,7 @@ use toolhub_registry::identity::CallKey;
 use toolhub_registry::route::Route;
 use toolhub_text::message;
 use toolhub_types::error::{ErrorKind, HubError, Outcome};
-use toolhub_types::model::{CallOptions, Prefer};
-use toolhub_types::tool::Freshness;
+use toolhub_types::model::{CallOptions, Freshness, Prefer};
 
 /// What the driver of a call does next.
 pub enum PlanStep {

@@ -13,8 +13,7 @@ use toolhub_text::message::{Join, Message};
 use toolhub_text::pattern::{BETWEEN, PatternList};
 use toolhub_text::{message, near_names};
 use toolhub_types::error::{ErrorKind, HubError, Outcome, clip};
-use toolhub_types::model::{CallOptions, Source};
-use toolhub_types::tool::Freshness;
+use toolhub_types::model::{CallOptions, Freshness, Source};
 
 /// Which servers to ask, and for what.
 #[derive(Clone, Debug)]

@@ -11,9 +11,9 @@ use toolhub_engine::plan::{self, CallRequest, CallResult, CallTarget, LookUpRequ
 use toolhub_engine::served::Audience;
 use toolhub_text::message;
 use toolhub_types::error::{ErrorKind, HubError, Outcome, clip};
-use toolhub_types::model::{Arguments, CallOptions};
+use toolhub_types::model::{Arguments, CallOptions, Freshness};
 use toolhub_types::telemetry::TRACE_PARENT;
-use toolhub_types::tool::{AttemptWatch, BeforeActing, CallContextExtras, Freshness};
+use toolhub_types::tool::{AttemptWatch, BeforeActing, CallContextExtras};
 
 /// How often a call is planned whose server is removed or replaced before it begins.
 const MOST_PLANS: usize = 3;

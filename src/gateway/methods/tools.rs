@@ -24,8 +24,8 @@ use toolhub_engine::plan::LookUpRequest;
 use toolhub_engine::served::{Audience, SearchMode, ShownTool};
 use toolhub_protocol::Era;
 use toolhub_types::error::{ErrorKind, HubError, NOW_KEY, clip};
-use toolhub_types::model::{Arguments, CallOptions};
-use toolhub_types::tool::{CallContextExtras, Freshness};
+use toolhub_types::model::{Arguments, CallOptions, Freshness};
+use toolhub_types::tool::CallContextExtras;
 
 /// One page of the tools that the caller sees, in the order of their names.
 pub fn list(exchange: &Exchange, params: &RpcParams) -> Result<String, RpcError> {

@@ -19,8 +19,8 @@ use toolhub::limit::Gate;
 use toolhub::plan::{ServerSet, SharedResults, unknown_server, unknown_to};
 use toolhub::registry::capability::answering;
 use toolhub::registry::{Candidate, Filter, ReplaceRule};
-use toolhub::stack;
 use toolhub::stats::BreakerPolicy;
+use toolhub::system;
 
 #[pyclass(frozen, module = "toolhub._core", name = "Hub")]
 pub struct PyHub {
@@ -60,7 +60,7 @@ impl PyHub {
     /// Refuses a call in the child of a fork, whose locks no thread will ever release, and on a stack that is nearly full:
     /// a tool that calls the hub again and again must end in an exception, not in a crash.
     pub fn check_process(&self) -> PyResult<()> {
-        if stack::remaining() < stack::RESERVE {
+        if system::remaining() < system::RESERVE {
             return Err(PyRecursionError::new_err(
                 "calls of the hub are nested too deeply for this thread's stack",
             ));

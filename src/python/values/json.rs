@@ -18,7 +18,7 @@ pub use toolhub::identity::NotJson;
 use toolhub::message::Message;
 use toolhub::model::Arguments;
 use toolhub::schema::Opaque;
-use toolhub::stack;
+use toolhub::system;
 
 /// Deeper arguments are refused: they are cyclic, or an attack.
 pub const MAX_DEPTH: usize = 100;
@@ -252,7 +252,7 @@ impl Conversion<'_> {
         if self.values > self.most {
             return Err(Trouble::too_many(self.most));
         }
-        if depth > MAX_DEPTH || (depth > 8 && stack::remaining() < LEVEL) {
+        if depth > MAX_DEPTH || (depth > 8 && system::remaining() < LEVEL) {
             let reason = message!("nested more than {} levels deep, or cyclic", MAX_DEPTH);
             let Unfit::Marked(marks) = &mut self.unfit else {
                 return Err(Trouble { is_limit: true, ..Trouble::new(reason) });

@@ -8,7 +8,7 @@ use pyo3::exceptions::PyRecursionError;
 use pyo3::inspect::PyStaticExpr;
 use std::collections::BTreeMap;
 use std::ops::Deref;
-use toolhub::stack;
+use toolhub::system;
 
 /// Stack that a level of a value may take, with what is called inside.
 pub const LEVEL: usize = 64 * 1024;
@@ -68,7 +68,7 @@ fn number<'py>(py: Python<'py>, text: &str) -> PyResult<Bound<'py, PyAny>> {
 
 /// A member of a container. Values of ours nest less deeply than the parser allows, but a small stack may be full already.
 fn nested<'py>(py: Python<'py>, value: &Value, slices: &mut Slices) -> PyResult<Bound<'py, PyAny>> {
-    if (value.is_array() || value.is_object()) && stack::remaining() < LEVEL {
+    if (value.is_array() || value.is_object()) && system::remaining() < LEVEL {
         return Err(PyRecursionError::new_err("the value is nested too deeply"));
     }
     converted(py, value, slices)

@@ -14,7 +14,7 @@ use std::cell::Cell;
 use std::sync::{Arc, OnceLock};
 use toolhub_text::{Message, message};
 use toolhub_types::model::{CheckOptions, Fitting, Unchecked};
-use toolhub_types::stack;
+use toolhub_types::system;
 
 const TOO_COSTLY: &str = "unions, conditions, references and patterns may take too long for these arguments";
 const TOO_LARGE: &str = "the arguments are too large for the schema";
@@ -69,7 +69,7 @@ impl Schema {
         let mut judgement = None;
         (options.aside)(&mut || {
             let compiled = self.compiled();
-            judgement = stack::with_room(compiled.stack_for_all(), || compiled.check(task));
+            judgement = system::with_room(compiled.stack_for_all(), || compiled.check(task));
         });
         judgement.unwrap_or_else(|| Ok(self.compiled().fitting(None, Some(all_of(TOO_LARGE)))))
     }
@@ -88,7 +88,7 @@ fn is_small(schema: &Value) -> bool {
 impl Compiled {
     fn takes_long(&self, value: &Value) -> bool {
         let needed = self.stack_for(value);
-        (needed > 0 && stack::remaining() < needed) || self.cost.of_check(value).deciding > QUICK
+        (needed > 0 && system::remaining() < needed) || self.cost.of_check(value).deciding > QUICK
     }
 
     /// Where all rules may take too long, those whose cost does not multiply are checked.

@@ -8,7 +8,7 @@ use super::references::children;
 use serde_json::Value;
 use std::sync::{Arc, OnceLock};
 use toolhub_types::model::Unchecked;
-use toolhub_types::stack;
+use toolhub_types::system;
 
 /// The stack that one schema may need for one value, in an unoptimised build. A level of a value is at least two of a
 /// schema: the keyword and its content.
@@ -38,7 +38,7 @@ pub struct Compiled {
 /// The draft is the one that `$schema` names, else 2020-12. Of a schema that is above the bound, or cannot be compiled, only the
 /// [plain rules](plain_rules) are checked.
 pub fn compile(schema: &Arc<Value>) -> Compiled {
-    stack::with_room(COMPILING, || compile_here(schema))
+    system::with_room(COMPILING, || compile_here(schema))
         .unwrap_or_else(|| Compiled::nothing(all_of("no thread could be started to compile it")))
 }
 

@@ -23,7 +23,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Weak};
 use std::time::{Duration, Instant};
 use toolhub_text::{Message, message};
-use toolhub_types::kill_point::kill_point;
+use toolhub_types::system::kill_point;
 
 /// The most that share a commit.
 const MOST: usize = 1_024;

@@ -1,24 +1,20 @@
 //! L0, the words: plain data, no I/O.
 
+mod call;
 mod checking;
 mod effects;
 mod identity;
 mod offer;
-mod options;
-mod output;
-mod source;
 mod spec;
 
+pub use call::{
+    Arguments, CallOptions, Freshness, KeyDigests, Meaning, NothingMeans, Part, Prefer, ReportedFailure,
+    ReturnedValue, Shadow, Source, Strategy, ToolOutput, left_after, meaning, own_result, size_within,
+};
 pub use checking::{CheckOptions, Fitting, RunAside, Unchecked};
 pub use effects::{Effects, Evidence, Safety, Trust};
 pub use identity::{BoundValue, ToolIdentity};
 pub use offer::{ChangedOffer, OfferChange, OfferKind};
-pub use options::{CallOptions, KeyDigests, Prefer, Shadow, Strategy};
-pub use output::{
-    Arguments, Meaning, NothingMeans, Part, ReportedFailure, ReturnedValue, ToolOutput, left_after, meaning,
-    own_result, size_within,
-};
-pub use source::Source;
 pub use spec::{ToolSpec, tags};
 pub use toolhub_text::message::Lang;
 

@@ -3,8 +3,7 @@
 //! The hot path writes here at most once per candidate between two saves: a call adds to counts that the candidate holds
 //! itself, and only the first call since the last save puts the candidate on the list.
 
-use super::candidate::CandidateStats;
-use super::record::Record;
+use super::{CandidateStats, Record};
 use crate::model::Source;
 use parking_lot::Mutex;
 use std::collections::HashMap;
@@ -59,7 +58,7 @@ impl StatsSink {
 
     /// Saves these statistics from now on; they start with what is known about the candidate.
     pub fn track(self: &Arc<Self>, key: StatsKey, stats: &Arc<CandidateStats>) {
-        if stats.is_tracked() {
+        if stats.unsaved.get().is_some() {
             return;
         }
         let record = {

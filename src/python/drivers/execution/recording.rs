@@ -20,7 +20,6 @@ use toolhub::error::{ErrorContent, Outcome};
 use toolhub::execute::Fate;
 use toolhub::hub::{EffectRecorder, EndedRows, PlannedRun, kept_failure};
 use toolhub::identity::CallContent;
-use toolhub::kill_point::kill_point;
 use toolhub::model::ToolOutput;
 use toolhub::registry::Candidate;
 use toolhub::shape::content::ImageNotes;

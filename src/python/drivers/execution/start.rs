@@ -18,11 +18,11 @@ use std::panic::AssertUnwindSafe;
 use tokio_util::sync::CancellationToken;
 use toolhub::execute::overloaded;
 use toolhub::hub::PlannedRun;
-use toolhub::kill_point::kill_point;
 use toolhub::limit::{self, Passage, Permits};
 use toolhub::model::Arguments;
 use toolhub::registry::Candidate;
 use toolhub::reports::WaitingReports;
+use toolhub::system::kill_point;
 use toolhub::tool::{CallContext, OnProgress, SentFlag};
 
 impl Execution {

@@ -19,7 +19,7 @@ use tokio_util::sync::CancellationToken;
 use toolhub::error::clip;
 use toolhub::execute::{Answer, Fate, reported};
 use toolhub::hub::PlannedRun;
-use toolhub::kill_point::kill_point;
+use toolhub::system::kill_point;
 use toolhub::limit::{PassageWait, Permits};
 use toolhub::message::Message;
 use toolhub::model::{Meaning, NothingMeans, ReportedFailure, Unchecked};

@@ -241,7 +241,7 @@ fn copy_deep<'py>(
     if !must_be_copied(object) {
         return Ok(object.clone());
     }
-    if depth > MAX_DEPTH || stack::remaining() < LEVEL {
+    if depth > MAX_DEPTH || system::remaining() < LEVEL {
         return Err(too_deep());
     }
     if occurs_once(object) {

@@ -17,8 +17,10 @@ use toolhub_registry::schema::{ArgumentSchema, ResultSchema};
 use toolhub_text::{Message, message};
 use toolhub_types::aside::heavy;
 use toolhub_types::error::{ErrorKind, HubError, Outcome, clip};
-use toolhub_types::model::{Arguments, BoundValue, CheckOptions, Fitting, ToolOutput, ToolSpec, Unchecked};
-use toolhub_types::tool::{BoxFuture, CallContext, Freshness, Tool};
+use toolhub_types::model::{
+    Arguments, BoundValue, CheckOptions, Fitting, Freshness, ToolOutput, ToolSpec, Unchecked,
+};
+use toolhub_types::tool::{BoxFuture, CallContext, Tool};
 
 /// How often one call may be asked for more input.
 const ROUNDS: u32 = 10;

@@ -19,7 +19,7 @@ use tokio::time::timeout;
 use toolhub_store::tape;
 use toolhub_text::message;
 use toolhub_types::error::{ErrorKind, HubError, Outcome};
-use toolhub_types::tool::Freshness;
+use toolhub_types::model::Freshness;
 
 /// The limit for all pages of the list of skills.
 const SKILLS_LIMIT: Duration = Duration::from_secs(10);

@@ -1,7 +1,6 @@
-//! The stack of the current thread: how much of it is left, and a larger one for work that nests deeply.
+//! L0, what this room asks of the operating system: how much is left of a stack, and the end of the process, for tests.
 
 use std::cell::Cell;
-use std::ops::Range;
 use std::panic::resume_unwind;
 
 /// What deeply nested work must leave for the code that it calls.
@@ -17,7 +16,7 @@ pub fn remaining() -> usize {
     let marker = 0u8;
     let here = std::ptr::from_ref(&marker) as usize;
     let (lowest, end) = BOUNDS.get().unwrap_or_else(|| {
-        let bounds = bounds().map_or((0, 0), |bounds| (bounds.start, bounds.end));
+        let bounds = bounds();
         BOUNDS.set(Some(bounds));
         bounds
     });
@@ -37,33 +36,52 @@ pub fn with_room<T: Send>(bytes: usize, work: impl FnOnce() -> T + Send) -> Opti
 }
 
 #[cfg(target_os = "linux")]
-fn bounds() -> Option<Range<usize>> {
+fn bounds() -> (usize, usize) {
     // SAFETY: the attributes are written by the first call, read by the second, and released by the third.
     unsafe {
         let mut attributes: libc::pthread_attr_t = std::mem::zeroed();
         if libc::pthread_getattr_np(libc::pthread_self(), &raw mut attributes) != 0 {
-            return None;
+            return (0, 0);
         }
         let (mut lowest, mut size) = (std::ptr::null_mut(), 0);
         let found = libc::pthread_attr_getstack(&raw const attributes, &raw mut lowest, &raw mut size) == 0;
         libc::pthread_attr_destroy(&raw mut attributes);
-        found.then(|| lowest as usize..lowest as usize + size)
+        if found { (lowest as usize, lowest as usize + size) } else { (0, 0) }
     }
 }
 
 #[cfg(target_os = "macos")]
-fn bounds() -> Option<Range<usize>> {
+fn bounds() -> (usize, usize) {
     // SAFETY: both only read what the system knows about this thread.
     unsafe {
         let this = libc::pthread_self();
         let end = libc::pthread_get_stackaddr_np(this) as usize;
-        Some(end - libc::pthread_get_stacksize_np(this)..end)
+        (end - libc::pthread_get_stacksize_np(this), end)
     }
 }
 
 #[cfg(not(any(target_os = "linux", target_os = "macos")))]
-fn bounds() -> Option<Range<usize>> {
-    None
+fn bounds() -> (usize, usize) {
+    (0, 0)
+}
+
+/// A place at which a test may kill the process, as if by `kill -9`. It exists in debug builds only: `TOOLHUB_KILL_AT=7` kills the
+/// process at the seventh place that it comes by, whatever its name is.
+#[inline(always)]
+pub fn kill_point() {
+    #[cfg(all(debug_assertions, unix))]
+    {
+        use std::sync::OnceLock;
+        use std::sync::atomic::{AtomicU64, Ordering};
+
+        static AT: OnceLock<Option<u64>> = OnceLock::new();
+        static PASSED: AtomicU64 = AtomicU64::new(0);
+        let wanted = || std::env::var("TOOLHUB_KILL_AT").ok().and_then(|at| at.parse().ok());
+        if AT.get_or_init(wanted).is_some_and(|at| PASSED.fetch_add(1, Ordering::Relaxed) + 1 == at) {
+            // SAFETY: a plain system call; the process ends here.
+            unsafe { libc::raise(libc::SIGKILL) };
+        }
+    }
 }
 
 #[cfg(test)]

@@ -1,10 +1,131 @@
-//! What goes into a tool and what comes out of it, on the Rust side.
+//! One call as data: where its tool comes from, what its caller may ask for, what goes into the tool and what comes out of it.
 
+use super::Safety;
+use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 use serde_json::{Map, Value};
 use std::borrow::Cow;
+use std::fmt;
 use std::sync::Arc;
+use std::time::Duration;
+use toolhub_text::pattern::PatternList;
 use toolhub_text::{Message, message};
+
+crate::named! {
+    /// The three sources, in the order of their default priority.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+    #[serde(rename_all = "snake_case")]
+    pub enum Source {
+        Tools = "tools",
+        Skills = "skills",
+        Mcps = "mcps",
+    }
+}
+
+impl Source {
+    /// Lower comes first.
+    pub fn default_priority(self) -> i32 {
+        match self {
+            Source::Tools => 0,
+            Source::Skills => 1,
+            Source::Mcps => 2,
+        }
+    }
+}
+
+impl fmt::Display for Source {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.name())
+    }
+}
+
+crate::named! {
+    /// How several candidates are used.
+    #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
+    #[serde(rename_all = "snake_case")]
+    pub enum Strategy {
+        /// The hub decides.
+        #[default]
+        Auto = "auto",
+        /// A race: the first success wins.
+        First = "first",
+        /// Run a batch, keep every success.
+        All = "all",
+        /// One after another.
+        Fallback = "fallback",
+    }
+}
+
+crate::named! {
+    /// Who comes first among the candidates of one name.
+    #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+    pub enum Prefer {
+        /// The lower priority.
+        #[default]
+        Priority = "priority",
+        /// Tools of MCP servers, whatever the priorities.
+        Mcps = "mcps",
+    }
+}
+
+crate::named! {
+    /// What becomes of a server's tool that has the name of a native one.
+    #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+    pub enum Shadow {
+        /// It is a candidate, and explanations say so.
+        #[default]
+        Report = "report",
+        /// It is never called.
+        Deny = "deny",
+    }
+}
+
+/// The options of one call; `None` means the hub's default.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
+pub struct CallOptions {
+    pub strategy: Option<Strategy>,
+    /// For one candidate.
+    pub timeout: Option<Duration>,
+    /// For the whole call.
+    pub deadline: Option<Duration>,
+    pub max_parallel: Option<usize>,
+    pub hedge_after: Option<Duration>,
+    pub source: Option<Source>,
+    pub server: Option<Arc<str>>,
+    pub prefer: Option<Prefer>,
+    /// The patterns that a provider has to match, where the permissions of the call allow some providers of a tool only.
+    pub allowed: Option<Arc<PatternList>>,
+    /// How careful a caller may have to be with a provider at most; `None`: any provider.
+    pub safety: Option<Safety>,
+    /// For whom the call is made, where that matters. Calls of different principals never share a result.
+    pub principal: Option<Arc<str>>,
+    /// What the credentials of the principal grant. Calls with different rights never share a result, but are of one run.
+    pub rights: Option<Arc<str>>,
+    /// The run that the call is a part of.
+    pub run: Option<Arc<str>>,
+    /// A model asked for the tool: the first match answers alone, the others are its fallback.
+    pub is_routed: bool,
+}
+
+/// What is kept of a call whose arguments are not: digests of what makes it the same call.
+#[derive(Clone, Debug, Default)]
+pub struct KeyDigests {
+    pub key: Arc<str>,
+    /// Of the arguments alone, by which an effect is found where it has happened.
+    pub arguments: Arc<str>,
+}
+
+/// How current the definition of a tool has to be for a call of it.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Freshness {
+    /// As it is known, perhaps from an earlier process. That it may be repeated is confirmed all the same.
+    #[default]
+    Any,
+    /// Listed over the connection that the call leaves by: a run keeps the definition, or it says that nobody need be asked.
+    Connection,
+    /// Listed just now: somebody approves it. No promise of a server (`ttlMs`, `listChanged`) takes the place of the list.
+    Now,
+}
 
 /// The arguments of a call: always a mapping. A bare value is bound to a parameter before it gets here.
 #[derive(Clone, Debug, PartialEq)]
