@@ -1,7 +1,7 @@
 //! The policy of one execution, driven by hand: no runtime, and no clock but the one in these tests.
 
 use std::time::{Duration, Instant};
-use toolhub::execute::{Decision, Fate, Rules, Run};
+use toolhub::execute::{Action, Decision, Fate, Rules, Run};
 use toolhub::model::Strategy;
 
 mod batches;
@@ -37,6 +37,8 @@ fn rules(strategy: Strategy) -> Rules {
 struct Hand {
     run: Run,
     begun: Instant,
+    /// Candidates that it was told to stop while it looked for new ones.
+    to_stop: Vec<usize>,
 }
 
 impl Hand {
@@ -47,7 +49,7 @@ impl Hand {
 
     fn with_timeouts(rules: Rules, timeouts: &[u64]) -> Self {
         let begun = Instant::now();
-        Hand { run: Run::new(rules, timeouts.iter().map(|t| ms(*t)), begun), begun }
+        Hand { run: Run::new(rules, timeouts.iter().map(|t| ms(*t)), begun), begun, to_stop: vec![] }
     }
 
     fn at(&self, millis: u64) -> Instant {
@@ -63,11 +65,23 @@ impl Hand {
 
     /// Starts the candidates, which have to wait before they begin.
     fn starts_only(&mut self) -> Vec<usize> {
-        std::iter::from_fn(|| self.run.next_start()).collect()
+        std::iter::from_fn(|| self.next_start()).collect()
+    }
+
+    fn next_start(&mut self) -> Option<usize> {
+        loop {
+            match self.run.next_action() {
+                Action::Start(slot) => return Some(slot),
+                Action::Stop(slot) => self.to_stop.push(slot),
+                Action::Resume(_) => {}
+                Action::Wait | Action::Finish => return None,
+            }
+        }
     }
 
     fn stops(&mut self) -> Vec<usize> {
-        std::iter::from_fn(|| self.run.next_stop()).collect()
+        let before = std::mem::take(&mut self.to_stop);
+        before.into_iter().chain(std::iter::from_fn(|| self.run.next_stop())).collect()
     }
 
     fn succeeded(&mut self, slot: usize, millis: u64) -> bool {

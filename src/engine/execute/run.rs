@@ -34,8 +34,8 @@ pub struct Rules {
     pub grace: Duration,
 }
 
-/// What the driver does next.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+/// What the driver does next, the most urgent first.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Action {
     /// Stop this candidate, and report [`Run::stopped`] when it has ended.
     Stop(usize),
@@ -94,19 +94,11 @@ impl Deref for AttemptFlag {
     }
 }
 
-/// What the driver has to do with a candidate.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Due {
-    Nothing,
-    Start,
-    Resume,
-    Stop,
-}
-
 #[derive(Debug)]
 struct Slot {
     fate: Fate,
-    due: Due,
+    /// What the driver has to do with it; [`Action::Wait`]: nothing.
+    due: Action,
     /// Asked to stop, not ended yet.
     stopping: bool,
     sent: AttemptFlag,
@@ -137,11 +129,11 @@ impl Run {
         rules.deadline = rules.deadline.map(|deadline| deadline.min(FOREVER));
         rules.hedge_after = rules.hedge_after.map(|after| after.min(FOREVER));
         rules.grace = rules.grace.min(FOREVER);
-        let slots = timeouts
+        let slots: SmallVec<[Slot; 4]> = timeouts
             .into_iter()
             .map(|timeout| Slot {
                 fate: Fate::NotTried,
-                due: Due::Nothing,
+                due: Action::Wait,
                 stopping: false,
                 sent: AttemptFlag::Here(SentFlag::default()),
                 proves_nothing_happened: false,
@@ -151,7 +143,8 @@ impl Run {
                 timeout: timeout.min(FOREVER),
             })
             .collect();
-        let one_by_one = rules.strategy == Strategy::Fallback || rules.healthy == 0 || rules.batch <= 1;
+        let is_alone = slots.len() <= 1 || rules.healthy == 0 || rules.batch <= 1;
+        let one_by_one = is_alone || rules.strategy == Strategy::Fallback;
         let mut run = Run {
             rules,
             slots,
@@ -167,45 +160,40 @@ impl Run {
         run
     }
 
-    /// What to do next: stops first, then the end, then candidates that may continue, then new ones.
+    fn most_urgent(&self) -> Action {
+        self.slots.iter().map(|slot| slot.due).min().unwrap_or(Action::Wait)
+    }
+
+    /// What to do next: stops first, then candidates that may continue, then new ones, then the end.
     pub fn next_action(&mut self) -> Action {
-        if let Some(slot) = self.next_stop() {
-            return Action::Stop(slot);
+        let next = self.most_urgent();
+        match next {
+            Action::Stop(slot) | Action::Resume(slot) | Action::Start(slot) => {
+                self.slots[slot].due = Action::Wait;
+            }
+            _ if self.finished => return Action::Finish,
+            _ => {}
         }
-        if self.finished {
-            return Action::Finish;
-        }
-        let resumed = self.take_due(Due::Resume).map(Action::Resume);
-        resumed.or_else(|| self.next_start().map(Action::Start)).unwrap_or(Action::Wait)
-    }
-
-    /// The next candidate of which this is due, in their order.
-    fn take_due(&mut self, due: Due) -> Option<usize> {
-        let slot = self.slots.iter().position(|slot| slot.due == due)?;
-        self.slots[slot].due = Due::Nothing;
-        Some(slot)
-    }
-
-    /// The next candidate to start; it counts as running from now on.
-    pub fn next_start(&mut self) -> Option<usize> {
-        self.take_due(Due::Start)
+        next
     }
 
     /// Whether [`Run::next_action`] would return anything but [`Action::Wait`].
     pub fn has_work(&self) -> bool {
-        self.finished || self.slots.iter().any(|slot| slot.due != Due::Nothing)
+        self.finished || self.most_urgent() != Action::Wait
     }
 
     /// The next candidate to stop. Report [`Run::stopped`] when it has ended.
     pub fn next_stop(&mut self) -> Option<usize> {
-        self.take_due(Due::Stop)
+        let Action::Stop(slot) = self.most_urgent() else { return None };
+        self.slots[slot].due = Action::Wait;
+        Some(slot)
     }
 
     /// A candidate that waited, for a free slot or for its own coroutine, can continue. False if it was stopped meanwhile.
     pub fn resume(&mut self, slot: usize) -> bool {
         let is_running = self.slots[slot].fate == Fate::Running;
         if is_running {
-            self.slots[slot].due = Due::Resume;
+            self.slots[slot].due = Action::Resume(slot);
         }
         is_running
     }
@@ -227,7 +215,7 @@ impl Run {
         let late = self.decision.is_none() && self.is_late(now);
         if late {
             if let Some(slot) = prepared {
-                self.slots[slot].due = Due::Start;
+                self.slots[slot].due = Action::Start(slot);
             }
             self.decide(Decision::DeadlinePassed, now);
         }
@@ -318,7 +306,7 @@ impl Run {
 
     /// True when at most one candidate will ever run at a time from here on: a driver may then run it in place.
     pub fn is_sequential(&self) -> bool {
-        self.one_by_one || self.slots.len() == 1
+        self.one_by_one
     }
 
     /// When this candidate must be stopped: its timeout or the deadline, whichever comes first.
@@ -363,21 +351,12 @@ impl Run {
 
     /// Returns false when the answer came too late to count.
     pub fn succeeded(&mut self, slot: usize, now: Instant) -> bool {
-        let counts = self.end(slot, Fate::Succeeded, now);
-        if counts {
-            self.advance(now);
-        }
-        counts
+        self.end(slot, Fate::Succeeded, false, now)
     }
 
     /// Returns false when the failure came too late to count.
     pub fn failed(&mut self, slot: usize, proves_nothing_happened: bool, now: Instant) -> bool {
-        let counts = self.end(slot, Fate::Failed, now);
-        if counts {
-            self.slots[slot].proves_nothing_happened = proves_nothing_happened;
-            self.advance(now);
-        }
-        counts
+        self.end(slot, Fate::Failed, proves_nothing_happened, now)
     }
 
     /// A candidate that was asked to stop has ended.
@@ -430,26 +409,29 @@ impl Run {
     }
 
     /// Ends a running candidate. For a stopped one, only records that it has ended.
-    fn end(&mut self, slot: usize, fate: Fate, now: Instant) -> bool {
-        if self.slots[slot].fate != Fate::Running {
+    fn end(&mut self, slot: usize, fate: Fate, proves_nothing_happened: bool, now: Instant) -> bool {
+        let counts = self.slots[slot].fate == Fate::Running;
+        if counts {
+            self.over(slot, fate, now);
+            self.slots[slot].proves_nothing_happened = proves_nothing_happened;
+            self.advance(now);
+        } else {
             self.stopped(slot);
-            return false;
         }
-        self.over(slot, fate, now);
-        true
+        counts
     }
 
     /// From here on nothing of this candidate is sent, whatever ended it.
     fn over(&mut self, slot: usize, fate: Fate, now: Instant) {
         let slot = &mut self.slots[slot];
         slot.sent.end();
-        (slot.fate, slot.due, slot.ended) = (fate, Due::Nothing, Some(now));
+        (slot.fate, slot.due, slot.ended) = (fate, Action::Wait, Some(now));
     }
 
     fn stop(&mut self, slot: usize, fate: Fate, now: Instant) {
         self.over(slot, fate, now);
         self.slots[slot].stopping = true;
-        self.slots[slot].due = Due::Stop;
+        self.slots[slot].due = Action::Stop(slot);
     }
 
     fn advance(&mut self, now: Instant) {
@@ -457,12 +439,12 @@ impl Run {
             return;
         }
         let whole_batch = self.rules.strategy == Strategy::All && !self.one_by_one;
-        let is_out = !self.is_running() && self.batch_is_out();
+        let is_out = |run: &Run| !run.is_running() && run.batch_is_out();
         let has_won = self.winners().next().is_some();
-        if has_won && (!whole_batch || is_out) {
+        if has_won && (!whole_batch || is_out(self)) {
             return self.decide(Decision::Won, now);
         }
-        self.one_by_one |= !has_won && is_out;
+        self.one_by_one = self.one_by_one || (!has_won && is_out(self));
         while self.may_start(now) {
             if self.is_late(now) {
                 return self.decide(Decision::DeadlinePassed, now);
@@ -481,9 +463,9 @@ impl Run {
     }
 
     fn batch_is_out(&self) -> bool {
-        let launched = self.slots[..self.next].iter().filter(|slot| slot.fate != Fate::Rejected).count();
+        let launched = || self.slots[..self.next].iter().filter(|slot| slot.fate != Fate::Rejected).count();
         self.one_by_one
-            || launched >= self.rules.batch
+            || launched() >= self.rules.batch
             || self.next >= self.slots.len().min(self.rules.healthy)
             || self.is_blocked()
     }
@@ -504,7 +486,7 @@ impl Run {
         let slot = self.next;
         self.next += 1;
         let started = &mut self.slots[slot];
-        (started.fate, started.due, started.started) = (Fate::Running, Due::Start, Some(now));
+        (started.fate, started.due, started.started) = (Fate::Running, Action::Start(slot), Some(now));
         let more = !self.one_by_one && !self.batch_is_out() && self.rules.strategy != Strategy::All;
         self.hedge_at = self.rules.hedge_after.filter(|_| more).map(|after| now + after);
     }
@@ -516,7 +498,9 @@ impl Run {
             let slot = &mut self.slots[at];
             match slot.due {
                 // Not yet begun by the driver: nothing to stop.
-                Due::Start => (slot.fate, slot.due, slot.started) = (Fate::NotTried, Due::Nothing, None),
+                Action::Start(_) => {
+                    (slot.fate, slot.due, slot.started) = (Fate::NotTried, Action::Wait, None);
+                }
                 _ if slot.fate == Fate::Running => self.stop(at, Fate::Stopped, now),
                 _ => {}
             }

@@ -40,7 +40,7 @@ fn the_first_success_wins_and_the_others_are_asked_to_stop() {
 #[test]
 fn a_winner_at_once_leaves_those_that_were_not_begun_alone() {
     let mut hand = Hand::new(rules(Strategy::First), 3);
-    assert_eq!(hand.run.next_start(), Some(0));
+    assert_eq!(hand.next_start(), Some(0));
     hand.succeeded(0, 0);
     assert_eq!(hand.stops(), NONE, "nobody else was begun, so there is nobody to stop");
     hand.assert_finished(Decision::Won);

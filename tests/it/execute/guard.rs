@@ -102,8 +102,8 @@ fn a_failure_while_hedging_with_effects_starts_no_hedge_and_no_busy_loop() {
 #[test]
 fn rejected_candidates_are_replaced_in_the_batch_and_never_counted() {
     let mut hand = Hand::new(rules(Strategy::All), 6);
-    assert_eq!(hand.run.next_start(), Some(0));
-    assert_eq!(hand.run.next_start(), Some(1));
+    assert_eq!(hand.next_start(), Some(0));
+    assert_eq!(hand.next_start(), Some(1));
     hand.rejected(1, 0);
     assert_eq!(hand.starts(), [2, 3], "the batch is three that really run");
     hand.rejected(3, 0);
@@ -121,7 +121,7 @@ fn rejected_candidates_are_replaced_in_the_batch_and_never_counted() {
 #[test]
 fn resting_candidates_do_not_replace_rejected_ones_while_others_run() {
     let mut hand = Hand::new(Rules { healthy: 2, ..rules(Strategy::First) }, 3);
-    hand.run.next_start();
+    hand.next_start();
     hand.rejected(0, 0);
     assert_eq!(hand.starts(), [1]);
     hand.failed(1, 10);
@@ -133,7 +133,7 @@ fn everybody_rejected_is_exhausted_without_a_start() {
     for strategy in [Strategy::First, Strategy::All, Strategy::Fallback] {
         let mut hand = Hand::new(rules(strategy), 5);
         let mut refused = 0;
-        while let Some(slot) = hand.run.next_start() {
+        while let Some(slot) = hand.next_start() {
             hand.rejected(slot, 0);
             refused += 1;
         }

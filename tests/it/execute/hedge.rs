@@ -98,7 +98,7 @@ fn no_wait_at_all_is_a_plain_race() {
 #[test]
 fn a_rejected_first_is_replaced_at_once() {
     let mut hand = hedged(3);
-    assert_eq!(hand.run.next_start(), Some(0));
+    assert_eq!(hand.next_start(), Some(0));
     hand.rejected(0, 0);
     assert_eq!(hand.starts(), [1]);
     assert_eq!(hand.wake_at(), Some(200));
@@ -109,7 +109,7 @@ fn a_rejected_hedge_is_replaced_at_once() {
     let mut hand = hedged(4);
     hand.starts();
     hand.tick(200);
-    assert_eq!(hand.run.next_start(), Some(1));
+    assert_eq!(hand.next_start(), Some(1));
     hand.rejected(1, 200);
     assert_eq!(hand.starts(), [2], "the hedge is due; that its first choice did not fit changes nothing");
 }
@@ -119,7 +119,7 @@ fn a_rejected_last_hedge_is_replaced_while_the_first_still_runs() {
     let mut hand = Hand::new(Rules { hedge_after: Some(ms(200)), batch: 2, ..rules(Strategy::First) }, 3);
     hand.starts();
     hand.tick(200);
-    assert_eq!(hand.run.next_start(), Some(1));
+    assert_eq!(hand.next_start(), Some(1));
     hand.rejected(1, 200);
     hand.tick(400);
     assert_eq!(hand.starts(), [2], "a candidate that was never started must not use up the hedge");

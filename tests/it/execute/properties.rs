@@ -138,7 +138,7 @@ impl Witness {
 
     /// Does what the run says, and checks that it may say so.
     fn obey(&mut self) -> Result<(), TestCaseError> {
-        while let Some(slot) = self.hand.run.next_stop() {
+        for slot in self.hand.stops() {
             let Some(at) = self.running.iter().position(|s| *s == slot) else {
                 return Err(TestCaseError::fail(format!("{slot} was asked to stop but does not run")));
             };
@@ -149,7 +149,7 @@ impl Witness {
                 sent && !self.case.harmless[slot] && self.hand.run.fate(slot) == Fate::TimedOut;
             prop_assert_eq!(self.hand.run.never_sent(slot), !sent);
         }
-        while let Some(slot) = self.hand.run.next_start() {
+        while let Some(slot) = self.hand.next_start() {
             self.check_start(slot)?;
             self.started.push(slot);
             if self.case.refuses[slot] {

@@ -200,12 +200,12 @@ fn the_longest_durations_mean_never() {
     };
     let now = Instant::now();
     let mut run = Run::new(endless, [Duration::MAX; 3], now);
-    assert_eq!(run.next_start(), Some(0));
+    assert_eq!(run.next_action(), Action::Start(0));
     assert!(run.wake_at().is_none_or(|at| at > now + Duration::from_secs(10 * 365 * 24 * 3600)));
     run.tick(now + Duration::from_secs(3600));
     assert_eq!(run.decision(), None);
     assert!(run.failed(0, true, now));
-    assert_eq!(run.next_start(), Some(1));
+    assert_eq!(run.next_action(), Action::Start(1));
     assert!(run.succeeded(1, now));
     assert!(run.is_finished());
 }
@@ -214,7 +214,7 @@ fn the_longest_durations_mean_never() {
 fn without_time_nothing_starts() {
     for strategy in [Strategy::First, Strategy::All, Strategy::Fallback] {
         let mut hand = Hand::new(Rules { deadline: Some(ms(0)), ..rules(strategy) }, 3);
-        assert_eq!(hand.run.next_start(), None);
+        assert_eq!(hand.next_start(), None);
         hand.assert_finished(Decision::DeadlinePassed);
         assert!((0..3).all(|slot| hand.run.never_sent(slot)));
     }
@@ -225,14 +225,14 @@ fn a_call_that_began_too_long_ago_starts_nothing() {
     let mut hand = Hand::new(Rules { deadline: Some(ms(500)), ..rules(Strategy::First) }, 3);
     let begun = hand.begun - ms(500);
     hand.run.count_from(begun, hand.begun);
-    assert_eq!(hand.run.next_start(), None);
+    assert_eq!(hand.next_start(), None);
     hand.assert_finished(Decision::DeadlinePassed);
 }
 
 #[test]
 fn a_deadline_that_passes_while_arguments_are_checked_starts_nothing() {
     let mut hand = Hand::new(Rules { deadline: Some(ms(500)), ..rules(Strategy::Fallback) }, 2);
-    assert_eq!(hand.run.next_start(), Some(0));
+    assert_eq!(hand.next_start(), Some(0));
     let (early, late) = (hand.at(499), hand.at(500));
     assert!(!hand.run.refuse_late(Some(0), early));
     assert!(hand.run.refuse_late(Some(0), late));
@@ -244,7 +244,7 @@ fn a_deadline_that_passes_while_arguments_are_checked_starts_nothing() {
 #[test]
 fn a_deadline_that_passes_in_the_queue_starts_nothing() {
     let mut hand = Hand::new(Rules { deadline: Some(ms(500)), ..rules(Strategy::Fallback) }, 2);
-    assert_eq!(hand.run.next_start(), Some(0));
+    assert_eq!(hand.next_start(), Some(0));
     let late = hand.at(500);
     assert!(hand.run.refuse_late(None, late));
     assert_eq!(hand.run.next_stop(), Some(0));
