@@ -159,7 +159,7 @@ async fn carry_out<S: CallServices>(plan: &mut CallPlan, services: &S) -> Result
     let (mut lead, mut approvals, mut is_routed) = (None, None::<Approvals<S::Arguments>>, false);
     loop {
         let step = services.next_step(plan);
-        if !is_routed && matches!(step, PlanStep::Replay(_) | PlanStep::Share(_) | PlanStep::Run(_)) {
+        if !is_routed && matches!(step, PlanStep::Share(_) | PlanStep::Run(_)) {
             is_routed = true;
             services.routed(plan).await;
         }
@@ -174,9 +174,12 @@ async fn carry_out<S: CallServices>(plan: &mut CallPlan, services: &S) -> Result
                 let (answer, answered) = oneshot::channel();
                 request.ask(move |memory| drop(answer.send(memory)));
                 let memory = services.wait(answered).await;
-                plan.recalled(memory.unwrap_or_else(|_| Err("it is closed".into())));
+                let memory = memory.unwrap_or_else(|_| Err("it is closed".into()));
+                if let Some(kept) = plan.recalled(memory, now())? {
+                    services.routed(plan).await;
+                    return Err(WithoutRun::replayed(&kept));
+                }
             }
-            PlanStep::Replay(kept) => return Err(WithoutRun::replayed(&kept)),
             PlanStep::Approve(request) => approvals = Some(approve(plan, services, request).await?),
             PlanStep::Share(shareable) => match share(plan, services, &shareable).await? {
                 Shared::Result(result) => return Ok(result),
@@ -224,7 +227,11 @@ async fn approve<S: CallServices>(
         }
         Ok(_) => Ok(()),
     };
-    plan.approval_answered(verdict);
+    if verdict.is_err() && services.hub().is_closed() {
+        // Perhaps nobody had the time to answer.
+        return Err(closed().into());
+    }
+    plan.approval_answered(verdict)?;
     Ok(approvals)
 }
 
@@ -344,27 +351,19 @@ fn land<S: CallServices>(services: &S, lead: FlightLead<S::Result>, result: &S::
     }
 }
 
-/// A form of the arguments, and the candidates that take it.
+/// A form of the arguments.
 pub(super) struct ArgumentForm<A> {
     pub args: Arc<A>,
-    candidates: Vec<Arc<Candidate>>,
     /// Whether it is left to the store; or why it must not run.
     pub answer: Result<bool, Message>,
-}
-
-impl<A> ArgumentForm<A> {
-    fn new(args: A, candidates: Vec<Arc<Candidate>>) -> Self {
-        ArgumentForm { args: Arc::new(args), candidates, answer: Err(NOT_APPROVED.into()) }
-    }
 }
 
 /// What is asked, and what was answered.
 pub(super) struct Approvals<A> {
     pub request: ApprovalRequest,
-    /// In the order of the candidates.
+    /// Of each candidate: the form that it takes, or why it takes none.
+    fits: Vec<Result<usize, HubError>>,
     pub forms: Vec<ArgumentForm<A>>,
-    /// Candidates that do not accept the arguments.
-    refusals: Vec<(Arc<Candidate>, HubError)>,
 }
 
 impl<A> Approvals<A> {
@@ -378,32 +377,34 @@ impl<A> Approvals<A> {
             let (one, other) = (services.json(one), services.json(other));
             one.is_ok_and(|one| other.is_ok_and(|other| one == other))
         };
-        let (mut forms, mut refusals) = (Vec::<ArgumentForm<A>>::new(), Vec::new());
-        for candidate in &request.candidates {
-            match services.fit(Some(candidate)) {
-                Err(error) => refusals.push((candidate.clone(), error)),
-                Ok(args) => match forms.iter_mut().find(|form| are_same(&form.args, &args)) {
-                    Some(form) => form.candidates.push(candidate.clone()),
-                    None => forms.push(ArgumentForm::new(args, vec![candidate.clone()])),
-                },
-            }
-        }
-        if let (true, Some((_, error))) = (forms.is_empty(), refusals.first()) {
-            return Err(error.clone());
-        }
-        if forms.is_empty() {
+        let form = |args: A| ArgumentForm { args: Arc::new(args), answer: Err(NOT_APPROVED.into()) };
+        let mut forms = Vec::<ArgumentForm<A>>::new();
+        let mut form_of = |args: A| {
+            let known = forms.iter().position(|form| are_same(&form.args, &args));
+            known.unwrap_or_else(|| {
+                forms.push(form(args));
+                forms.len() - 1
+            })
+        };
+        let fits = request.candidates.iter().map(|one| services.fit(Some(one)).map(&mut form_of));
+        let fits: Vec<_> = fits.collect();
+        match fits.first() {
+            Some(Err(error)) if forms.is_empty() => return Err(error.clone()),
             // A tool that no server has listed yet: nothing is known about its arguments.
-            forms.push(ArgumentForm::new(services.fit(None)?, Vec::new()));
+            None => forms.push(form(services.fit(None)?)),
+            _ => {}
         }
-        Ok(Approvals { request, forms, refusals })
+        Ok(Approvals { request, fits, forms })
     }
 
     /// The question about one form: it names the servers that would get the arguments in this form.
     pub fn request_of(&self, at: usize) -> ApprovalRequest {
         let mut request = self.request.clone();
         if self.forms.len() > 1 {
-            let takes =
-                |id: &Arc<str>| self.forms[at].candidates.iter().any(|one| one.server.as_ref() == Some(id));
+            let takes = |id: &Arc<str>| {
+                let mut fits = self.request.candidates.iter().zip(&self.fits);
+                fits.any(|(one, fit)| one.server.as_ref() == Some(id) && *fit == Ok(at))
+            };
             request.servers.retain(takes);
         }
         request
@@ -426,16 +427,12 @@ impl<A> Approvals<A> {
     pub fn for_run(&self, planned: &PlannedRun) -> Vec<Result<Arc<A>, HubError>> {
         let name = &self.request.name;
         let of = |now: &Arc<Candidate>| {
-            let is_it = |asked: &Arc<Candidate>| is_same_tool(asked, now);
-            if let Some(form) = self.forms.iter().find(|form| form.candidates.iter().any(is_it)) {
-                return match &form.answer {
-                    Ok(_) => Ok(form.args.clone()),
-                    Err(reason) => Err(not_approved(name, reason.clone())),
-                };
-            }
-            let refusal = self.refusals.iter().find(|(asked, _)| is_it(asked));
-            let changed = || not_approved(name, message!("it changed while its approval was awaited"));
-            Err(refusal.map_or_else(changed, |(_, error)| error.clone()))
+            let asked = self.request.candidates.iter().position(|asked| is_same_tool(asked, now));
+            let Some(at) = asked else {
+                return Err(not_approved(name, message!("it changed while its approval was awaited")));
+            };
+            let form = &self.forms[*self.fits[at].as_ref().map_err(HubError::clone)?];
+            form.answer.clone().map(|_| form.args.clone()).map_err(|reason| not_approved(name, reason))
         };
         planned.candidates.iter().map(of).collect()
     }

@@ -56,12 +56,10 @@ pub use toolhub_registry::identity::CallTarget;
 use crate::hub::{Hub, PlannedRun};
 use order::Due;
 use providers::{are_harmless, is_miss, offered_elsewhere};
-use serde_json::Value;
-use state::RouteState;
 use std::time::Instant;
 use toolhub_registry::identity::CallKey;
 use toolhub_registry::route::Route;
-use toolhub_text::message;
+use toolhub_text::{Message, message};
 use toolhub_types::error::{ErrorKind, HubError, Outcome};
 use toolhub_types::model::{CallOptions, Freshness, Prefer};
 
@@ -75,8 +73,6 @@ pub enum PlanStep {
     AwaitTurn,
     /// Ask the ledger what the run knows of this call, then report [`CallPlan::recalled`].
     Recall(RecallRequest),
-    /// The call ends here, with what it gave when it was made in an earlier life of its run.
-    Replay(Value),
     /// Ask the caller, then report [`CallPlan::approval_answered`]. The call runs with the arguments that were shown.
     Approve(ApprovalRequest),
     /// Answer from the cache or from a call in flight; otherwise report [`CallPlan::not_shared`].
@@ -91,10 +87,6 @@ pub enum PlanStep {
 pub struct HeavyWork<T>(Box<dyn FnOnce() -> T + Send>);
 
 impl<T> HeavyWork<T> {
-    fn new(work: impl FnOnce() -> T + Send + 'static) -> Self {
-        HeavyWork(Box::new(work))
-    }
-
     fn run(self) -> T {
         (self.0)()
     }
@@ -115,7 +107,9 @@ impl CallPlan {
             self.check_deadline(now)?;
             let CallRequest { target, options, .. } = &self.request;
             let (target, options) = (target.clone(), options.clone());
-            return Ok(PlanStep::Identify(HeavyWork::new(move || CallKey::new(&target, &options, content))));
+            return Ok(PlanStep::Identify(HeavyWork(Box::new(move || {
+                CallKey::new(&target, &options, content)
+            }))));
         }
         self.take_number(hub);
         if let Some(error) = &self.request.unreadable {
@@ -153,8 +147,8 @@ impl CallPlan {
                 return Ok(PlanStep::AwaitTurn);
             }
         }
-        if let Some(step) = self.recall(hub, &planned, now)? {
-            return Ok(step);
+        if let Some(request) = self.recall(hub, &planned)? {
+            return Ok(PlanStep::Recall(request));
         }
         let freshness = self.freshness(is_harmless);
         if let Some(look_up) = self.current_lists(view, &planned, freshness) {
@@ -165,9 +159,9 @@ impl CallPlan {
         {
             return Err(error);
         }
-        if !is_harmless && let Some(approval) = self.needed_approval(&planned)? {
+        if !is_harmless && self.needs_approval()? {
             self.check_deadline(now)?;
-            return Ok(PlanStep::Approve(approval));
+            return Ok(PlanStep::Approve(ApprovalRequest::new(&planned.candidates)));
         }
         let tape = hub.tape();
         if let Some(shareable) = self.shareable(view, &planned).filter(|_| tape.is_none()) {
@@ -186,32 +180,20 @@ impl CallPlan {
     }
 
     fn find_route(&mut self, view: &PlanView<'_>) -> Result<(), HubError> {
-        let (RouteState::Open, CallTarget::Routed { source, .. }) = (&self.route, &self.request.target)
-        else {
+        let (None, CallTarget::Routed { source, .. }) = (&self.route, &self.request.target) else {
             return Ok(());
         };
         let known = KnownServers::new(view.snapshot.clone(), view.servers);
-        match view.hub.route(source.as_deref(), &known) {
-            Ok(route) => {
-                self.follow(route);
-                self.options.is_routed = true;
-                // Models mislabel sources, so MCP servers come first unless the user decided otherwise.
-                let prefer = self.options.prefer.or(view.hub.options.prefer);
-                self.options.prefer = prefer.or(Some(Prefer::Mcps));
-                Ok(())
-            }
-            Err(error) => {
-                self.route = RouteState::Unknown;
-                Err(error)
-            }
-        }
-    }
-
-    fn follow(&mut self, Route { rule, source, server }: Route) {
-        self.route = RouteState::Found(rule);
+        let Route { rule, source, server } = view.hub.route(source.as_deref(), &known)?;
+        self.route = Some(rule);
         self.options.source = source;
         // A route that names no server leaves the one that the caller named.
         self.options.server = server.or_else(|| self.options.server.take());
+        self.options.is_routed = true;
+        // Models mislabel sources, so MCP servers come first unless the user decided otherwise.
+        let prefer = self.options.prefer.or(view.hub.options.prefer);
+        self.options.prefer = prefer.or(Some(Prefer::Mcps));
+        Ok(())
     }
 
     /// Finds the candidates, with an error that says why there are none.
@@ -233,24 +215,21 @@ impl CallPlan {
         }
     }
 
-    /// The question about a call that is not known to be harmless; `None` when there is nobody to ask, or it was answered.
-    fn needed_approval(&mut self, planned: &PlannedRun) -> Result<Option<ApprovalRequest>, HubError> {
+    /// Whether there is somebody to ask about a call that is not known to be harmless.
+    fn needs_approval(&mut self) -> Result<bool, HubError> {
         let permissions = self.request.permissions.as_ref();
         if self.request.proposed_in.is_some() && permissions.is_none_or(|one| one.approvers.is_empty()) {
             self.is_forbidden = true;
             return Err(request::only_proposed(self.request.target.name()));
         }
-        if !permissions.is_some_and(Permissions::needs_approval) {
-            return Ok(None);
-        }
-        match &self.approval {
-            Some(Ok(())) => Ok(None),
-            Some(Err(reason)) => {
-                self.is_forbidden = true;
-                Err(request::not_approved(self.request.target.name(), reason.clone()))
-            }
-            None => Ok(Some(ApprovalRequest::new(&planned.candidates))),
-        }
+        Ok(!self.is_approved && permissions.is_some_and(Permissions::needs_approval))
+    }
+
+    /// The caller was asked; the reason is the rest of a sentence: "it was not approved".
+    pub fn approval_answered(&mut self, verdict: Result<(), Message>) -> Result<(), HubError> {
+        self.is_approved = verdict.is_ok();
+        self.is_forbidden = verdict.is_err();
+        verdict.map_err(|reason| request::not_approved(self.request.target.name(), reason))
     }
 }
 

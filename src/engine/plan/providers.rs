@@ -1,7 +1,7 @@
 //! A tool that no provider has: ask the servers whose list is missing or stale, once, before "not found".
 
 use super::request::{Permissions, not_approved};
-use super::state::{CallPlan, RecallState, RouteState};
+use super::state::CallPlan;
 use crate::hub::{Hub, PlannedRun};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -69,7 +69,7 @@ impl CallPlan {
             return None;
         }
         // A run compares the definition again.
-        self.recall = RecallState::default();
+        self.record = None;
         let (options, patience) = (self.options.clone(), self.patience(view.hub, view.now));
         Some(LookUpRequest { name: None, options, servers, freshness, patience })
     }
@@ -210,7 +210,7 @@ impl CallPlan {
     fn restrict(&mut self, (_, source, server): Provider) {
         if matches!(self.request.target, CallTarget::Routed { .. }) {
             let rule = if server.is_some() { RouteRule::Server } else { RouteRule::Source };
-            self.route = RouteState::Found(rule);
+            self.route = Some(rule);
         }
         self.options.source = if server.is_some() { None } else { Some(source) };
         self.options.server = server;

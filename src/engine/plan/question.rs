@@ -81,7 +81,7 @@ impl CallPlan {
                 run,
             }
         };
-        Ok((HeavyWork::new(question), is_heavy))
+        Ok((HeavyWork(Box::new(question)), is_heavy))
     }
 
     /// What the answer of the store means; the error ends the call.

@@ -1,8 +1,7 @@
 //! Calls of a run: what the run has recorded of this call, before anything else is done for it.
 
-use super::PlanStep;
 use super::request::CallRequest;
-use super::state::{CallPlan, NumberedCall, RecallState};
+use super::state::{CallPlan, NumberedCall};
 use crate::hub::{
     AskedCall, CallRecord, Hub, PlannedRun, call_cancelled, held_back, kept_result, not_recalled,
     without_secrets,
@@ -70,69 +69,54 @@ impl CallPlan {
         self.number = Some(NumberedCall { ledger, ticket: Arc::new(ticket), call });
     }
 
-    /// The question to the ledger, for a call of a run, and what it has answered.
-    pub(super) fn recall(
-        &self,
-        hub: &Hub,
-        planned: &PlannedRun,
-        now: Instant,
-    ) -> Result<Option<PlanStep>, HubError> {
-        let Some(run) = &self.options.run else { return Ok(None) };
-        match &self.recall {
-            RecallState::Open => {
-                let tool = self.request.target.name();
-                let identity = match self.identity(hub, &planned.candidates) {
-                    Some(Ok(identity)) => identity,
-                    Some(Err(why)) => return Err(not_json(tool, run, &why)),
-                    None => return Err(not_json(tool, run, &NotJson::not_given())),
-                };
-                let may_act = planned.candidates.iter().any(|one| !one.spec().effects.are_harmless());
-                // It has a number, because it has a key.
-                let Some(NumberedCall { ledger, ticket, call }) = &self.number else { return Ok(None) };
-                Ok(Some(PlanStep::Recall(RecallRequest {
-                    ledger: ledger.clone(),
-                    ticket: ticket.clone(),
-                    call: RunCall { definition: identity.definition.text(), ..call.clone() },
-                    acts_with: may_act.then(|| identity.definition.by_provider()),
-                    end: self.end(),
-                })))
-            }
-            RecallState::Over(result) => Ok(Some(PlanStep::Replay(result.clone()))),
-            // The ledger gives up at the deadline.
-            RecallState::Refused(error) => self.check_deadline(now).and(Err(error.clone())),
-            RecallState::Record(_) => Ok(None),
-        }
+    /// The question to the ledger, for a call of a run.
+    pub(super) fn recall(&self, hub: &Hub, planned: &PlannedRun) -> Result<Option<RecallRequest>, HubError> {
+        let (Some(run), None) = (&self.options.run, &self.record) else { return Ok(None) };
+        let tool = self.request.target.name();
+        let identity = self.identity(hub, &planned.candidates);
+        let identity = identity.unwrap_or_else(|| Err(NotJson::not_given()));
+        let definition = identity.map_err(|why| not_json(tool, run, &why))?.definition;
+        let may_act = planned.candidates.iter().any(|one| !one.spec().effects.are_harmless());
+        // It has a number, because it has a key.
+        let Some(NumberedCall { ledger, ticket, call }) = &self.number else { return Ok(None) };
+        Ok(Some(RecallRequest {
+            ledger: ledger.clone(),
+            ticket: ticket.clone(),
+            call: RunCall { definition: definition.text(), ..call.clone() },
+            acts_with: may_act.then(|| definition.by_provider()),
+            end: self.end(),
+        }))
     }
 
-    /// The ledger has answered.
-    pub fn recalled(&mut self, memory: Result<RunMemory, LedgerFailure>) {
+    /// The ledger has answered: what the call gave when it was made in an earlier life of its run, if it was.
+    pub fn recalled(
+        &mut self,
+        memory: Result<RunMemory, LedgerFailure>,
+        now: Instant,
+    ) -> Result<Option<Value>, HubError> {
         let (tool, run) = (self.request.target.name().clone(), self.options.run.clone().unwrap_or_default());
-        let Some(NumberedCall { ticket, .. }) = &self.number else { return };
-        self.recall = match memory {
-            Err(why) => RecallState::Refused(not_recalled(&tool, &run, &why)),
+        let Some(NumberedCall { ticket, .. }) = &self.number else { return Ok(None) };
+        let error = match memory {
+            Err(why) => Some(not_recalled(&tool, &run, &why)),
             Ok(RunMemory::New(call)) => {
-                RecallState::Record(CallRecord { run: run.to_string(), call, ticket: ticket.clone() })
+                self.record = Some(CallRecord { run: run.to_string(), call, ticket: ticket.clone() });
+                None
             }
             Ok(RunMemory::Over(result) | RunMemory::Answered(_, result) | RunMemory::Settled(_, result)) => {
                 ticket.end();
-                RecallState::Over(result)
+                return Ok(Some(result));
             }
-            Ok(memory) => match held_back(&tool, &run, &memory) {
-                Some(error) => RecallState::Refused(error),
-                None => RecallState::Open,
-            },
+            Ok(memory) => held_back(&tool, &run, &memory),
         };
+        // The ledger gives up at the deadline.
+        error.map_or(Ok(None), |error| self.check_deadline(now).and(Err(error)))
     }
 
     /// Makes a call of a run, or one that may have effects, a recorded one.
     pub(super) fn record(&mut self, hub: &Hub, planned: &mut PlannedRun) {
-        let record = match std::mem::take(&mut self.recall) {
-            RecallState::Record(record) => Some(record),
-            _ => None,
-        };
         let key = self.key.as_ref().and_then(|key| key.as_deref().ok());
         let CallRequest { target, options, .. } = &self.request;
-        hub.record(planned, record, || AskedCall::new(target.clone(), options.clone(), key));
+        hub.record(planned, self.record.take(), || AskedCall::new(target.clone(), options.clone(), key));
     }
 
     /// Whether the run keeps what the caller is told, because it has no result of the call.

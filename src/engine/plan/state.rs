@@ -36,16 +36,17 @@ pub struct CallPlan {
     /// What the key is made of, while it takes too long to be made here.
     pub(super) heavy: Option<CallContent>,
     pub(super) begun: Instant,
-    pub(super) route: RouteState,
+    /// The rule that found the way of a routed call.
+    pub(super) route: Option<RouteRule>,
     /// The servers that could not be asked; `Some` once they were.
     pub(super) unreachable: Option<Unreachable>,
     /// The servers of its candidates have been asked for their lists of now.
     pub(super) are_lists_current: bool,
-    /// What came of the question about the call: the reason, if it must not run.
-    pub(super) approval: Option<Result<(), Message>>,
+    pub(super) is_approved: bool,
     /// `Some` for a call of a run, until it has ended.
     pub(super) number: Option<NumberedCall>,
-    pub(super) recall: RecallState,
+    /// A call of a run that has to be made, and is recorded.
+    pub(super) record: Option<CallRecord>,
     /// One of the candidates that ran may have left an effect; see [`PlannedRun::in_doubt`](crate::hub::PlannedRun::in_doubt).
     pub(super) in_doubt: Arc<AtomicBool>,
     pub(super) is_shareable: bool,
@@ -53,31 +54,11 @@ pub struct CallPlan {
     pub(super) is_forbidden: bool,
 }
 
-pub(super) enum RouteState {
-    /// A call by name or capability.
-    None,
-    Open,
-    Found(RouteRule),
-    Unknown,
-}
-
 /// A call of a run, and which of the equal ones it is.
 pub(super) struct NumberedCall {
     pub(super) ledger: Arc<Ledger>,
     pub(super) ticket: Arc<OccurrenceTicket>,
     pub(super) call: RunCall,
-}
-
-/// Where a call of a run stands.
-#[derive(Default)]
-pub(super) enum RecallState {
-    /// Not asked yet, or no run.
-    #[default]
-    Open,
-    /// It has to be made, and is recorded.
-    Record(CallRecord),
-    Over(Value),
-    Refused(HubError),
 }
 
 impl CallPlan {
@@ -89,25 +70,21 @@ impl CallPlan {
                 (content.map(|content| content.map(key)), None)
             }
         };
-        let route = match request.target {
-            CallTarget::Routed { .. } => RouteState::Open,
-            CallTarget::Name(_) | CallTarget::Capability(_) => RouteState::None,
-        };
         CallPlan {
             options: request.options.clone(),
             key,
             heavy,
             number: None,
             in_doubt: Arc::default(),
-            recall: RecallState::default(),
+            record: None,
             // What a run has recorded is its own.
             is_shareable: request.sharing.is_some() && request.options.run.is_none(),
             request,
             begun: now,
-            route,
+            route: None,
             unreachable: None,
             are_lists_current: false,
-            approval: None,
+            is_approved: false,
             is_forbidden: false,
         }
     }
@@ -137,18 +114,13 @@ impl CallPlan {
     /// The call has ended; without an `end` it was given up, and nobody knows what became of it. `answer` is what the caller is
     /// told, if [`CallPlan::is_told`].
     pub fn ended(&mut self, end: Option<CallVerdict>, answer: Option<Value>) {
-        self.recall = RecallState::default();
+        self.record = None;
         self.tell(answer);
         if let Some(mut turn) = self.request.turn.take() {
             // Of several candidates the worst end counts.
             let end = end.filter(|end| *end != CallVerdict::Over || !self.in_doubt.load(Ordering::Relaxed));
             turn.end(end.unwrap_or(CallVerdict::Unknown));
         }
-    }
-
-    /// The caller was asked; the reason is the rest of a sentence: "it was not approved".
-    pub fn approval_answered(&mut self, verdict: Result<(), Message>) {
-        self.approval = Some(verdict);
     }
 
     /// Who is asked: lists, each of which has to approve.
@@ -222,12 +194,10 @@ impl CallPlan {
 
     /// The name of the rule by which a routed call was routed; `None` for other calls.
     pub fn route_name(&self) -> Option<&'static str> {
-        match &self.route {
-            RouteState::None => None,
-            _ if self.request.unreadable.is_some() => Some(UNREADABLE),
-            RouteState::Open | RouteState::Unknown => Some(UNKNOWN_SOURCE),
-            RouteState::Found(rule) => Some(rule.name()),
-        }
+        let CallTarget::Routed { .. } = &self.request.target else { return None };
+        let is_unreadable = self.request.unreadable.is_some();
+        let found = self.route.map_or(UNKNOWN_SOURCE, |rule| rule.name());
+        Some(if is_unreadable { UNREADABLE } else { found })
     }
 
     /// Where the call goes: `None` means everywhere.

@@ -89,14 +89,16 @@ proptest! {
                 PlanStep::Approve(_) => {
                     approvals += 1;
                     let no = Err("it was not approved".into());
-                    plan.approval_answered(if scene.approves { Ok(()) } else { no });
+                    if let Err(error) = plan.approval_answered(if scene.approves { Ok(()) } else { no }) {
+                        break Err(error);
+                    }
                 }
                 PlanStep::Share(_) => {
                     shares += 1;
                     plan.not_shared();
                 }
                 PlanStep::Identify(_) => prop_assert!(false, "its content is small"),
-                PlanStep::Recall(_) | PlanStep::Replay(_) => prop_assert!(false, "no run was named"),
+                PlanStep::Recall(_) => prop_assert!(false, "no run was named"),
                 PlanStep::AwaitTurn => prop_assert!(false, "it is not a part of a message"),
                 PlanStep::Run(planned) => break Ok(planned.candidates.len()),
                 PlanStep::Refuse(error) => break Err(error),

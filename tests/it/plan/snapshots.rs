@@ -107,7 +107,7 @@ proptest! {
             match plan.next(&hub, None, now) {
                 PlanStep::Approve(request) => {
                     asked = Some(request.candidates);
-                    plan.approval_answered(Ok(()));
+                    prop_assert!(plan.approval_answered(Ok(())).is_ok());
                 }
                 PlanStep::Share(_) => plan.not_shared(),
                 PlanStep::Run(planned) => break Some(planned),
