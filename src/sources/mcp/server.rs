@@ -51,18 +51,17 @@ const LONGEST_INSTRUCTIONS: usize = 4_000;
 /// Receives what servers list. Called on threads that may block, one list of a server at a time.
 pub trait ListingSink: Send + Sync {
     /// A list as it came from the server, before the patterns of its configuration.
-    fn fetched(&self, _: &Arc<Server>, _: &ServerIdentity, _: &Listing) {}
-    fn publish_tools(&self, _: &Arc<Server>, _: &Arc<Listing>) {}
-    fn publish_skills(&self, _: &Arc<Server>, _: &Arc<Skills>) {}
+    fn fetched(&self, server: &Arc<Server>, identity: &ServerIdentity, listing: &Listing);
+    fn publish_tools(&self, server: &Arc<Server>, listing: &Arc<Listing>);
+    fn publish_skills(&self, server: &Arc<Server>, skills: &Arc<Skills>);
     /// What a tool with this definition may do, and whether a second call of it does no harm though it acts.
-    fn effects(&self, _: &Server, _: &Listed) -> (Effects, bool) {
-        (Effects::UNKNOWN, false)
-    }
+    fn effects(&self, server: &Server, tool: &Listed) -> (Effects, bool);
 }
 
 pub struct Server {
     connector: Arc<Connector>,
-    sink: Arc<dyn ListingSink>,
+    /// `None` for the server of one caller: its lists are used for its own calls only.
+    sink: Option<Arc<dyn ListingSink>>,
     life: Mutex<Lifecycle<ConnectAttempt, Session>>,
     lists: ServerLists,
     pub(super) retry_budget: Mutex<RetryBudget>,
@@ -74,8 +73,6 @@ pub struct Server {
     pub(super) dismissed: CancellationToken,
     /// What its headers and its credentials need of callers.
     needs: CallerNeeds,
-    /// It is the server of one caller: its tools are not offered by the hub.
-    is_of_one: bool,
     callers: PrincipalPool<Server>,
 }
 
@@ -111,10 +108,10 @@ impl Server {
         let headers = principal_headers::own(headers);
         let concurrency = config.options.max_concurrency.map(|slots| Arc::new(Semaphore::new(slots)));
         let connector = Connector::new(config, host, credentials, headers);
-        Arc::new(Server { concurrency, needs, ..Server::with(connector, sink) })
+        Arc::new(Server { concurrency, needs, ..Server::with(connector, Some(sink)) })
     }
 
-    fn with(connector: Connector, sink: Arc<dyn ListingSink>) -> Self {
+    fn with(connector: Connector, sink: Option<Arc<dyn ListingSink>>) -> Self {
         Server {
             life: Mutex::new(Lifecycle::new(connector.config.disabled)),
             connector: Arc::new(connector),
@@ -126,7 +123,6 @@ impl Server {
             calls: AtomicUsize::new(0),
             dismissed: CancellationToken::new(),
             needs: CallerNeeds::Nothing,
-            is_of_one: false,
             callers: PrincipalPool(Mutex::default()),
         }
     }
@@ -146,7 +142,7 @@ impl Server {
 
     /// What a tool of this server may do, see [`ListingSink::effects`].
     pub(super) fn effects(&self, tool: &Listed) -> (Effects, bool) {
-        self.sink.effects(self, tool)
+        self.sink.as_ref().map_or((Effects::UNKNOWN, false), |sink| sink.effects(self, tool))
     }
 
     pub fn callbacks(&self) -> &Arc<ServerCallbacks> {
@@ -316,7 +312,7 @@ impl Server {
             }
         };
         let changed = self.callbacks().tools_changed.clone();
-        if !self.is_of_one || self.config().options.pin {
+        if self.sink.is_some() || self.config().options.pin {
             session.tasks.spawn(session::keep_tools_listed(changed, list));
         }
         let (server, ending) = (Arc::downgrade(self), connection.clone());
@@ -331,7 +327,7 @@ impl Server {
         session.tasks.spawn(session::renew_subscriptions(connection.clone(), uris));
         if connection.server.era == Era::Modern {
             let (server, callbacks) = (Arc::downgrade(self), self.callbacks().clone());
-            let lists = !self.is_of_one;
+            let lists = self.sink.is_some();
             self.lists.is_silent.store(false, Ordering::Relaxed);
             session.tasks.spawn(async move {
                 let of_tools = connection.server.announces_changes_of("tools");

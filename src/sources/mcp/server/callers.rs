@@ -2,7 +2,7 @@
 //! principal at a server that asks without saying which call it asks about, and a client whose call would run beside that of
 //! another client: on a shared connection nobody could be asked.
 
-use super::{ConnectAttempt, ListingSink, Server};
+use super::{ConnectAttempt, Server};
 use crate::mcp::auth::{CallerNeeds, Credentials};
 use crate::mcp::callbacks::Host;
 use crate::mcp::config::Endpoint;
@@ -26,11 +26,6 @@ use toolhub_types::tool::CallContextExtras;
 /// The connection of a caller is closed when it was not used for this long.
 const IDLE: Duration = Duration::from_secs(300);
 
-/// The lists of a caller's connection are used for its own calls only.
-struct NotPublished;
-
-impl ListingSink for NotPublished {}
-
 impl Server {
     /// Whether callers of a gateway have connections of their own.
     pub fn is_per_caller(&self) -> bool {
@@ -53,9 +48,9 @@ impl Server {
         principal: Option<&Arc<Principal>>,
         client: Option<&str>,
     ) -> Result<Arc<Server>, HubError> {
-        let Server { needs, is_of_one, callers, .. } = &**self;
+        let Server { needs, sink, callers, .. } = &**self;
         // A server is the same for all, until it asks and does not say on whose behalf.
-        if *is_of_one || *needs == CallerNeeds::Nothing && !self.callbacks().asks_without_call() {
+        if sink.is_none() || *needs == CallerNeeds::Nothing && !self.callbacks().asks_without_call() {
             return Ok(self.clone());
         }
         // Clients without credentials share a process as long as one of them has calls in it.
@@ -158,9 +153,8 @@ impl Server {
         let host = Host { offers: host.offers.of_caller(principal.id.clone()), ..host.clone() };
         // The limit of a server is one for all of its callers.
         let concurrency = self.concurrency.clone();
-        let sink = Arc::new(NotPublished);
         let connector = Connector::new(config, host, credentials, headers);
-        Arc::new(Server { concurrency, is_of_one: true, ..Server::with(connector, sink) })
+        Arc::new(Server { concurrency, ..Server::with(connector, None) })
     }
 }
 

@@ -154,7 +154,7 @@ impl Server {
         if let Some(identity) = heard {
             listing.program_version = identity.program_version().map(Arc::from);
             tape::record_list(self.id(), || listing.to_json());
-            self.sink.fetched(self, identity, &listing);
+            self.sink.iter().for_each(|sink| sink.fetched(self, identity, &listing));
         }
         listing.tools.retain(|tool| self.config().options.wants(&tool.name));
         if let Some(earlier) = self.lists.tools() {
@@ -163,7 +163,7 @@ impl Server {
         let listing = Arc::new(listing);
         let latest = TakenList { listing: listing.clone(), round, at, protocol };
         self.lists.latest.store(Some(Arc::new(latest)));
-        self.sink.publish_tools(self, &listing);
+        self.sink.iter().for_each(|sink| sink.publish_tools(self, &listing));
         Ok(listing)
     }
 
@@ -175,8 +175,8 @@ impl Server {
     /// Publishes the list again, because what the hub takes of it has changed.
     pub fn publish_again(self: &Arc<Self>) {
         let _publishing = self.lists.publishing.lock();
-        if let Some(listing) = self.lists.tools() {
-            self.sink.publish_tools(self, &listing);
+        if let Some((sink, listing)) = self.sink.as_ref().zip(self.lists.tools()) {
+            sink.publish_tools(self, &listing);
         }
     }
 
@@ -234,7 +234,7 @@ impl Server {
             let _publishing = server.lists.publishing.lock();
             if server.is_current(round) {
                 server.lists.skills.store(Some(skills.clone()));
-                server.sink.publish_skills(&server, &skills);
+                server.sink.iter().for_each(|sink| sink.publish_skills(&server, &skills));
             }
         };
         let _ = blocking(publish).await;
