@@ -415,18 +415,8 @@ pub fn end_span(mut span: Box<OpenSpan>, method: &str, reply: &Result<Box<RawVal
     span.end();
 }
 
-/// Reports a session that is over. `is_closed`: the hub has ended it.
-pub fn session_ended(connection: &Connection, lived: Duration, is_closed: bool) {
-    connection.callbacks.host.telemetry.session_ended(SpanSide::Client, lived, || {
-        let mut attributes = place(connection, connection.server.version);
-        if let Some(error) = connection.retired().filter(|_| !is_closed) {
-            attributes.push((SpanAttribute::ErrorType, error.kind.name().into()));
-        }
-        attributes
-    });
-}
-
-fn place(connection: &Connection, version: &str) -> SpanAttributes {
+/// Where the server is, and the version that is spoken with it.
+pub fn place(connection: &Connection, version: &str) -> SpanAttributes {
     let mut attributes = connection.transport.place();
     attributes.push((SpanAttribute::ProtocolVersion, version.into()));
     attributes

@@ -2,7 +2,7 @@
 //! uses it. All begin and end together.
 
 use crate::mcp::callbacks::ServerCallbacks;
-use crate::mcp::connection::{Connection, LISTEN, RequestExtras, ServerIdentity, session_ended};
+use crate::mcp::connection::{Connection, LISTEN, RequestExtras, ServerIdentity, place};
 use crate::mcp::message::Params;
 use crate::mcp::protocol::Era;
 use futures_util::FutureExt;
@@ -15,6 +15,7 @@ use tokio::task::JoinSet;
 use tokio::time::{Instant, sleep, timeout};
 use toolhub_protocol::net::Backoff;
 use toolhub_types::error::ErrorKind;
+use toolhub_types::telemetry::{SpanAttribute, SpanSide};
 
 /// Dropping a session aborts its tasks and releases the connection; calls in flight may still hold the connection.
 pub struct Session {
@@ -22,6 +23,7 @@ pub struct Session {
     /// They run for as long as the session lives.
     pub tasks: JoinSet<()>,
     begun: Instant,
+    /// The hub has ended it.
     is_closed: bool,
 }
 
@@ -41,7 +43,14 @@ impl Session {
 
 impl Drop for Session {
     fn drop(&mut self) {
-        session_ended(&self.connection, self.begun.elapsed(), self.is_closed);
+        let Session { connection, begun, is_closed, .. } = self;
+        connection.callbacks.host.telemetry.session_ended(SpanSide::Client, begun.elapsed(), || {
+            let mut attributes = place(connection, connection.server.version);
+            if let Some(error) = connection.retired().filter(|_| !*is_closed) {
+                attributes.push((SpanAttribute::ErrorType, error.kind.name().into()));
+            }
+            attributes
+        });
     }
 }
 
