@@ -44,8 +44,13 @@ pub fn decode(bytes: &[u8]) -> Vec<Result<Incoming, Malformed>> {
 fn several(text: &str) -> Vec<Result<Incoming, Malformed>> {
     let mut found = Vec::new();
     for value in serde_json::Deserializer::from_str(text).into_iter::<&RawValue>() {
-        match value {
-            Ok(value) => split(value, &mut found),
+        // Some servers answer with a batch although the client sent none.
+        let batch = value.and_then(|value| match value.get() {
+            list if list.starts_with('[') => serde_json::from_str::<Vec<&RawValue>>(list),
+            _ => Ok(vec![value]),
+        });
+        match batch {
+            Ok(batch) => found.extend(batch.into_iter().map(read)),
             Err(error) => found.push(Err(Malformed::new(text, &error))),
         }
         // What follows a value that is not a message was printed with it: a log line that quotes a message must not answer a
@@ -78,19 +83,6 @@ fn with_whole_characters(text: Cow<'_, str>) -> Cow<'_, str> {
 
 /// What stands for half a character, in as many bytes as that.
 const HALF: &str = "\\ufffd";
-
-/// Some servers answer with a batch although the client sent none.
-fn split(value: &RawValue, found: &mut Vec<Result<Incoming, Malformed>>) {
-    let text = value.get();
-    if text.starts_with('[') {
-        match serde_json::from_str::<Vec<&RawValue>>(text) {
-            Ok(batch) => found.extend(batch.into_iter().map(read)),
-            Err(error) => found.push(Err(Malformed::new(text, &error))),
-        }
-    } else {
-        found.push(read(value));
-    }
-}
 
 /// Bytes that are not a message that can be read.
 #[derive(Debug)]
@@ -193,17 +185,11 @@ fn rpc_error(raw: &RawValue, envelope: &RpcEnvelope<'_>) -> HubError {
 
 /// Foreign text made safe to show: without terminal commands, control and invisible characters, and of bounded length.
 pub fn clean(text: &str, limit: usize) -> String {
-    let mut out = String::new();
     // Whole commands go first, so that no `[31m` stays behind.
     let seen = visible(text);
-    for (count, c) in seen.chars().filter(|c| *c == '\n' || *c == '\t' || !is_invisible(*c)).enumerate() {
-        if count == limit {
-            out.push('…');
-            break;
-        }
-        out.push(c);
-    }
-    out
+    let mut left = seen.chars().filter(|c| matches!(c, '\n' | '\t') || !is_invisible(*c));
+    let shown: String = left.by_ref().take(limit).collect();
+    if left.next().is_some() { shown + "…" } else { shown }
 }
 
 /// The value with each of its texts changed, names included.
