@@ -14,9 +14,6 @@ pub struct Mirrored {
 /// All annotations of a schema, or why it is invalid.
 pub fn mirrored(schema: &Value) -> Result<Vec<Mirrored>, String> {
     let mut found = Vec::new();
-    if annotations(schema) == 0 {
-        return Ok(found);
-    }
     collect(schema, &mut Vec::new(), &mut found)?;
     if found.len() != annotations(schema) {
         return Err("an annotation is not reachable through 'properties' alone".into());

@@ -83,22 +83,22 @@ impl Followed<'_> {
         loop {
             tokio::time::sleep(pause).await;
             let age = since.elapsed();
-            let (task, era) = self.ask("tasks/get", None).await?;
+            let task = self.ask("tasks/get", None).await?;
             // An answer about another task says nothing about this one.
             if task.get("taskId").and_then(Value::as_str) != Some(self.id) {
                 let tool = clip(self.tool);
                 let text = message!("tasks/get of '{}': the answer does not have the id of the task", tool);
                 return Err(unreadable(text));
             }
-            match (status(&task), era) {
+            match (status(&task), self.connection.server.era) {
                 ("completed" | "failed" | "cancelled" | "input_required", Era::Legacy) => {
-                    let (result, _) = self.ask("tasks/result", None).await?;
+                    let result = self.ask("tasks/result", None).await?;
                     self.over = true;
                     if result.get("content").is_some() {
                         return self.output(Some(result));
                     }
                     // Servers of the Python SDK give an empty result of a task that failed.
-                    let (task, _) = self.ask("tasks/get", None).await?;
+                    let task = self.ask("tasks/get", None).await?;
                     return match status(&task) {
                         end @ ("failed" | "cancelled") => Err(failed(self.tool, end, &task)),
                         _ => self.output(Some(result)),
@@ -168,7 +168,7 @@ impl Followed<'_> {
         &mut self,
         method: &'static str,
         responses: Option<&Map<String, Value>>,
-    ) -> Result<(Value, Era), HubError> {
+    ) -> Result<Value, HubError> {
         let mut lost = 0;
         loop {
             match self.ask_once(method, responses).await {
@@ -186,7 +186,7 @@ impl Followed<'_> {
         &mut self,
         method: &'static str,
         responses: Option<&Map<String, Value>>,
-    ) -> Result<(Value, Era), HubError> {
+    ) -> Result<Value, HubError> {
         self.connection = self.server.connection().await?;
         let mut params = Params::new().with("taskId", self.id);
         if let Some(responses) = responses {
@@ -197,9 +197,7 @@ impl Followed<'_> {
         let call = CallContextExtras { ask, principal, ..CallContextExtras::default() };
         let extras = RequestExtras { call: Some(&call), ..named(self.id) };
         let raw = self.connection.request(method, params, extras).await?;
-        let task =
-            serde_json::from_str(raw.get()).map_err(|error| wrong_answer(method, error.to_string()))?;
-        Ok((task, self.connection.server.era))
+        serde_json::from_str(raw.get()).map_err(|error| wrong_answer(method, error.to_string()))
     }
 }
 

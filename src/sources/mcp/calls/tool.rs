@@ -92,7 +92,6 @@ impl ServerCall<'_> {
         let _call = self.server.begin_call();
         let _slot = self.server.slot(&self.tool.server).await?;
         self.server.retry_budget.lock().called();
-        let mut tries = 0;
         let mut retries = 0;
         let mut new_session = false;
         let (begun, mut restarts) = (Instant::now(), 0);
@@ -123,8 +122,8 @@ impl ServerCall<'_> {
             let Some(pause) = pause else {
                 return Err(self.explained(proof::of_last_try(error, was_in_doubt)));
             };
-            tries += 1;
             if let Some(retried) = &ctx.retried {
+                let tries = retries + restarts + u32::from(new_session);
                 retried(&json!({"tries": tries, "seconds": pause.as_secs_f64(), "error": &*error.message}));
             }
             tokio::time::sleep(pause).await;

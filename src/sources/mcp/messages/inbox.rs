@@ -118,9 +118,8 @@ impl Pending {
     fn only_owner(&self) -> Option<CallOwner> {
         let mut given_up = self.recently_given_up();
         // Through its latest call: an earlier one may be answered while the question is on its way, and then nobody is there.
-        let Some(WatchedCall { owner: own, .. }) =
-            self.calls.iter().max_by_key(|(id, _)| **id).map(|(_, call)| call)
-        else {
+        let latest = self.calls.iter().max_by_key(|(id, _)| **id);
+        let Some((_, WatchedCall { owner: own, .. })) = latest else {
             return given_up.all(|call| call.caller.is_none()).then(CallOwner::default);
         };
         let is_alone = self.calls.values().all(|other| other.owner.caller() == own.caller())
