@@ -33,13 +33,6 @@ pub mod skills;
 pub mod transport;
 
 // The rooms around this folder name its parts without the folder that they are in.
-pub use calls::tool;
-pub(crate) use calls::{convert, tasks};
-pub use connect::{connection, secrets};
-pub(crate) use connect::{connector, session};
-pub(crate) use lists::pages;
-pub use lists::{resources, tool_list};
-pub(crate) use messages::proof;
-pub use messages::{inbox, message, protocol, wire};
+pub use {calls::*, connect::*, lists::*, messages::*};
 pub(crate) use server::{backoff, lifecycle, principal_headers};
 pub use transport::in_process;

@@ -1,5 +1,5 @@
 //! Calls of a tool of a server.
 
-pub mod convert;
-pub mod tasks;
+pub(crate) mod convert;
+pub(crate) mod tasks;
 pub mod tool;

@@ -1,6 +1,6 @@
 //! From a configuration to a live connection, with its tasks.
 
 pub mod connection;
-pub mod connector;
+pub(crate) mod connector;
 pub mod secrets;
-pub mod session;
+pub(crate) mod session;

@@ -1,5 +1,5 @@
 //! What a server has: its tools, resources and prompts.
 
-pub mod pages;
+pub(crate) mod pages;
 pub mod resources;
 pub mod tool_list;

@@ -2,6 +2,6 @@
 
 pub mod inbox;
 pub mod message;
-pub mod proof;
+pub(crate) mod proof;
 pub mod protocol;
 pub mod wire;
