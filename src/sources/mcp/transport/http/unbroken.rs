@@ -7,7 +7,7 @@ use http::Uri;
 use hyper::rt::{Read, ReadBufCursor, Write};
 use hyper_util::client::legacy::connect::{Connected, Connection, HttpConnector};
 use hyper_util::rt::TokioIo;
-use parking_lot::{Mutex, MutexGuard};
+use parking_lot::Mutex;
 use std::io::{self, IoSlice};
 use std::pin::Pin;
 use std::sync::{Arc, Weak};
@@ -135,15 +135,9 @@ impl Service<Uri> for CountingConnector {
 
 pub(super) struct CountedStream(Arc<Mutex<TokioIo<TcpStream>>>);
 
-impl CountedStream {
-    fn stream(&self) -> MutexGuard<'_, TokioIo<TcpStream>> {
-        self.0.lock()
-    }
-}
-
 impl Connection for CountedStream {
     fn connected(&self) -> Connected {
-        self.stream().connected()
+        self.0.lock().connected()
     }
 }
 
@@ -153,25 +147,25 @@ impl Read for CountedStream {
         context: &mut Context<'_>,
         buffer: ReadBufCursor<'_>,
     ) -> Poll<io::Result<()>> {
-        Pin::new(&mut *self.stream()).poll_read(context, buffer)
+        Pin::new(&mut *self.0.lock()).poll_read(context, buffer)
     }
 }
 
 impl Write for CountedStream {
     fn poll_write(self: Pin<&mut Self>, context: &mut Context<'_>, bytes: &[u8]) -> Poll<io::Result<usize>> {
-        Pin::new(&mut *self.stream()).poll_write(context, bytes)
+        Pin::new(&mut *self.0.lock()).poll_write(context, bytes)
     }
 
     fn poll_flush(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
-        Pin::new(&mut *self.stream()).poll_flush(context)
+        Pin::new(&mut *self.0.lock()).poll_flush(context)
     }
 
     fn poll_shutdown(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
-        Pin::new(&mut *self.stream()).poll_shutdown(context)
+        Pin::new(&mut *self.0.lock()).poll_shutdown(context)
     }
 
     fn is_write_vectored(&self) -> bool {
-        self.stream().is_write_vectored()
+        self.0.lock().is_write_vectored()
     }
 
     fn poll_write_vectored(
@@ -179,7 +173,7 @@ impl Write for CountedStream {
         context: &mut Context<'_>,
         slices: &[IoSlice<'_>],
     ) -> Poll<io::Result<usize>> {
-        Pin::new(&mut *self.stream()).poll_write_vectored(context, slices)
+        Pin::new(&mut *self.0.lock()).poll_write_vectored(context, slices)
     }
 }
 
