@@ -109,6 +109,9 @@ pub const OUTCOME_KEY: &str = "toolhub/outcome";
 /// The member of `_meta` with which a hub asks the hub in front of the servers for their tools of now, because somebody approves one.
 pub const NOW_KEY: &str = "toolhub/now";
 
+/// What most functions around calls give.
+pub type Result<T, E = HubError> = std::result::Result<T, E>;
+
 /// A failed call: kind, one clear sentence, and the details that code may want.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct HubError {

@@ -33,6 +33,6 @@ pub mod skills;
 pub mod transport;
 
 // The rooms around this folder name its parts without the folder that they are in.
-pub use {calls::*, connect::*, lists::*, messages::*};
 pub(crate) use server::{backoff, lifecycle, principal_headers};
 pub use transport::in_process;
+pub use {calls::*, connect::*, lists::*, messages::*};

@@ -15,7 +15,7 @@ use toolhub_protocol::Era;
 use toolhub_registry::schema::ResultSchema;
 use toolhub_text::message;
 use toolhub_text::secret::{is_secret_name, speaks_of_secret};
-use toolhub_types::error::{ErrorKind, HubError, Outcome, clip};
+use toolhub_types::error::{ErrorKind, HubError, Outcome, Result, clip};
 use toolhub_types::tool::{AskCaller, QuestionAnswer, RoundQuestion, ServerRound};
 
 /// What a server asks, and the state that it wants back with the answers.
@@ -43,7 +43,7 @@ pub async fn gather(
     tool: &str,
     (requests, state): InputRequests,
     ask: Option<&AskCaller>,
-) -> Result<InputRequests, HubError> {
+) -> Result<InputRequests> {
     let callbacks = server.callbacks();
     let elsewhere = state.clone().map(|state| {
         let server = server.id().clone();
@@ -81,7 +81,7 @@ pub async fn gather(
 
 /// The questions with which a request goes on that was begun elsewhere. It is never sent without the server's own state: to a
 /// server that does not know of states it would be a new request.
-pub fn resumed(server: &Server, era: Era, begun: &ServerRound) -> Result<InputRequests, HubError> {
+pub fn resumed(server: &Server, era: Era, begun: &ServerRound) -> Result<InputRequests> {
     if era == Era::Modern && begun.server == *server.id() {
         return Ok((begun.requests.clone(), Some(begun.state.clone())));
     }
@@ -92,7 +92,7 @@ pub fn resumed(server: &Server, era: Era, begun: &ServerRound) -> Result<InputRe
     Err(HubError::new(ErrorKind::NotAllowed, text).with_outcome(Outcome::Unknown))
 }
 
-fn given(server: &Server, tool: &str, method: &str, answer: QuestionAnswer) -> Result<Value, HubError> {
+fn given(server: &Server, tool: &str, method: &str, answer: QuestionAnswer) -> Result<Value> {
     answer.map_err(|(_, why)| {
         let text = message!(
             "Tool '{}' on server '{}' needs input that this hub cannot give ({}: {}).",

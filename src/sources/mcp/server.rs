@@ -41,7 +41,7 @@ use tokio::time::{sleep, timeout};
 use tokio_util::sync::CancellationToken;
 use toolhub_store::tape;
 use toolhub_text::message;
-use toolhub_types::error::{ErrorKind, HubError, Outcome, clip};
+use toolhub_types::error::{ErrorKind, HubError, Outcome, Result, clip};
 use toolhub_types::model::Effects;
 use toolhub_types::tool::BoxFuture;
 
@@ -88,7 +88,7 @@ impl Drop for CallInProgress<'_> {
 
 /// An attempt in progress. Dropping it aborts its task.
 struct ConnectAttempt {
-    outcome: Shared<BoxFuture<'static, Result<Arc<Connection>, HubError>>>,
+    outcome: Shared<BoxFuture<'static, Result<Arc<Connection>>>>,
     task: JoinSet<()>,
 }
 
@@ -186,15 +186,15 @@ impl Server {
     }
 
     /// The connection, made now if there is none. During back-off this fails at once, with the reason.
-    pub async fn connection(self: &Arc<Self>) -> Result<Arc<Connection>, HubError> {
+    pub async fn connection(self: &Arc<Self>) -> Result<Arc<Connection>> {
         self.connected(ConnectReason::Call).await
     }
 
     /// Does over the connection what does no harm, and once more when it is lost meanwhile.
-    pub(super) async fn with_connection<T, F: Future<Output = Result<T, HubError>>>(
+    pub(super) async fn with_connection<T, F: Future<Output = Result<T>>>(
         self: &Arc<Self>,
         work: impl Fn(Arc<Connection>) -> F,
-    ) -> Result<T, HubError> {
+    ) -> Result<T> {
         let done = match work(self.connection().await?).await {
             Err(error) if error.kind == ErrorKind::Closed => work(self.connection().await?).await,
             done => done,
@@ -203,7 +203,7 @@ impl Server {
     }
 
     /// Connects because a user asked for it, and waits for the list of tools. A list that fails does not fail this.
-    pub async fn connect(self: &Arc<Self>) -> Result<(), HubError> {
+    pub async fn connect(self: &Arc<Self>) -> Result<()> {
         if let Some(recorded) = self.take_recorded_list() {
             return recorded.map(drop);
         }
@@ -217,7 +217,7 @@ impl Server {
     }
 
     /// The connection, or what comes of the attempt to get one that is in progress or is started now.
-    async fn connected(self: &Arc<Self>, reason: ConnectReason) -> Result<Arc<Connection>, HubError> {
+    async fn connected(self: &Arc<Self>, reason: ConnectReason) -> Result<Arc<Connection>> {
         // A replay opens no connection, whatever asks for one.
         if tape::is_replaying() {
             let text = message!("Server '{}' is not started: calls are replayed from a cassette.", self.id());
@@ -274,8 +274,8 @@ impl Server {
     fn end_attempt(
         self: &Arc<Self>,
         generation: u64,
-        connected: Result<Connection, HubError>,
-    ) -> Result<Arc<Connection>, HubError> {
+        connected: Result<Connection>,
+    ) -> Result<Arc<Connection>> {
         let now = Instant::now();
         let mut connection = connected.map_err(|error| {
             let error = error.with_outcome(Outcome::NotSent);

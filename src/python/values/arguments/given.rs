@@ -18,7 +18,7 @@ use toolhub::model::{Arguments, ToolSpec};
 use toolhub::registry::Candidate;
 use toolhub::tape::recording_of;
 use toolhub::text::repeats_key;
-use toolhub::{parse, schema, stack};
+use toolhub::{parse, schema, system};
 
 /// The arguments as this candidate takes them, or what it has against them.
 pub fn prepare(

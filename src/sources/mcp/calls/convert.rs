@@ -11,7 +11,7 @@ use toolhub_registry::schema::ResultSchema;
 use toolhub_text::invisible::error_line;
 use toolhub_text::{Message, message};
 use toolhub_types::aside;
-use toolhub_types::error::{ErrorContent, ErrorKind, HubError, Outcome, clip};
+use toolhub_types::error::{ErrorContent, ErrorKind, HubError, Outcome, Result, clip};
 use toolhub_types::model::ToolOutput;
 
 /// In characters: what a tool says about its failure is cut to this length.
@@ -31,7 +31,7 @@ const RESULTS: [&str; 3] = ["content", "structuredContent", "task"];
 
 /// Reads one answer. A final one keeps the raw text if `keep_raw`. Only the modern era has answers that are not final; a type that
 /// nobody knows may be one, in either era.
-pub fn answer(tool: &str, raw: Box<RawValue>, era: Era, keep_raw: bool) -> Result<CallAnswer, HubError> {
+pub fn answer(tool: &str, raw: Box<RawValue>, era: Era, keep_raw: bool) -> Result<CallAnswer> {
     let value: Value = serde_json::from_str(raw.get())
         .map_err(|error| unreadable(message!("the answer of '{}': {}", clip(tool), error)))?;
     let Value::Object(mut map) = value else {
@@ -70,11 +70,7 @@ pub fn answer(tool: &str, raw: Box<RawValue>, era: Era, keep_raw: bool) -> Resul
 }
 
 /// A result that is final.
-pub fn finished(
-    tool: &str,
-    mut map: Map<String, Value>,
-    raw: Option<Arc<RawValue>>,
-) -> Result<ToolOutput, HubError> {
+pub fn finished(tool: &str, mut map: Map<String, Value>, raw: Option<Arc<RawValue>>) -> Result<ToolOutput> {
     let content = match map.remove("content") {
         None | Some(Value::Null) => Vec::new(),
         Some(Value::Array(blocks)) => blocks,

@@ -21,7 +21,7 @@ use std::collections::HashSet;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 use toolhub_text::message;
-use toolhub_types::error::{ErrorKind, HubError, Outcome, clip};
+use toolhub_types::error::{ErrorKind, HubError, Outcome, Result, clip};
 use toolhub_types::model::ToolOutput;
 use toolhub_types::tool::{CallContext, CallContextExtras};
 
@@ -48,7 +48,7 @@ pub async fn finish(
     tool: &str,
     seed: &Value,
     ctx: &CallContext,
-) -> Result<ToolOutput, HubError> {
+) -> Result<ToolOutput> {
     let id = seed.get("taskId").and_then(Value::as_str);
     let id = id.ok_or_else(|| unreadable(message!("the task of '{}' has no id", clip(tool))))?;
     if let Some(on_task) = &ctx.extras.on_task {
@@ -76,7 +76,7 @@ struct Followed<'a> {
 }
 
 impl Followed<'_> {
-    async fn follow(&mut self, seed: &Value) -> Result<ToolOutput, HubError> {
+    async fn follow(&mut self, seed: &Value) -> Result<ToolOutput> {
         let since = Instant::now();
         // The result or the question of a task must be requested.
         let mut pause = if status(seed) == "working" { interval(seed) } else { Duration::ZERO };
@@ -128,7 +128,7 @@ impl Followed<'_> {
         }
     }
 
-    fn output(&self, result: Option<Value>) -> Result<ToolOutput, HubError> {
+    fn output(&self, result: Option<Value>) -> Result<ToolOutput> {
         match result {
             Some(Value::Object(result)) => {
                 // The result is a part of the answer, so its text is written again.
@@ -140,7 +140,7 @@ impl Followed<'_> {
     }
 
     /// Answers the questions that are new.
-    async fn answer(&mut self, task: &Value) -> Result<(), HubError> {
+    async fn answer(&mut self, task: &Value) -> Result<()> {
         let Some(Value::Object(requests)) = task.get("inputRequests") else { return Ok(()) };
         let new = |(key, _): &(&String, &Value)| !self.answered.contains(*key);
         let new: Map<String, Value> =
@@ -164,11 +164,7 @@ impl Followed<'_> {
     }
 
     /// Asks about the task. All that is asked may be asked twice, so a question that got lost is asked again.
-    async fn ask(
-        &mut self,
-        method: &'static str,
-        responses: Option<&Map<String, Value>>,
-    ) -> Result<Value, HubError> {
+    async fn ask(&mut self, method: &'static str, responses: Option<&Map<String, Value>>) -> Result<Value> {
         let mut lost = 0;
         loop {
             match self.ask_once(method, responses).await {
@@ -186,7 +182,7 @@ impl Followed<'_> {
         &mut self,
         method: &'static str,
         responses: Option<&Map<String, Value>>,
-    ) -> Result<Value, HubError> {
+    ) -> Result<Value> {
         self.connection = self.server.connection().await?;
         let mut params = Params::new().with("taskId", self.id);
         if let Some(responses) = responses {

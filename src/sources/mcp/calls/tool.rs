@@ -16,7 +16,7 @@ use toolhub_protocol::{Era, param_headers};
 use toolhub_registry::schema::{ArgumentSchema, ResultSchema};
 use toolhub_text::{Message, message};
 use toolhub_types::aside::heavy;
-use toolhub_types::error::{ErrorKind, HubError, Outcome, clip};
+use toolhub_types::error::{ErrorKind, HubError, Outcome, Result, clip};
 use toolhub_types::model::{
     Arguments, BoundValue, CheckOptions, Fitting, Freshness, ToolOutput, ToolSpec, Unchecked,
 };
@@ -64,7 +64,7 @@ impl McpTool {
         McpTool { is_listed: false, ..McpTool::new(server, as_listed, named, spec) }
     }
 
-    async fn run(&self, args: &Arguments, ctx: &CallContext) -> Result<ToolOutput, HubError> {
+    async fn run(&self, args: &Arguments, ctx: &CallContext) -> Result<ToolOutput> {
         let server = self.server.for_call(&ctx.extras).map_err(|error| self.of_caller(error))?;
         server.let_it_ask(ctx.extras.ask.as_ref());
         // A server that was removed is closed when the last call of its callers has ended.
@@ -88,7 +88,7 @@ struct ServerCall<'a> {
 }
 
 impl ServerCall<'_> {
-    async fn run(&self, args: &Arguments, ctx: &CallContext) -> Result<ToolOutput, HubError> {
+    async fn run(&self, args: &Arguments, ctx: &CallContext) -> Result<ToolOutput> {
         let _call = self.server.begin_call();
         let _slot = self.server.slot(&self.tool.server).await?;
         self.server.retry_budget.lock().called();
@@ -135,7 +135,7 @@ impl ServerCall<'_> {
         args: &Arguments,
         ctx: &CallContext,
         is_connected: &mut bool,
-    ) -> Result<ToolOutput, HubError> {
+    ) -> Result<ToolOutput> {
         let connection = self.tool.server.unless_dismissed(self.server.connection()).await??;
         *is_connected = true;
         let confirmed = self.confirm(&connection, ctx.freshness).await;
@@ -195,11 +195,7 @@ impl ServerCall<'_> {
 
     /// Refuses the call if the tool is not any more what it was chosen as. If it relies on an earlier list, gives how often the way
     /// to the server had been interrupted when that was current.
-    async fn confirm(
-        &self,
-        connection: &Arc<Connection>,
-        freshness: Freshness,
-    ) -> Result<Option<u64>, HubError> {
+    async fn confirm(&self, connection: &Arc<Connection>, freshness: Freshness) -> Result<Option<u64>> {
         let McpTool { spec, listed, as_listed, is_listed, server, .. } = self.tool;
         let pin = self.server.config().options.pin;
         let freshness = if pin { freshness.max(Freshness::Connection) } else { freshness };
@@ -253,7 +249,7 @@ impl ServerCall<'_> {
     }
 
     /// The answers to what the server asks, with its own state.
-    async fn gather(&self, asked: InputRequests, ctx: &CallContext) -> Result<InputRequests, HubError> {
+    async fn gather(&self, asked: InputRequests, ctx: &CallContext) -> Result<InputRequests> {
         let gathered = questions::gather(self.server, &self.tool.spec.name, asked, ctx.extras.ask.as_ref());
         Box::pin(gathered).await.map_err(begun)
     }
@@ -265,7 +261,7 @@ impl ServerCall<'_> {
         input: Option<InputRequests>,
         breaks: Option<u64>,
         ctx: &CallContext,
-    ) -> Result<Box<serde_json::value::RawValue>, HubError> {
+    ) -> Result<Box<serde_json::value::RawValue>> {
         let mut params =
             Params::new().with("name", &*self.tool.listed.name).with("arguments", args.as_value());
         if tasks::wanted(connection, self.tool.listed.needs_task) {
@@ -287,7 +283,7 @@ impl ServerCall<'_> {
     }
 
     /// What breaks the tool's own promise does not pass as a good answer.
-    async fn checked(&self, mut output: ToolOutput) -> Result<ToolOutput, HubError> {
+    async fn checked(&self, mut output: ToolOutput) -> Result<ToolOutput> {
         // Whether the tool did what it should have done is not known then either.
         let broken = |why: Message| {
             let name = clip(&self.tool.spec.name);
@@ -428,7 +424,7 @@ impl Tool for McpTool {
         &self.spec
     }
 
-    fn check(&self, args: &Arguments, options: &CheckOptions<'_>) -> Result<Fitting<Arguments>, HubError> {
+    fn check(&self, args: &Arguments, options: &CheckOptions<'_>) -> Result<Fitting<Arguments>> {
         self.schema.check(&self.spec.name, args, options)
     }
 
@@ -473,11 +469,7 @@ impl Tool for McpTool {
         true
     }
 
-    fn call<'a>(
-        &'a self,
-        args: &'a Arguments,
-        ctx: &'a CallContext,
-    ) -> BoxFuture<'a, Result<ToolOutput, HubError>> {
+    fn call<'a>(&'a self, args: &'a Arguments, ctx: &'a CallContext) -> BoxFuture<'a, Result<ToolOutput>> {
         Box::pin(async move {
             tokio::select! {
                 // A call that was cancelled goes no step further, so that nothing leaves; `run_until_cancelled` would let it.

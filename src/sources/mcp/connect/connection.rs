@@ -20,7 +20,7 @@ use tokio::time::timeout;
 use toolhub_protocol::{HEADER_MISMATCH, LOG_LEVEL_KEY, MISSING_CAPABILITY, SERVER_KEY, UNSUPPORTED_VERSION};
 use toolhub_text::message;
 use toolhub_types::aside::heavy;
-use toolhub_types::error::{ErrorKind, HubError, clip};
+use toolhub_types::error::{ErrorKind, HubError, Result, clip};
 use toolhub_types::telemetry::{
     OpenSpan, SpanAttribute, SpanAttributes, SpanSide, TRACE_PARENT, TRACE_STATE, TraceContext, TraceParent,
     is_tool_error,
@@ -169,7 +169,7 @@ impl Connection {
 
     /// Asks a server whether it speaks the modern protocol. Errors of the way there are errors; whatever a server answers
     /// that is not modern means that it is an older one: `None`.
-    pub async fn probe(&self) -> Result<Option<ServerIdentity>, HubError> {
+    pub async fn probe(&self) -> Result<Option<ServerIdentity>> {
         let mut answer = self.discover().await;
         // Some refuse the first request of a version that they know and accept the same request again.
         if answer.as_ref().is_err_and(|error| error.code == Some(UNSUPPORTED_VERSION)) {
@@ -191,12 +191,12 @@ impl Connection {
         Ok(Some(ServerIdentity::read(Era::Modern, MODERN, found)))
     }
 
-    async fn discover(&self) -> Result<Box<RawValue>, HubError> {
+    async fn discover(&self) -> Result<Box<RawValue>> {
         self.request("server/discover", Params::new(), RequestExtras::default()).await
     }
 
     /// The handshake of the older protocol.
-    pub async fn initialize(&mut self) -> Result<(), HubError> {
+    pub async fn initialize(&mut self) -> Result<()> {
         self.server.era = Era::Legacy;
         // Which caller will have to answer is not known yet. Roots belong to one client, and a session to all of them, unless
         // there is one client only.
@@ -246,7 +246,7 @@ impl Connection {
         method: &'static str,
         params: Params,
         RequestExtras { name, headers, call, sent, breaks }: RequestExtras<'_>,
-    ) -> Result<Box<RawValue>, HubError> {
+    ) -> Result<Box<RawValue>> {
         let _in_flight = (method != LISTEN).then(|| self.in_flight.clone());
         let id = self.ids.fetch_add(1, Ordering::Relaxed);
         let mut meta = call.map(|call| call.meta.clone()).unwrap_or_default();
@@ -401,7 +401,7 @@ pub fn begin_span(
 }
 
 /// Ends the span of a request that was answered, or could not be.
-pub fn end_span(mut span: Box<OpenSpan>, method: &str, reply: &Result<Box<RawValue>, HubError>) {
+pub fn end_span(mut span: Box<OpenSpan>, method: &str, reply: &Result<Box<RawValue>>) {
     match reply {
         Ok(result) if method == "tools/call" => {
             let result = result.get();

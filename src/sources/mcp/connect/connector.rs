@@ -17,7 +17,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 use tokio::time::{sleep, timeout};
 use toolhub_protocol::UNSUPPORTED_VERSION;
-use toolhub_types::error::{ErrorKind, HubError, shown_seconds};
+use toolhub_types::error::{ErrorKind, HubError, Result, shown_seconds};
 
 /// A server that has read the first question of the modern era and is silent for this long is an older one.
 const PROBE: Duration = Duration::from_secs(2);
@@ -55,7 +55,7 @@ impl Connector {
     }
 
     /// Connects within the time that the configuration gives. `hint`: what an earlier connection showed.
-    pub async fn connect_in_time(&self, hint: Option<ProtocolHint>) -> Result<Connection, HubError> {
+    pub async fn connect_in_time(&self, hint: Option<ProtocolHint>) -> Result<Connection> {
         let limit = self.config.options.startup_timeout;
         let connect = async {
             match self.connect(hint).await {
@@ -84,7 +84,7 @@ impl Connector {
     }
 
     /// Reports the end of an attempt to the hub's listeners.
-    pub fn report(&self, connected: &Result<Connection, HubError>, took: Duration) {
+    pub fn report(&self, connected: &Result<Connection>, took: Duration) {
         let duration_ms = took.as_secs_f64() * 1e3;
         match connected {
             Ok(connection) => {
@@ -100,7 +100,7 @@ impl Connector {
         }
     }
 
-    async fn connect(&self, hint: Option<ProtocolHint>) -> Result<Connection, HubError> {
+    async fn connect(&self, hint: Option<ProtocolHint>) -> Result<Connection> {
         match &self.config.endpoint {
             Endpoint::Stdio(command) => self.negotiate(|| self.start(command), hint).await,
             Endpoint::Http(remote) => self.http(remote, hint).await,
@@ -116,9 +116,9 @@ impl Connector {
     /// be taken for a mistake by a modern server that is only slow.
     async fn negotiate(
         &self,
-        open: impl Fn() -> Result<Connection, HubError>,
+        open: impl Fn() -> Result<Connection>,
         hint: Option<ProtocolHint>,
-    ) -> Result<Connection, HubError> {
+    ) -> Result<Connection> {
         let is_remote = matches!(self.config.endpoint, Endpoint::Http(_));
         let mut connection = open()?;
         let (mut is_silent, mut has_ended) = (false, false);
@@ -156,7 +156,7 @@ impl Connector {
 
     /// Asks for the era; `None` when the server stays silent. A program that has not read the question yet is still starting,
     /// and is given as long as half of the whole attempt.
-    async fn probe(&self, connection: &Connection) -> Option<Result<Option<ServerIdentity>, HubError>> {
+    async fn probe(&self, connection: &Connection) -> Option<Result<Option<ServerIdentity>>> {
         let begun = Instant::now();
         let longest = self.config.options.startup_timeout / 2;
         let mut probe = pin!(connection.probe());
@@ -179,13 +179,13 @@ impl Connector {
 
     fn open<T: Transport + 'static>(
         &self,
-        open: impl FnOnce(Arc<Inbox>) -> Result<Arc<T>, HubError>,
-    ) -> Result<Connection, HubError> {
+        open: impl FnOnce(Arc<Inbox>) -> Result<Arc<T>>,
+    ) -> Result<Connection> {
         let inbox = Inbox::new(self.callbacks.clone());
         Ok(Connection::new(open(inbox.clone())?, inbox, &self.callbacks))
     }
 
-    fn start(&self, program: &Command) -> Result<Connection, HubError> {
+    fn start(&self, program: &Command) -> Result<Connection> {
         let callbacks = self.callbacks.clone();
         let on_stderr_line = Box::new(move |line: &str| callbacks.log("debug", line));
         let output = Arc::new(ProcessOutput::default());
@@ -194,7 +194,7 @@ impl Connector {
         self.open(|inbox| Stdio::open(id, program, options, inbox, on_stderr_line, output))
     }
 
-    async fn http(&self, remote: &Remote, hint: Option<ProtocolHint>) -> Result<Connection, HubError> {
+    async fn http(&self, remote: &Remote, hint: Option<ProtocolHint>) -> Result<Connection> {
         if remote.dialect == Dialect::Sse || hint == Some(ProtocolHint::HttpSse) {
             return self.http_sse(remote).await;
         }
@@ -210,7 +210,7 @@ impl Connector {
         }
     }
 
-    async fn http_sse(&self, remote: &Remote) -> Result<Connection, HubError> {
+    async fn http_sse(&self, remote: &Remote) -> Result<Connection> {
         let inbox = Inbox::new(self.callbacks.clone());
         let transport = HttpTransport::open_sse(self.http_options(remote), inbox.clone()).await?;
         let mut connection = Connection::new(transport, inbox, &self.callbacks);
@@ -229,7 +229,7 @@ impl Connector {
     }
 
     /// A server that refuses the older greeting may be a modern one after all: it says so, or it was too slow for the first question.
-    async fn initialize(&self, connection: &mut Connection, was_silent: bool) -> Result<(), HubError> {
+    async fn initialize(&self, connection: &mut Connection, was_silent: bool) -> Result<()> {
         let may_be_modern = |error: &HubError| match error.kind {
             ErrorKind::Rpc => was_silent || error.code == Some(UNSUPPORTED_VERSION),
             _ => was_silent && may_be_older(error),

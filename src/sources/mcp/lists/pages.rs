@@ -13,7 +13,7 @@ use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 use toolhub_text::{Message, message};
 use toolhub_types::aside::heavy;
-use toolhub_types::error::HubError;
+use toolhub_types::error::{HubError, Result};
 use toolhub_types::tool::CallContextExtras;
 
 const MAX_PAGES: usize = 400;
@@ -47,7 +47,7 @@ pub async fn fetch<T>(
     connection: &Connection,
     list: PagedList,
     read: impl Fn(&RawValue) -> ReadEntry<T>,
-) -> Result<Fetched<T>, HubError> {
+) -> Result<Fetched<T>> {
     let mut fetched = Fetched { entries: Vec::new(), notices: Vec::new(), ttl_ms: None };
     let (mut keys, mut twice, mut cursors) = (HashSet::new(), Vec::new(), HashSet::new());
     let [name, second] = list.words;

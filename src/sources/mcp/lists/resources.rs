@@ -18,7 +18,7 @@ use tokio::sync::Notify;
 use toolhub_protocol::METHOD_NOT_FOUND;
 use toolhub_text::{Message, message};
 use toolhub_types::aside::heavy;
-use toolhub_types::error::{ErrorKind, HubError, Outcome, clip};
+use toolhub_types::error::{ErrorKind, HubError, Outcome, Result, clip};
 pub use toolhub_types::model::OfferKind;
 use toolhub_types::tool::CallContextExtras;
 
@@ -60,7 +60,7 @@ pub fn known(server: &Server, kind: OfferKind) -> Option<Arc<Vec<Value>>> {
 }
 
 /// All of one kind; none when the server does not declare the capability.
-pub async fn list(server: &Arc<Server>, kind: OfferKind) -> Result<Arc<Vec<Value>>, HubError> {
+pub async fn list(server: &Arc<Server>, kind: OfferKind) -> Result<Arc<Vec<Value>>> {
     let _call = server.begin_call();
     // To list does no harm: when the connection is lost meanwhile, it is done once more.
     let list_once = |connection: Arc<Connection>| async move {
@@ -105,7 +105,7 @@ fn checked(kind: OfferKind, entry: &RawValue) -> Option<(Arc<str>, Value, Vec<St
 }
 
 /// Refuses a text that is not a URI, which servers may not survive. One that the server lists itself is its own affair.
-pub fn check_uri(server: &Server, uri: &str) -> Result<(), HubError> {
+pub fn check_uri(server: &Server, uri: &str) -> Result<()> {
     let is_it = |offer: &Value| offer.get("uri").and_then(Value::as_str) == Some(uri);
     let is_listed = || known(server, OfferKind::Resources).is_some_and(|listed| listed.iter().any(is_it));
     if reqwest::Url::parse(uri).is_ok() || is_listed() {
@@ -120,7 +120,7 @@ pub async fn ask(
     server: &Arc<Server>,
     request: &ResourceRequest,
     extras: &CallContextExtras,
-) -> Result<Map<String, Value>, HubError> {
+) -> Result<Map<String, Value>> {
     server.let_it_ask(extras.ask.as_ref());
     // A server that was removed is closed when the last request of its callers has ended.
     let _kept = server.begin_call();
@@ -134,7 +134,7 @@ async fn ask_once(
     connection: Arc<Connection>,
     request: &ResourceRequest,
     extras: &CallContextExtras,
-) -> Result<Map<String, Value>, HubError> {
+) -> Result<Map<String, Value>> {
     let begun = extras.resumes.as_ref().map(|begun| questions::resumed(server, connection.server.era, begun));
     let mut asked = begun.transpose()?;
     for _ in 0..ROUNDS {
@@ -208,7 +208,7 @@ pub struct ResourceSubscription {
 }
 
 /// Subscribes to a resource. Its changes are announced from now on, also after the server was connected again.
-pub async fn subscribe(server: &Arc<Server>, uri: &str) -> Result<ResourceSubscription, HubError> {
+pub async fn subscribe(server: &Arc<Server>, uri: &str) -> Result<ResourceSubscription> {
     let connection = server.connection().await?;
     if server.callbacks().declares("resources.subscribe") != Some(true) {
         let text = message!("Server '{}' does not support resource subscriptions.", server.id());

@@ -14,7 +14,7 @@ use tokio::time::timeout;
 use toolhub_protocol::param_headers::{Mirrored, mirrored};
 use toolhub_text::invisible::is_invisible;
 use toolhub_text::message;
-use toolhub_types::error::{ErrorKind, HubError, NOW_KEY, shown_seconds};
+use toolhub_types::error::{ErrorKind, HubError, NOW_KEY, Result, shown_seconds};
 
 const MAX_TOOLS: usize = 100_000;
 const MAX_NAME: usize = 1_000;
@@ -159,7 +159,7 @@ struct ToolEntry {
 }
 
 /// Fetches all pages, within `limit` in all. `of_now`: a hub in between has its servers list theirs.
-pub async fn fetch(connection: &Connection, limit: Duration, of_now: bool) -> Result<Listing, HubError> {
+pub async fn fetch(connection: &Connection, limit: Duration, of_now: bool) -> Result<Listing> {
     let era = connection.server.era;
     let meta = of_now.then(|| (NOW_KEY.to_owned(), Value::Bool(true)));
     let list = PagedList {

@@ -19,7 +19,7 @@ use tokio_util::sync::CancellationToken;
 use toolhub_protocol::TRY_LATER;
 use toolhub_text::message;
 use toolhub_types::aside::heavy;
-use toolhub_types::error::{ErrorKind, HubError, Outcome};
+use toolhub_types::error::{ErrorKind, HubError, Outcome, Result};
 use toolhub_types::tool::{AskCaller, BoxFuture, CallContextExtras, CallLog, OnProgress, QuestionAnswer};
 
 /// How many requests of one server are being answered at once.
@@ -38,7 +38,7 @@ const REMEMBERED: Duration = Duration::from_secs(300);
 const HANDSHAKE: [&str; 2] = ["initialize", "server/discover"];
 
 /// A raw result, or why there is none.
-pub type RpcReply = Result<Box<RawValue>, HubError>;
+pub type RpcReply = Result<Box<RawValue>>;
 
 /// Who answers a question of a server.
 pub enum Asked {
@@ -169,7 +169,7 @@ impl Inbox {
     }
 
     /// A place for the answer to a request that is about to be sent. Fails when the connection is over.
-    pub fn await_answer(self: &Arc<Self>, id: u64) -> Result<PendingReply, HubError> {
+    pub fn await_answer(self: &Arc<Self>, id: u64) -> Result<PendingReply> {
         let (sender, reply) = oneshot::channel();
         let mut pending = self.pending.lock();
         if let Some(error) = self.retired() {

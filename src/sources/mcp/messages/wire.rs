@@ -12,13 +12,13 @@ use std::sync::{Arc, LazyLock};
 use toolhub_protocol::RpcEnvelope;
 use toolhub_text::invisible::{is_invisible, visible};
 use toolhub_text::{Message, message};
-use toolhub_types::error::{ErrorKind, HubError, UpstreamError};
+use toolhub_types::error::{ErrorKind, HubError, Result, UpstreamError};
 
 /// What a server may have sent.
 #[derive(Debug)]
 pub enum Incoming {
     /// `None` when the id of the answer cannot be read.
-    Response { id: Option<u64>, outcome: Result<Box<RawValue>, HubError> },
+    Response { id: Option<u64>, outcome: Result<Box<RawValue>> },
     /// A request, whose id is echoed as it came, or a notification, which has none.
     Said { id: Option<Box<RawValue>>, method: String, params: Option<Box<RawValue>> },
 }

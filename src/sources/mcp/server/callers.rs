@@ -19,7 +19,7 @@ use std::sync::atomic::Ordering;
 use std::time::Duration;
 use toolhub_text::message;
 use toolhub_text::secret::Secret;
-use toolhub_types::error::{ErrorKind, HubError, Outcome};
+use toolhub_types::error::{ErrorKind, HubError, Outcome, Result};
 use toolhub_types::principal::Principal;
 use toolhub_types::tool::CallContextExtras;
 
@@ -33,12 +33,12 @@ impl Server {
     }
 
     /// The server as this caller may use it, for what raises no questions.
-    pub fn for_caller(self: &Arc<Self>, principal: Option<&Arc<Principal>>) -> Result<Arc<Server>, HubError> {
+    pub fn for_caller(self: &Arc<Self>, principal: Option<&Arc<Principal>>) -> Result<Arc<Server>> {
         self.of_caller(principal, None)
     }
 
     /// The server for one call. If its questions may be about any call, those of other clients run elsewhere.
-    pub fn for_call(self: &Arc<Self>, extras: &CallContextExtras) -> Result<Arc<Server>, HubError> {
+    pub fn for_call(self: &Arc<Self>, extras: &CallContextExtras) -> Result<Arc<Server>> {
         let client = extras.ask.as_ref().map_or("", |ask| &*ask.caller);
         self.of_caller(extras.principal.as_ref(), Some(client))
     }
@@ -47,7 +47,7 @@ impl Server {
         self: &Arc<Self>,
         principal: Option<&Arc<Principal>>,
         client: Option<&str>,
-    ) -> Result<Arc<Server>, HubError> {
+    ) -> Result<Arc<Server>> {
         let Server { needs, sink, callers, .. } = &**self;
         // A server is the same for all, until it asks and does not say on whose behalf.
         if sink.is_none() || *needs == CallerNeeds::Nothing && !self.callbacks().asks_without_call() {

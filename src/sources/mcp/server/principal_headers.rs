@@ -14,7 +14,7 @@ use http::HeaderValue;
 use serde_json::Value;
 use toolhub_text::secret::Secret;
 use toolhub_text::{Message, message};
-use toolhub_types::error::{ErrorKind, HubError, Outcome, clip};
+use toolhub_types::error::{ErrorKind, HubError, Outcome, Result, clip};
 use toolhub_types::principal::Principal;
 
 const OPENING: &str = "{principal.";
@@ -87,7 +87,7 @@ pub(super) fn of_principal(
     server: &str,
     headers: &[(String, Secret)],
     principal: &Principal,
-) -> Result<Vec<(String, String)>, HubError> {
+) -> Result<Vec<(String, String)>> {
     let denied = |text: Message| HubError::new(ErrorKind::Auth, text).with_outcome(Outcome::NotSent);
     let value = |name: &str, text: &str| {
         let value = filled(text, |field, _| {

@@ -18,7 +18,7 @@ use std::time::{Duration, Instant};
 use tokio::time::timeout;
 use toolhub_store::tape;
 use toolhub_text::message;
-use toolhub_types::error::{ErrorKind, HubError, Outcome};
+use toolhub_types::error::{ErrorKind, HubError, Outcome, Result};
 use toolhub_types::model::Freshness;
 
 /// The limit for all pages of the list of skills.
@@ -28,13 +28,13 @@ const MOST_LOOKS: usize = 4;
 
 impl Server {
     /// Lists the tools again.
-    pub async fn refresh(self: &Arc<Self>) -> Result<Arc<Listing>, HubError> {
+    pub async fn refresh(self: &Arc<Self>) -> Result<Arc<Listing>> {
         self.listed(ConnectReason::User, false, |server, begun, _| server.lists.is_since(begun, false)).await
     }
 
     /// Lists the tools again because one is missing. A server in back-off is left alone, and callers that look at the
     /// same time share one request. `is_for_call`: a caller has named this server, and waits for it.
-    pub async fn look(self: &Arc<Self>, is_for_call: bool) -> Result<(), HubError> {
+    pub async fn look(self: &Arc<Self>, is_for_call: bool) -> Result<()> {
         let reason = if is_for_call { ConnectReason::Call } else { ConnectReason::List };
         // A list that was on its way has all changes that were announced before, if it has those that are announced now.
         let is_enough = |server: &Server, begun, generation| {
@@ -44,7 +44,7 @@ impl Server {
     }
 
     /// Has the present session list its tools, unless it has done so and the list is as current as this.
-    pub async fn list_as(self: &Arc<Self>, freshness: Freshness) -> Result<(), HubError> {
+    pub async fn list_as(self: &Arc<Self>, freshness: Freshness) -> Result<()> {
         let begun = Instant::now();
         let of_now = freshness == Freshness::Now;
         let is_enough = |server: &Server| {
@@ -70,7 +70,7 @@ impl Server {
         reason: ConnectReason,
         of_now: bool,
         is_enough: impl Fn(&Server, Instant, u64) -> bool,
-    ) -> Result<Arc<Listing>, HubError> {
+    ) -> Result<Arc<Listing>> {
         if let Some(recorded) = self.take_recorded_list() {
             return recorded;
         }
@@ -94,7 +94,7 @@ impl Server {
         begun: Instant,
         of_now: bool,
         is_enough: impl Fn(&Server) -> bool,
-    ) -> Result<Arc<Listing>, HubError> {
+    ) -> Result<Arc<Listing>> {
         let turn = server.upgrade().ok_or_else(closed_meanwhile)?.lists.turn.clone();
         let mut failure = turn.lock_owned().await;
         let (round, changes, limit) = {
@@ -143,7 +143,7 @@ impl Server {
         at: Option<Instant>,
         protocol: Option<NegotiatedProtocol>,
         heard: Option<&ServerIdentity>,
-    ) -> Result<Arc<Listing>, HubError> {
+    ) -> Result<Arc<Listing>> {
         let _publishing = self.lists.publishing.lock();
         if !self.is_current(round) {
             return Err(closed_meanwhile());
@@ -188,7 +188,7 @@ impl Server {
     }
 
     /// While calls are replayed, the list that was recorded takes the place of a connection.
-    pub(super) fn take_recorded_list(self: &Arc<Self>) -> Option<Result<Arc<Listing>, HubError>> {
+    pub(super) fn take_recorded_list(self: &Arc<Self>) -> Option<Result<Arc<Listing>>> {
         let recorded = tape::recorded_list(self.id())?;
         Some(recorded.and_then(|tools| {
             let listing = Listing::from_json(&tools, Era::Modern, None).map_err(|why| {
@@ -200,7 +200,7 @@ impl Server {
     }
 
     /// Takes a list from the host of a server in this process, which knows the tools before a session asks for them.
-    pub fn take_list_of_host(self: &Arc<Self>, listing: Listing, era: Era) -> Result<Arc<Listing>, HubError> {
+    pub fn take_list_of_host(self: &Arc<Self>, listing: Listing, era: Era) -> Result<Arc<Listing>> {
         let mut life = self.life.lock();
         life.hint = Some(ProtocolHint::from(era));
         let round = self.lists.begin(life.generation, 0, false);
@@ -266,7 +266,7 @@ impl Server {
         self: &Arc<Self>,
         connection: &Arc<Connection>,
         freshness: Freshness,
-    ) -> Result<(Arc<Listing>, Option<u64>), HubError> {
+    ) -> Result<(Arc<Listing>, Option<u64>)> {
         let breaks = self.current_over(connection).filter(|_| freshness != Freshness::Now);
         if breaks.is_none() {
             self.list_as(freshness).await.map_err(|error| error.with_outcome(Outcome::NotSent))?;
@@ -280,7 +280,7 @@ impl Server {
 }
 
 /// Runs what may block (SQLite, long lists) where it holds up no other server.
-async fn blocking<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'static) -> Result<T, HubError> {
+async fn blocking<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'static) -> Result<T> {
     tokio::task::spawn_blocking(work).await.map_err(|_| closed_meanwhile())
 }
 

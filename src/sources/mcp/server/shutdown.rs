@@ -8,7 +8,7 @@ use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 use tokio::sync::SemaphorePermit;
 use toolhub_text::message;
-use toolhub_types::error::{ErrorKind, HubError, Outcome};
+use toolhub_types::error::{ErrorKind, HubError, Outcome, Result};
 use toolhub_types::tool::AskCaller;
 
 /// How long a call may take from the choice of its server to its beginning there.
@@ -60,7 +60,7 @@ impl Server {
     }
 
     /// The end of the wait of a call; an error if the server is dismissed before. What is ready at once is used.
-    pub(crate) async fn unless_dismissed<T>(&self, wait: impl Future<Output = T>) -> Result<T, HubError> {
+    pub(crate) async fn unless_dismissed<T>(&self, wait: impl Future<Output = T>) -> Result<T> {
         tokio::select! {
             biased;
             done = wait => Ok(done),
@@ -75,7 +75,7 @@ impl Server {
     }
 
     /// One of the server's slots, until the server that the hub offers is dismissed.
-    pub(crate) async fn slot(&self, offered: &Server) -> Result<Option<SemaphorePermit<'_>>, HubError> {
+    pub(crate) async fn slot(&self, offered: &Server) -> Result<Option<SemaphorePermit<'_>>> {
         let Some(slots) = &self.concurrency else { return Ok(None) };
         Ok(offered.unless_dismissed(slots.acquire()).await?.ok())
     }

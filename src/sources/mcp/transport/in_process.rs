@@ -8,7 +8,7 @@ use serde_json::value::RawValue;
 use std::sync::{Arc, OnceLock, Weak};
 use tokio::sync::{Mutex as AsyncMutex, Notify, mpsc};
 use toolhub_text::message;
-use toolhub_types::error::{ErrorKind, HubError, Outcome};
+use toolhub_types::error::{ErrorKind, HubError, Outcome, Result};
 use toolhub_types::tool::BoxFuture;
 
 /// In characters: the reason for the end of a session is cut to this length.
@@ -27,7 +27,7 @@ pub struct InProcess {
 type SessionEnd = Arc<OnceLock<Option<String>>>;
 
 impl InProcess {
-    pub fn open(server: Arc<str>, link: &ServerLink, inbox: Arc<Inbox>) -> Result<Arc<Self>, HubError> {
+    pub fn open(server: Arc<str>, link: &ServerLink, inbox: Arc<Inbox>) -> Result<Arc<Self>> {
         let (to_server, from_server, end) = link.open()?;
         let transport = Arc::new(InProcess { server, to_server: Mutex::new(Some(to_server)), inbox, end });
         tokio::spawn(read(Arc::downgrade(&transport), from_server));
@@ -44,7 +44,7 @@ impl InProcess {
         HubError::new(ErrorKind::Closed, text)
     }
 
-    async fn deliver(&self, message: String, stage: &SendStage) -> Result<(), HubError> {
+    async fn deliver(&self, message: String, stage: &SendStage) -> Result<()> {
         let to_server = self.to_server.lock().clone().filter(|_| self.end.get().is_none());
         if let Some(to_server) = to_server
             && let Ok(place) = to_server.reserve().await
@@ -81,7 +81,7 @@ fn answerer(transport: Weak<InProcess>) -> Answerer {
 }
 
 impl Transport for InProcess {
-    fn request<'a>(&'a self, request: &'a OutgoingRequest) -> BoxFuture<'a, Result<Box<RawValue>, HubError>> {
+    fn request<'a>(&'a self, request: &'a OutgoingRequest) -> BoxFuture<'a, Result<Box<RawValue>>> {
         Box::pin(async move {
             let expected = self.inbox.await_answer(request.id)?;
             self.deliver(request.body.clone(), &request.stage).await?;
@@ -89,7 +89,7 @@ impl Transport for InProcess {
         })
     }
 
-    fn send<'a>(&'a self, message: String) -> BoxFuture<'a, Result<(), HubError>> {
+    fn send<'a>(&'a self, message: String) -> BoxFuture<'a, Result<()>> {
         Box::pin(async move { self.deliver(message, &SendStage::default()).await })
     }
 
@@ -151,7 +151,7 @@ pub fn hosted() -> (ServerLink, SessionQueue) {
 
 impl ServerLink {
     /// Begins a session: the way to the server, the way back, and why the host has ended it.
-    fn open(&self) -> Result<(mpsc::Sender<String>, mpsc::Receiver<String>, SessionEnd), HubError> {
+    fn open(&self) -> Result<(mpsc::Sender<String>, mpsc::Receiver<String>, SessionEnd)> {
         let (to_server, from_client) = mpsc::channel(WAITING_MESSAGES);
         let (to_client, from_server) = mpsc::channel(WAITING_MESSAGES);
         let end = SessionEnd::default();

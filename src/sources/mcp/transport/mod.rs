@@ -14,7 +14,7 @@ use std::os::fd::AsRawFd;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU8, Ordering};
 use toolhub_text::message;
-use toolhub_types::error::{ErrorKind, HubError, Outcome};
+use toolhub_types::error::{ErrorKind, HubError, Outcome, Result};
 use toolhub_types::telemetry::SpanAttributes;
 use toolhub_types::tool::{Begin, BoxFuture, SentFlag};
 
@@ -102,10 +102,10 @@ impl SendStage {
 pub trait Transport: Send + Sync {
     /// Sends a request and waits for its answer: the raw `result`, or the error that the server or the way there gave. The
     /// outcome of an error says whether the request may have left. Dropping the future gives up on the request.
-    fn request<'a>(&'a self, request: &'a OutgoingRequest) -> BoxFuture<'a, Result<Box<RawValue>, HubError>>;
+    fn request<'a>(&'a self, request: &'a OutgoingRequest) -> BoxFuture<'a, Result<Box<RawValue>>>;
 
     /// Sends a message that expects no answer: a notification, or an answer to a server's request.
-    fn send<'a>(&'a self, message: String) -> BoxFuture<'a, Result<(), HubError>>;
+    fn send<'a>(&'a self, message: String) -> BoxFuture<'a, Result<()>>;
 
     /// The handshake is over; from now on speak in this version.
     fn on_negotiated(&self, _era: Era, _version: &'static str) {}

@@ -12,7 +12,7 @@ use std::time::Duration;
 use tokio_util::sync::CancellationToken;
 use toolhub_protocol::sse::{SseEvent, SseItem, SseParser};
 use toolhub_text::message;
-use toolhub_types::error::{ErrorKind, HubError};
+use toolhub_types::error::{ErrorKind, HubError, Result};
 
 /// How much of an error's body is read, and for how long: the error itself must not wait for it.
 const BEGINNING: usize = 64 * 1024;
@@ -36,7 +36,7 @@ pub(crate) fn is_of_type(response: &HttpResponse, name: &str) -> bool {
 }
 
 /// The whole body. One that came in one piece is not copied.
-pub(crate) async fn whole(remote: &HttpEndpoint, response: &mut HttpResponse) -> Result<Bytes, HubError> {
+pub(crate) async fn whole(remote: &HttpEndpoint, response: &mut HttpResponse) -> Result<Bytes> {
     let lost = |error| remote.lost(&error);
     let announced = response.content_length().unwrap_or(0);
     if announced > remote.limit as u64 {
@@ -97,12 +97,12 @@ impl Events {
     }
 
     /// The next event. An error of the kind `Closed` is the end of the stream.
-    pub(crate) async fn next(&mut self, remote: &HttpEndpoint) -> Result<SseEvent, HubError> {
+    pub(crate) async fn next(&mut self, remote: &HttpEndpoint) -> Result<SseEvent> {
         self.item(remote).await?.whole().ok_or_else(|| too_large(remote.limit))
     }
 
     /// The next event of a stream that several requests share, or the id of the request whose answer is over the limit.
-    pub async fn next_shared(&mut self, remote: &HttpEndpoint) -> Result<Result<SseEvent, u64>, HubError> {
+    pub async fn next_shared(&mut self, remote: &HttpEndpoint) -> Result<Result<SseEvent, u64>> {
         loop {
             match self.item(remote).await? {
                 SseItem::Event(event) => return Ok(Ok(event)),
@@ -127,7 +127,7 @@ impl Events {
         }
     }
 
-    async fn item(&mut self, remote: &HttpEndpoint) -> Result<SseItem, HubError> {
+    async fn item(&mut self, remote: &HttpEndpoint) -> Result<SseItem> {
         loop {
             // What is unpacked, or was read already, does not wait: without this, a server that floods its stream would
             // hold up all others.

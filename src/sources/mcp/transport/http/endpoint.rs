@@ -13,7 +13,7 @@ use reqwest::header::{TRANSFER_ENCODING, WWW_AUTHENTICATE};
 use reqwest::{Method, Url};
 use std::sync::Arc;
 use toolhub_text::{Message, message};
-use toolhub_types::error::{ErrorKind, HubError, Outcome};
+use toolhub_types::error::{ErrorKind, HubError, Outcome, Result};
 
 const MOST_REDIRECTS: usize = 5;
 /// A login, then one more for a wider scope, then one for chance.
@@ -49,7 +49,7 @@ pub(crate) struct HttpEndpoint {
 
 impl HttpEndpoint {
     /// Checks the configuration; nothing is connected yet.
-    pub(crate) fn new(options: HttpOptions) -> Result<Self, HubError> {
+    pub(crate) fn new(options: HttpOptions) -> Result<Self> {
         let mut url = checked_url(&options.url)?;
         let (client, mut headers) = client(&url).map_err(|reason| {
             unusable(message!(
@@ -87,9 +87,9 @@ impl HttpEndpoint {
         &self,
         method: Method,
         url: &Url,
-        headers: impl Fn() -> Result<HeaderMap, HubError>,
+        headers: impl Fn() -> Result<HeaderMap>,
         body: OutgoingBody,
-    ) -> Result<HttpResponse, HubError> {
+    ) -> Result<HttpResponse> {
         let known = self.moved.load_full().filter(|known| known.0 == *url && method == Method::POST);
         let mut moved = known.map(|known| known.1.clone());
         let mut asked = Vec::new();
@@ -161,7 +161,7 @@ impl HttpEndpoint {
         url.origin() == self.url.origin()
     }
 
-    async fn authorized(&self, mut headers: HeaderMap) -> Result<HeaderMap, HubError> {
+    async fn authorized(&self, mut headers: HeaderMap) -> Result<HeaderMap> {
         let Some(credentials) = &self.credentials else { return Ok(headers) };
         if let Some(value) = credentials.authorization().await? {
             headers.insert(AUTHORIZATION, header(AUTHORIZATION.as_str(), &value)?.1);
@@ -178,7 +178,7 @@ impl HttpEndpoint {
     }
 
     /// Whether new credentials were found after a refusal that new ones may help against.
-    async fn renewed(&self, sent: Option<&HeaderValue>, response: &HttpResponse) -> Result<bool, HubError> {
+    async fn renewed(&self, sent: Option<&HeaderValue>, response: &HttpResponse) -> Result<bool> {
         let Some(credentials) = &self.credentials else { return Ok(false) };
         let status = response.status.as_u16();
         let challenges = response.headers.get_all(WWW_AUTHENTICATE);
@@ -193,7 +193,7 @@ impl HttpEndpoint {
     }
 
     /// Where a response to a request for `asked` redirects to.
-    fn target(&self, asked: &Url, response: &HttpResponse) -> Result<Url, HubError> {
+    fn target(&self, asked: &Url, response: &HttpResponse) -> Result<Url> {
         let location = response.headers.get(LOCATION).and_then(|value| value.to_str().ok());
         let target = location.and_then(|to| asked.join(to).ok());
         match target {
@@ -223,7 +223,7 @@ fn unusable(what: impl Into<Message>) -> HubError {
     HubError::new(ErrorKind::Connect, message!("{}; check the server's configuration.", what.into()))
 }
 
-fn checked_url(text: &str) -> Result<Url, HubError> {
+fn checked_url(text: &str) -> Result<Url> {
     // The text itself is not shown: it may hold a password in a form that does not parse.
     let mut url =
         Url::parse(text.trim()).map_err(|error| unusable(message!("`url` is not a URL ({})", error)))?;
@@ -234,7 +234,7 @@ fn checked_url(text: &str) -> Result<Url, HubError> {
     Ok(url)
 }
 
-fn header(name: &str, value: &str) -> Result<(HeaderName, HeaderValue), HubError> {
+fn header(name: &str, value: &str) -> Result<(HeaderName, HeaderValue)> {
     let shown = format_args!("{name:?}").to_string();
     match checked_header(name, value.trim()) {
         Ok((name, _)) if name == CONTENT_LENGTH || name == TRANSFER_ENCODING => {

@@ -19,13 +19,13 @@ use toolhub_protocol::METHOD_NOT_FOUND;
 use toolhub_protocol::net::{Backoff, retry_after};
 use toolhub_protocol::sse::SseParser;
 use toolhub_text::{Message, message};
-use toolhub_types::error::{ErrorKind, HubError};
+use toolhub_types::error::{ErrorKind, HubError, Result};
 
 /// How often a broken stream is requested without success before its request fails.
 const RESUME_ATTEMPTS: usize = 3;
 
 impl HttpShared {
-    pub async fn request(self: &Arc<Self>, request: &OutgoingRequest) -> Result<Box<RawValue>, HubError> {
+    pub async fn request(self: &Arc<Self>, request: &OutgoingRequest) -> Result<Box<RawValue>> {
         // The answer may come on another stream than its own, and closing ends the wait here.
         let expected = self.inbox.await_answer(request.id)?;
         let mut answer = pin!(expected.answer());
@@ -53,7 +53,7 @@ impl HttpShared {
     }
 
     /// Posts a request, and reads what comes back until the inbox has the answer.
-    async fn carry(self: &Arc<Self>, request: &OutgoingRequest) -> Result<(), HubError> {
+    async fn carry(self: &Arc<Self>, request: &OutgoingRequest) -> Result<()> {
         let (remote, protocol_headers) = (&self.remote, self.protocol_headers.load_full());
         let breaks = request.breaks.filter(|_| protocol_headers.session().is_none());
         let body = OutgoingBody::of_request(&request.body, &request.stage)
@@ -90,11 +90,7 @@ impl HttpShared {
     }
 
     /// A stream that should bring the answer, and may bring other messages before it.
-    async fn follow(
-        self: &Arc<Self>,
-        request: &OutgoingRequest,
-        response: HttpResponse,
-    ) -> Result<(), HubError> {
+    async fn follow(self: &Arc<Self>, request: &OutgoingRequest, response: HttpResponse) -> Result<()> {
         let mut events = Events::new(response, SseParser::new(self.remote.limit));
         let mut resumed = 0;
         loop {
@@ -120,7 +116,7 @@ impl HttpShared {
         events: &mut Events,
         resumed: &mut u32,
         lost: HubError,
-    ) -> Result<(), HubError> {
+    ) -> Result<()> {
         let parser = events.parser.resumed();
         // The session may be as new as the answer that is awaited.
         let is_modern = self.protocol_headers.load().is_modern(request.method);
@@ -142,7 +138,7 @@ impl HttpShared {
     }
 
     /// A stream that goes on from here; `None` if the server has none.
-    async fn stream(&self, begun: &SseParser) -> Result<Option<HttpResponse>, HubError> {
+    async fn stream(&self, begun: &SseParser) -> Result<Option<HttpResponse>> {
         let (remote, protocol_headers) = (&self.remote, self.protocol_headers.load_full());
         let headers = || Ok(protocol_headers.listening(begun.last_id()));
         let response = remote.ask(Method::GET, &remote.url, headers, OutgoingBody::default()).await?;

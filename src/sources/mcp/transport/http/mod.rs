@@ -36,7 +36,7 @@ use std::sync::Arc;
 use std::time::Duration;
 use toolhub_protocol::sse::SseParser;
 use toolhub_text::{Message, message};
-use toolhub_types::error::{ErrorKind, HubError, Outcome};
+use toolhub_types::error::{ErrorKind, HubError, Outcome, Result};
 use toolhub_types::telemetry::{SpanAttribute, SpanAttributes, session_name};
 use toolhub_types::tool::BoxFuture;
 
@@ -50,7 +50,7 @@ pub struct HttpTransport {
 
 impl HttpTransport {
     /// Checks the options. The first request makes the first connection.
-    pub fn open(options: HttpOptions, inbox: Arc<Inbox>) -> Result<Arc<Self>, HubError> {
+    pub fn open(options: HttpOptions, inbox: Arc<Inbox>) -> Result<Arc<Self>> {
         let remote = HttpEndpoint::new(options)?;
         let endpoint = remote.url.clone();
         Ok(Arc::new(HttpTransport { shared: HttpShared::new(remote, endpoint, inbox, false) }))
@@ -58,11 +58,11 @@ impl HttpTransport {
 }
 
 impl Transport for HttpTransport {
-    fn request<'a>(&'a self, request: &'a OutgoingRequest) -> BoxFuture<'a, Result<Box<RawValue>, HubError>> {
+    fn request<'a>(&'a self, request: &'a OutgoingRequest) -> BoxFuture<'a, Result<Box<RawValue>>> {
         Box::pin(self.shared.request(request))
     }
 
-    fn send<'a>(&'a self, message: String) -> BoxFuture<'a, Result<(), HubError>> {
+    fn send<'a>(&'a self, message: String) -> BoxFuture<'a, Result<()>> {
         Box::pin(self.shared.send(message))
     }
 
@@ -143,7 +143,7 @@ impl HttpShared {
     }
 
     /// Posts a message in the session.
-    async fn post(&self, message: OutgoingBody) -> Result<HttpResponse, HubError> {
+    async fn post(&self, message: OutgoingBody) -> Result<HttpResponse> {
         let protocol_headers = self.protocol_headers.load_full();
         let headers = || Ok(protocol_headers.base.clone());
         self.remote.ask(Method::POST, &self.endpoint, headers, message).await
@@ -159,7 +159,7 @@ impl HttpShared {
         Err(read_refusal(&self.remote, response, id).await)
     }
 
-    pub(crate) async fn send(&self, message: String) -> Result<(), HubError> {
+    pub(crate) async fn send(&self, message: String) -> Result<()> {
         if let Some(over) = self.inbox.retired() {
             return Err(over);
         }
@@ -216,7 +216,7 @@ fn closed(remote: &HttpEndpoint) -> HubError {
 
 impl HttpTransport {
     /// Opens the stream and waits until it has named the address for messages.
-    pub async fn open_sse(options: HttpOptions, inbox: Arc<Inbox>) -> Result<Arc<Self>, HubError> {
+    pub async fn open_sse(options: HttpOptions, inbox: Arc<Inbox>) -> Result<Arc<Self>> {
         let remote = HttpEndpoint::new(options)?;
         let protocol_headers = ProtocolHeaders::new(&remote);
         let headers = || Ok(protocol_headers.listening(None));
@@ -243,7 +243,7 @@ impl HttpTransport {
 }
 
 /// The address that the stream named, relative to its own. Only our origin gets our messages and headers.
-fn endpoint(remote: &HttpEndpoint, base: &Url, text: &str) -> Result<Url, HubError> {
+fn endpoint(remote: &HttpEndpoint, base: &Url, text: &str) -> Result<Url> {
     let refuse = |text: Message| HubError::new(ErrorKind::Protocol, text).with_outcome(Outcome::NotSent);
     let url = base.join(text.trim()).map_err(|error| {
         refuse(message!("the server named no valid address for messages ({}) ({})", error, remote.shown))
@@ -266,7 +266,7 @@ async fn read(shared: Arc<HttpShared>, mut events: Events) {
 
 impl HttpShared {
     /// Posts a request. The address is that of the session: a server that does not know it has not run the request.
-    pub(super) async fn post_for_stream(&self, request: &OutgoingRequest) -> Result<(), HubError> {
+    pub(super) async fn post_for_stream(&self, request: &OutgoingRequest) -> Result<()> {
         let body = OutgoingBody::of_request(&request.body, &request.stage);
         let Err(mut refusal) = self.deliver(body, Some(request.id)).await else { return Ok(()) };
         // The stream may bring a result all the same.

@@ -7,7 +7,7 @@ use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use reqwest::header::{ACCEPT, CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue};
 use toolhub_text::message;
-use toolhub_types::error::{ErrorKind, HubError, Outcome};
+use toolhub_types::error::{ErrorKind, HubError, Outcome, Result};
 use toolhub_types::telemetry::TRACE_PARENT;
 
 /// The method that opens a session.
@@ -73,7 +73,7 @@ impl ProtocolHeaders {
         headers
     }
 
-    pub(crate) fn of_request(&self, request: &OutgoingRequest) -> Result<HeaderMap, HubError> {
+    pub(crate) fn of_request(&self, request: &OutgoingRequest) -> Result<HeaderMap> {
         let mut headers = self.base.clone();
         if let Some(trace) = request.trace.as_deref().and_then(|trace| HeaderValue::from_str(trace).ok()) {
             headers.insert(&TRACE, trace);
@@ -97,7 +97,7 @@ impl ProtocolHeaders {
 
 /// The header of a tool's parameter, named with or without its prefix. The prefix is always there in the end: a server
 /// chooses these names, and must not get at any other header.
-fn param(name: &str) -> Result<HeaderName, HubError> {
+fn param(name: &str) -> Result<HeaderName> {
     let lower = name.to_ascii_lowercase();
     let full = if lower.starts_with(PARAM) { lower } else { format!("{PARAM}{lower}") };
     HeaderName::try_from(full).map_err(|_| unsendable(name))
@@ -110,7 +110,7 @@ fn unsendable(what: &str) -> HubError {
 }
 
 /// A value as a header can carry it: as it is, or in Base64 between marks.
-fn encoded(value: &str) -> Result<HeaderValue, HubError> {
+fn encoded(value: &str) -> Result<HeaderValue> {
     const START: &str = "=?base64?";
     const END: &str = "?=";
     let is_plain = value.bytes().all(|b| matches!(b, b' '..=b'~'))

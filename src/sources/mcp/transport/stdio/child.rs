@@ -21,7 +21,7 @@ use tokio::task::JoinHandle;
 use tokio::time::timeout;
 use tokio_util::sync::CancellationToken;
 use toolhub_text::{Message, message};
-use toolhub_types::error::{ErrorKind, HubError};
+use toolhub_types::error::{ErrorKind, HubError, Result};
 
 /// How long a server may take to end after its input was closed, and again after being asked to terminate.
 const AFTER_EOF: Duration = Duration::from_millis(2500);
@@ -45,7 +45,7 @@ pub struct Process {
 
 impl Process {
     /// Starts the process with pipes, in a session of its own, bound to die with this process.
-    pub fn start(program: &Command, inherit: &[String]) -> Result<Process, HubError> {
+    pub fn start(program: &Command, inherit: &[String]) -> Result<Process> {
         let mut command = process::Command::new(&program.program);
         command.args(&program.args).env_clear();
         for name in INHERITED.iter().copied().chain(inherit.iter().map(String::as_str)) {

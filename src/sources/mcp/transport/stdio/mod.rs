@@ -47,7 +47,7 @@ use tokio_util::sync::CancellationToken;
 use toolhub_protocol::lines::{Line, Lines};
 use toolhub_text::message;
 use toolhub_types::aside::heavy;
-use toolhub_types::error::{ErrorKind, HubError};
+use toolhub_types::error::{ErrorKind, HubError, Result};
 use toolhub_types::telemetry::{SpanAttribute, SpanAttributes};
 use toolhub_types::tool::BoxFuture;
 
@@ -93,7 +93,7 @@ impl Stdio {
         inbox: Arc<Inbox>,
         on_stderr_line: OnStderrLine,
         output: Arc<ProcessOutput>,
-    ) -> Result<Arc<Self>, HubError> {
+    ) -> Result<Arc<Self>> {
         let mut process = Process::start(program, inherit_env)?;
         let child = &mut process.child;
         let pipes = (child.stdin.take(), child.stdout.take(), child.stderr.take());
@@ -135,7 +135,7 @@ impl Stdio {
         Ok(Arc::new(transport))
     }
 
-    async fn exchange(&self, request: &OutgoingRequest) -> Result<Box<RawValue>, HubError> {
+    async fn exchange(&self, request: &OutgoingRequest) -> Result<Box<RawValue>> {
         let expected = self.shared.inbox.await_answer(request.id)?;
         // In a crowd messages are queued, so that many leave together.
         let StdioShared { inbox, input, .. } = &*self.shared;
@@ -155,11 +155,11 @@ impl Drop for Stdio {
 }
 
 impl Transport for Stdio {
-    fn request<'a>(&'a self, request: &'a OutgoingRequest) -> BoxFuture<'a, Result<Box<RawValue>, HubError>> {
+    fn request<'a>(&'a self, request: &'a OutgoingRequest) -> BoxFuture<'a, Result<Box<RawValue>>> {
         Box::pin(self.exchange(request))
     }
 
-    fn send<'a>(&'a self, message: String) -> BoxFuture<'a, Result<(), HubError>> {
+    fn send<'a>(&'a self, message: String) -> BoxFuture<'a, Result<()>> {
         Box::pin(async move {
             let outgoing = Outgoing::new(message, Arc::default(), &self.shared.input);
             self.queue.send(outgoing).await.map_err(|_| {
