@@ -185,7 +185,8 @@ class ServeMethods:
         self._state.require_open()
         given = gateway_options(path, options)
         function = options.get("authenticate")
-        return Gateway(self._core, given, None if function is None else asking(function))
+        servers = self._servers.open()
+        return Gateway(self._core, servers, given, None if function is None else asking(function))
 
 
 class _Place(NamedTuple):

@@ -27,7 +27,7 @@ pub struct PyHub {
     pub core: Arc<Hub>,
     generation: u64,
     /// The MCP servers, once there are any. They hold the core; their maker holds them.
-    pub servers: Arc<OnceLock<Weak<Servers>>>,
+    pub servers: OnceLock<Weak<Servers>>,
     /// The results that identical calls share.
     pub shared: SharedResults<Py<PyDict>>,
     pub vendor_forms: VendorForms,
@@ -136,7 +136,7 @@ impl PyHub {
         Ok(PyHub {
             core: Arc::new(Hub::new(options)),
             generation: process::generation(),
-            servers: Arc::default(),
+            servers: OnceLock::new(),
             shared: SharedResults::default(),
             vendor_forms: VendorForms::default(),
             call_ids: AtomicU64::new(0),

@@ -63,15 +63,6 @@ pub type ServerReport = Vec<ServerOutcome>;
 impl Servers {
     pub fn new(hub: Arc<Hub>, host: Host, credentials: MakeCredentials) -> Arc<Self> {
         let pins = Pins::new(hub.store().cloned(), hub.pins_are_lost());
-        Servers::build(hub, host, credentials, pins)
-    }
-
-    /// Those of a hub that has none.
-    fn none(hub: Arc<Hub>) -> Arc<Self> {
-        Servers::build(hub, Host::default(), Arc::new(|_| Ok(None)), Pins::new(None, false))
-    }
-
-    fn build(hub: Arc<Hub>, host: Host, credentials: MakeCredentials, pins: Pins) -> Arc<Self> {
         let publisher = Arc::new(ToolPublisher::new(Arc::downgrade(&hub), pins));
         let host = Host { offers: hub.own_offers.signals().clone(), ..host };
         Arc::new(Servers {

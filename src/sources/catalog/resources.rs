@@ -97,25 +97,21 @@ impl Servers {
         stream::iter(servers).map(one).buffered(CONNECT_AT_ONCE).collect().await
     }
 
-    pub(super) fn name_spaces(&self) -> NameSpaces {
-        NameSpaces(self.ids())
-    }
-
     /// What a server lists, without names inside the space of another one.
     pub(super) fn own_names(&self, server: &Server, kind: OfferKind, listed: &[Value]) -> Vec<Value> {
-        let spaces = self.name_spaces();
-        let is_own = |offer: &&Value| spaces.trespassed(kind, server.id(), key_of(kind, offer)).is_none();
+        let ids = self.ids();
+        let is_own = |offer: &&Value| trespassed(&ids, kind, server.id(), key_of(kind, offer)).is_none();
         listed.iter().filter(is_own).cloned().collect()
     }
 
     /// The names that a server has listed inside the space of another one, for people.
     pub(super) fn trespasses(&self, server: &Server) -> Vec<String> {
-        let spaces = self.name_spaces();
+        let ids = self.ids();
         let of_kind = |kind: OfferKind| {
             let listed = resources::known(server, kind)?;
             let sentence = |offer: &Value| {
                 let key = key_of(kind, offer);
-                let other = spaces.trespassed(kind, server.id(), key)?;
+                let other = trespassed(&ids, kind, server.id(), key)?;
                 Some(format!("'{}' is left out: it is a name of server '{other}'", clip(key)))
             };
             Some(listed.iter().filter_map(sentence).take(MOST_NOTICES).collect::<Vec<_>>())
@@ -161,7 +157,7 @@ impl Servers {
         let refuse = |kind, text| Err(HubError::new(kind, text).with_outcome(Outcome::NotSent));
         let missing = || refuse(ErrorKind::NotFound, not_listed(asker, noun(kinds), key));
         let no_answer = |server| Err(not_asked(noun(kinds), key, server));
-        if let Some((id, rest)) = self.name_spaces().owner(kind, key) {
+        if let Some((id, rest)) = owner(&self.ids(), kind, key) {
             let Some(server) = among.into_iter().find(|server| server.id() == id) else {
                 return closed.into_iter().find(|(closed, _)| closed == id).map_or_else(missing, no_answer);
             };
@@ -276,17 +272,12 @@ pub(super) fn key_of(kind: OfferKind, offer: &Value) -> &str {
 }
 
 /// The data of a server's error has the URI that was asked for.
-fn with_own_uri(error: HubError, from: &str, to: &str) -> HubError {
-    let Some(upstream) = error.upstream.as_deref().filter(|_| from != to) else { return error };
-    let uri = upstream.data.as_ref().and_then(|data| data.get("uri")?.as_str());
-    if uri != Some(from) {
-        return error;
+fn with_own_uri(mut error: HubError, from: &str, to: &str) -> HubError {
+    let data = error.upstream.as_mut().and_then(|upstream| Arc::make_mut(upstream).data.as_mut());
+    if let Some(uri) = data.and_then(|data| data.get_mut("uri")).filter(|uri| **uri == *from) {
+        *uri = Value::from(to);
     }
-    let mut upstream = upstream.clone();
-    if let Some(data) = &mut upstream.data {
-        data["uri"] = Value::from(to);
-    }
-    HubError { upstream: Some(Arc::new(upstream)), ..error }
+    error
 }
 
 /// The contents have the URI that was asked for.
@@ -353,25 +344,25 @@ pub(super) fn too_late(server: &Server, what: &str, limit: Duration) -> HubError
 const SCHEME: &str = "toolhub://";
 const APPS: &str = "ui://toolhub/";
 
-/// The ids of all servers of a hub, also of those that a caller does not see.
-pub struct NameSpaces(pub Vec<Arc<str>>);
+/// The server that a key names, and the rest of the key. Of several that fit, the one with the longest id. `ids` are those of all
+/// servers of the hub, also of those that a caller does not see.
+fn owner<'a, 'k>(ids: &'a [Arc<str>], kind: OfferKind, key: &'k str) -> Option<(&'a Arc<str>, Cow<'k, str>)> {
+    let named = ids.iter().filter_map(|id| {
+        let rest = |start: &str| key.strip_prefix(&own_key(kind, id, start)).filter(|rest| !rest.is_empty());
+        let of_app = || rest(APPS_SCHEME).map(|rest| Cow::Owned(format!("{APPS_SCHEME}{rest}")));
+        Some((id, rest("").map(Cow::Borrowed).or_else(of_app)?))
+    });
+    named.min_by_key(|(_, rest)| rest.len())
+}
 
-impl NameSpaces {
-    /// The server that a key names, and the rest of the key. Of several that fit, the one with the longest id.
-    pub fn owner<'a>(&self, kind: OfferKind, key: &'a str) -> Option<(&Arc<str>, Cow<'a, str>)> {
-        let named = self.0.iter().filter_map(|id| {
-            let rest =
-                |start: &str| key.strip_prefix(&own_key(kind, id, start)).filter(|rest| !rest.is_empty());
-            let of_app = || rest(APPS_SCHEME).map(|rest| Cow::Owned(format!("{APPS_SCHEME}{rest}")));
-            Some((id, rest("").map(Cow::Borrowed).or_else(of_app)?))
-        });
-        named.min_by_key(|(_, rest)| rest.len())
-    }
-
-    /// The other server in whose space the key of an offer of `server` is.
-    pub fn trespassed(&self, kind: OfferKind, server: &str, key: &str) -> Option<&Arc<str>> {
-        self.owner(kind, key).map(|(owner, _)| owner).filter(|owner| &***owner != server)
-    }
+/// The other server in whose space the key of an offer of `server` is.
+pub(super) fn trespassed<'a>(
+    ids: &'a [Arc<str>],
+    kind: OfferKind,
+    server: &str,
+    key: &str,
+) -> Option<&'a Arc<str>> {
+    owner(ids, kind, key).map(|(owner, _)| owner).filter(|owner| &***owner != server)
 }
 
 /// The key of an offer that names its server.
@@ -476,15 +467,16 @@ mod name_tests {
     use super::*;
     use proptest::prelude::*;
 
-    fn spaces(ids: &[&str]) -> NameSpaces {
-        NameSpaces(ids.iter().map(|id| Arc::from(*id)).collect())
+    fn spaces(ids: &[&str]) -> Vec<Arc<str>> {
+        ids.iter().map(|id| Arc::from(*id)).collect()
     }
 
     #[test]
     fn a_name_belongs_to_the_server_that_it_names() {
         let spaces = spaces(&["good", "evil", "a", "a__b"]);
-        let trespassed =
-            |kind, server: &str, key: &str| spaces.trespassed(kind, server, key).map(|id| id.to_string());
+        let trespassed = |kind, server: &str, key: &str| {
+            super::trespassed(&spaces, kind, server, key).map(|id| id.to_string())
+        };
         assert_eq!(trespassed(OfferKind::Prompts, "evil", "good__greet").as_deref(), Some("good"));
         assert_eq!(
             trespassed(OfferKind::Resources, "evil", "toolhub://good/note://x").as_deref(),
@@ -505,7 +497,9 @@ mod name_tests {
         ] {
             assert_eq!(trespassed(kind, "good", key), None, "{key}");
         }
-        let owner = |kind, key| spaces.owner(kind, key).map(|(id, rest)| (id.to_string(), rest.into_owned()));
+        let owner = |kind, key| {
+            super::owner(&spaces, kind, key).map(|(id, rest)| (id.to_string(), rest.into_owned()))
+        };
         let is = |id: &str, rest: &str| Some((id.to_owned(), rest.to_owned()));
         assert_eq!(owner(OfferKind::Prompts, "a__b__c"), is("a__b", "c"));
         assert_eq!(
@@ -523,7 +517,7 @@ mod name_tests {
             let spaces = spaces(&[&id]);
             for kind in OfferKind::ALL {
                 let named = own_key(kind, &id, &key);
-                prop_assert_eq!(spaces.owner(kind, &named), Some((&Arc::from(&*id), Cow::from(&*key))));
+                prop_assert_eq!(owner(&spaces, kind, &named), Some((&Arc::from(&*id), Cow::from(&*key))));
             }
         }
     }

@@ -8,18 +8,17 @@
 use super::Servers;
 use super::look_up::FirstLists;
 use super::resources::{
-    Asker, LIST_PATIENCE, NameSpaces, OfferedBy, ask_server, for_caller, key_of, own_key, too_late,
+    Asker, LIST_PATIENCE, OfferedBy, ask_server, for_caller, key_of, own_key, too_late, trespassed,
 };
 use crate::mcp::server::Server;
 use crate::mcp::{resources, skills};
 use futures_util::future::join_all;
 use serde_json::{Map, Value, json};
 use std::collections::HashMap;
+use std::sync::Arc;
 use std::sync::atomic::Ordering;
-use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 use tokio::time::{Instant, timeout_at};
-use toolhub_engine::hub::Hub;
 use toolhub_engine::offers::{OfferCallContext, OfferQuery};
 use toolhub_engine::plan::{CallSources, LookUpRequest, ServerSet, Unreachable};
 use toolhub_engine::served::{SubscribedResource, Upstreams, View};
@@ -33,46 +32,28 @@ use toolhub_types::tool::{AskCaller, BoxFuture, CallContextExtras};
 /// How long a server may take to list or read what it has.
 const OFFER_TIMEOUT: Duration = Duration::from_secs(30);
 
-/// Gives the servers of the hub, once there are any.
-pub type FindServers = Box<dyn Fn() -> Option<Arc<Servers>> + Send + Sync>;
-
 /// What is behind a gateway.
 pub struct HubUpstreams {
-    hub: Arc<Hub>,
-    find: FindServers,
-    found: OnceLock<Arc<Servers>>,
-    /// What there is as long as the hub has no servers.
-    none: Arc<Servers>,
+    servers: Arc<Servers>,
     first_lists: FirstLists,
 }
 
 impl HubUpstreams {
-    pub fn new(hub: Arc<Hub>, find: FindServers) -> Self {
-        let (none, first_lists) = (Servers::none(hub.clone()), FirstLists::default());
-        let upstreams = HubUpstreams { hub, find, found: OnceLock::new(), none, first_lists };
-        upstreams.set();
-        upstreams
-    }
-
-    /// The servers. A hub may get its first one while it is served.
-    fn set(&self) -> &Arc<Servers> {
-        if let Some(servers) = self.found.get() {
-            return servers;
-        }
-        let Some(servers) = (self.find)() else { return &self.none };
-        // Servers that connect from now on are told that callers answer questions.
+    /// Servers that connect from now on are told that callers answer questions.
+    pub fn new(servers: Arc<Servers>) -> Self {
         servers.host.callers_answer.store(true, Ordering::Relaxed);
-        self.found.get_or_init(|| servers)
+        HubUpstreams { servers, first_lists: FirstLists::default() }
     }
 
     /// Whether the hub itself has what the key names, for callers of this view.
     fn answers_itself(&self, view: &View, kinds: &[OfferKind], key: &str) -> bool {
-        kinds.iter().all(|kind| view.shows(*kind, NATIVE)) && self.hub.own_offers.find(kinds, key).is_some()
+        kinds.iter().all(|kind| view.shows(*kind, NATIVE))
+            && self.servers.hub.own_offers.find(kinds, key).is_some()
     }
 
     fn shown(&self, view: &View, kind: OfferKind) -> Vec<Arc<Server>> {
         let shows = |server: &Arc<Server>| !server.config().disabled && view.shows(kind, server.id());
-        self.set().all().into_iter().filter(shows).collect()
+        self.servers.all().into_iter().filter(shows).collect()
     }
 
     /// The server that has what a client of the view names, and its key there.
@@ -86,19 +67,18 @@ impl HubUpstreams {
     ) -> Result<(Arc<Server>, String), HubError> {
         let kind = kinds.first().copied().unwrap_or(OfferKind::Resources);
         let among = for_caller(self.shown(view, kind), caller);
-        self.set().find_owner(among, kinds, asked, Asker::Client, until).await
+        self.servers.find_owner(among, kinds, asked, Asker::Client, until).await
     }
 }
 
 impl CallSources for HubUpstreams {
     fn servers(&self) -> Option<&dyn ServerSet> {
-        let servers = self.set();
-        (!Arc::ptr_eq(servers, &self.none)).then_some(&**servers as &dyn ServerSet)
+        Some(&*self.servers)
     }
 
     fn look_up<'a>(&'a self, request: &'a LookUpRequest) -> BoxFuture<'a, Unreachable> {
         Box::pin(async move {
-            let servers = self.set();
+            let servers = &self.servers;
             let end = Instant::now() + request.patience;
             if request.options.server.is_none() && request.servers.is_empty() {
                 self.first_lists.wait(servers, Some(request.patience), || true).await;
@@ -113,8 +93,8 @@ impl CallSources for HubUpstreams {
 
 impl Upstreams for HubUpstreams {
     fn listed<'a>(&'a self, view: &'a View, patience: Option<Duration>) -> BoxFuture<'a, Vec<Arc<str>>> {
-        let shows_any = || view.tools(&self.hub.registry.snapshot()).next().is_some();
-        Box::pin(self.first_lists.wait(self.set(), patience, shows_any))
+        let shows_any = || view.tools(&self.servers.hub.registry.snapshot()).next().is_some();
+        Box::pin(self.first_lists.wait(&self.servers, patience, shows_any))
     }
 
     /// On the connection of the caller.
@@ -140,7 +120,7 @@ impl Upstreams for HubUpstreams {
     /// Waits, with a limit, until the servers that are connected have been told.
     fn want_log_level(&self, level: Option<&'static str>) -> BoxFuture<'_, ()> {
         Box::pin(async move {
-            let servers = self.set();
+            let servers = &self.servers;
             if servers.host.log_level.set(level) {
                 join_all(servers.all().iter().map(|server| server.apply_log_level())).await;
             }
@@ -148,28 +128,28 @@ impl Upstreams for HubUpstreams {
     }
 
     fn set_only_client(&self, client: Option<AskCaller>) {
-        self.set().host.only_client.store(client.map(Arc::new));
+        self.servers.host.only_client.store(client.map(Arc::new));
     }
 
     fn roots_changed(&self) -> BoxFuture<'_, ()> {
         Box::pin(async {
-            join_all(self.set().all().iter().map(|server| server.roots_changed())).await;
+            join_all(self.servers.all().iter().map(|server| server.roots_changed())).await;
         })
     }
 
     fn log(&self, server: &str, level: &str, text: &str) {
-        if let Some(log) = self.set().host.log.as_ref().filter(|log| log.wants(level)) {
+        if let Some(log) = self.servers.host.log.as_ref().filter(|log| log.wants(level)) {
             log.write(server, level, text);
         }
     }
 
     fn server_states(&self) -> Vec<Value> {
-        let servers = self.set();
+        let servers = &self.servers;
         servers.all().iter().map(|server| state_of(servers, server)).collect()
     }
 
     fn instructions(&self, server: &str) -> Option<String> {
-        self.set().get(server)?.shown_instructions()
+        self.servers.get(server)?.shown_instructions()
     }
 
     /// Tasks and skills end at the hub.
@@ -191,7 +171,7 @@ impl Upstreams for HubUpstreams {
             _ => &[OfferKind::Resources],
         };
         let may_have = |server: &Arc<Server>| server.callbacks().declares(capability) != Some(false);
-        kinds.iter().any(|kind| view.shows(*kind, NATIVE)) && self.hub.own_offers.has(capability)
+        kinds.iter().any(|kind| view.shows(*kind, NATIVE)) && self.servers.hub.own_offers.has(capability)
             || kinds.iter().any(|kind| self.shown(view, *kind).iter().any(may_have))
     }
 
@@ -204,7 +184,7 @@ impl Upstreams for HubUpstreams {
         again: bool,
     ) -> BoxFuture<'a, Vec<Value>> {
         Box::pin(async move {
-            let servers = self.set();
+            let servers = &self.servers;
             let (shown, _) = for_caller(self.shown(view, kind), Some(caller));
             let (mut lists, mut unknown): (Vec<OfferedBy>, _) = (Vec::new(), Vec::new());
             for server in shown {
@@ -220,10 +200,10 @@ impl Upstreams for HubUpstreams {
             let ids = servers.ids();
             lists.sort_by_key(|(id, _)| ids.iter().position(|one| one == id));
             let mut all =
-                if view.shows(kind, NATIVE) { self.hub.own_offers.entries(kind) } else { Vec::new() };
+                if view.shows(kind, NATIVE) { self.servers.hub.own_offers.entries(kind) } else { Vec::new() };
             let kinds = if kind == OfferKind::Resources { OfferKind::READ } else { &[kind] };
             let is_own = |key: &str| self.answers_itself(view, kinds, key);
-            all.extend(told_apart(kind, lists, &servers.name_spaces(), &is_own));
+            all.extend(told_apart(kind, lists, &ids, &is_own));
             all
         })
     }
@@ -237,8 +217,8 @@ impl Upstreams for HubUpstreams {
         Box::pin(async move {
             let (kinds, key) = (query.kinds(), query.key());
             if self.answers_itself(view, kinds, key) {
-                let ctx = OfferCallContext { limit: self.hub.options.timeout, extras };
-                return self.hub.own_offers.answer(query, &ctx).await;
+                let ctx = OfferCallContext { limit: self.servers.hub.options.timeout, extras };
+                return self.servers.hub.own_offers.answer(query, &ctx).await;
             }
             let until = Instant::now() + OFFER_TIMEOUT;
             let (server, key) = self.find(view, kinds, key, extras.principal.as_ref(), until).await?;
@@ -262,7 +242,7 @@ fn state_of(servers: &Servers, server: &Server) -> Value {
 fn told_apart(
     kind: OfferKind,
     lists: Vec<OfferedBy>,
-    spaces: &NameSpaces,
+    ids: &[Arc<str>],
     is_own: &dyn Fn(&str) -> bool,
 ) -> Vec<Value> {
     let mut counts: HashMap<String, usize> = HashMap::new();
@@ -277,7 +257,7 @@ fn told_apart(
             if is_shared || kind != OfferKind::Prompts && key.starts_with(APPS_SCHEME) {
                 let told = own_key(kind, &id, key);
                 // With servers 'a' and 'a__b', the prompt 'b__c' of 'a' has no name of its own.
-                if spaces.trespassed(kind, &id, &told).is_some() {
+                if trespassed(ids, kind, &id, &told).is_some() {
                     continue;
                 }
                 offer[kind.key()] = Value::from(told);
@@ -305,19 +285,19 @@ mod tests {
             by("beta", json!([{"name": "review"}])),
             (Arc::from("broken"), Err(HubError::new(ErrorKind::Closed, "gone"))),
         ];
-        let all = told_apart(OfferKind::Prompts, lists, &NameSpaces(Vec::new()), &|_| false);
+        let all = told_apart(OfferKind::Prompts, lists, &[], &|_| false);
         assert_eq!(
             json!(all).to_string(),
             r#"[{"name":"alpha__review","x":1.5},{"name":"own"},{"name":"beta__review"}]"#
         );
         let lists = vec![by("a b", json!([{"uri": "note://x"}])), by("c", json!([{"uri": "note://x"}]))];
-        let uris: Vec<Value> = told_apart(OfferKind::Resources, lists, &NameSpaces(Vec::new()), &|_| false)
+        let uris: Vec<Value> = told_apart(OfferKind::Resources, lists, &[], &|_| false)
             .iter()
             .map(|one| one["uri"].clone())
             .collect();
         assert_eq!(uris, ["toolhub://a%20b/note://x", "toolhub://c/note://x"]);
         let lists = vec![by("a", json!([{"name": "p"}]))];
-        let own = told_apart(OfferKind::Prompts, lists, &NameSpaces(Vec::new()), &|key| key == "p");
+        let own = told_apart(OfferKind::Prompts, lists, &[], &|key| key == "p");
         assert_eq!(own, [json!({"name": "a__p"})]);
     }
 }

@@ -175,9 +175,8 @@ impl Skill {
 
     /// Its files except `SKILL.md`, as paths inside its folder.
     pub fn resources(&self) -> Option<Vec<&str>> {
-        let path = |file| -> Option<&str> { inside(file, self.folder()) };
         let files = self.files.as_ref()?.iter().filter(|file| file.uri != self.uri);
-        Some(files.filter_map(|file| path(&file.uri)).collect())
+        Some(files.filter_map(|file| inside(&file.uri, self.folder())).collect())
     }
 
     /// The URI of a file of this skill, which must be a listed one where there is a list.

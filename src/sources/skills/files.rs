@@ -1,7 +1,7 @@
 //! The files of a skill, and no others: resolved, then compared, then opened without following a link.
 
 use std::collections::VecDeque;
-use std::ffi::{CString, OsStr};
+use std::ffi::CString;
 use std::fs::{self, File};
 use std::io::{self, Read};
 use std::os::fd::{AsRawFd, FromRawFd};
@@ -91,9 +91,7 @@ pub fn resolve(folder: &Path, path: &str) -> Result<PathBuf, Refused> {
 /// Opens a regular file inside `folder`.
 pub fn open(folder: &Path, path: &str) -> Result<File, Refused> {
     let real = resolve(folder, path)?;
-    let below = real.strip_prefix(folder).map_err(|_| Refused::Outside)?;
-    let parts: Vec<&OsStr> = below.iter().collect();
-    let file = open_below(folder, &parts)?;
+    let file = open_below(folder, real.strip_prefix(folder).map_err(|_| Refused::Outside)?)?;
     let data = file.metadata()?;
     match data.is_file() {
         false => Err(Refused::NoFile),
@@ -149,14 +147,15 @@ pub fn read(folder: &Path, path: &str, limit: u64) -> Result<Vec<u8>, Refused> {
 
 /// Opens the path part by part, each relative to the folder before, and follows no link: even if parts are replaced meanwhile,
 /// nothing outside is opened. A pipe does not block.
-fn open_below(folder: &Path, parts: &[&OsStr]) -> io::Result<File> {
+fn open_below(folder: &Path, path: &Path) -> io::Result<File> {
     let mut here = fs::OpenOptions::new()
         .read(true)
         .custom_flags(libc::O_DIRECTORY | libc::O_NOFOLLOW | libc::O_CLOEXEC)
         .open(folder)?;
-    for (at, part) in parts.iter().enumerate() {
+    let mut parts = path.iter().peekable();
+    while let Some(part) = parts.next() {
         let name = CString::new(part.as_bytes())?;
-        let kind = if at + 1 < parts.len() { libc::O_DIRECTORY } else { libc::O_NONBLOCK };
+        let kind = if parts.peek().is_some() { libc::O_DIRECTORY } else { libc::O_NONBLOCK };
         let flags = libc::O_RDONLY | libc::O_NOFOLLOW | libc::O_CLOEXEC | kind;
         // SAFETY: the descriptor belongs to an open file, and the name is zero-terminated.
         let opened = unsafe { libc::openat(here.as_raw_fd(), name.as_ptr(), flags) };
@@ -252,8 +251,8 @@ mod tests {
         let skill = folder.skill();
         fs::remove_dir_all(skill.join("sub")).unwrap();
         symlink(&folder.0, skill.join("sub")).unwrap();
-        assert!(open_below(&skill, &[OsStr::new("sub"), OsStr::new("secret")]).is_err());
+        assert!(open_below(&skill, Path::new("sub/secret")).is_err());
         symlink("../secret", skill.join("late")).unwrap();
-        assert!(open_below(&skill, &[OsStr::new("late")]).is_err());
+        assert!(open_below(&skill, Path::new("late")).is_err());
     }
 }

@@ -106,11 +106,49 @@ pub struct FoundSkills {
 /// The skills in and below `root`. Folders inside a skill belong to it and are not searched. Links are followed, and each
 /// folder is visited once.
 pub fn find(root: &Path) -> FoundSkills {
-    let mut walk = Walk::default();
-    walk.visit(root, 0);
-    walk.found.folders.sort();
-    walk.found.broken.sort();
-    walk.found
+    let (mut found, mut seen) = (FoundSkills::default(), HashSet::new());
+    let mut next = vec![(root.to_owned(), 0)];
+    while let Some((folder, depth)) = next.pop() {
+        // A cycle of links leads to a folder that was already visited.
+        if !fs::canonicalize(&folder).is_ok_and(|place| seen.insert(place)) {
+            continue;
+        }
+        if seen.len() > MAX_FOLDERS {
+            let note = format!("{}: only the first {MAX_FOLDERS} folders were looked at", folder.display());
+            found.notices.push(note);
+            break;
+        }
+        if file_of(&folder).is_some() {
+            found.folders.push(folder);
+            continue;
+        }
+        let broken = NAMES.iter().find_map(|name| Some((name, why_no_file(&folder.join(name))?)));
+        if let Some((name, why)) = broken {
+            found.broken.push(format!("{}: its {name} {why}", folder.display()));
+            continue;
+        }
+        match fs::read_dir(&folder) {
+            Ok(entries) if depth < MAX_DEPTH => {
+                let mut below: Vec<_> = entries.flatten().filter_map(|entry| searched(&entry)).collect();
+                // The first of them comes next.
+                below.sort_by(|a, b| b.cmp(a));
+                next.extend(below.into_iter().map(|folder| (folder, depth + 1)));
+            }
+            Ok(_) => {}
+            Err(error) => found.notices.push(format!("{}: {error}", folder.display())),
+        }
+    }
+    found.folders.sort();
+    found.broken.sort();
+    found
+}
+
+/// The path of a folder that may have skills.
+fn searched(entry: &fs::DirEntry) -> Option<PathBuf> {
+    let (name, kind) = (entry.file_name(), entry.file_type().ok()?);
+    let is_skipped = name.as_encoded_bytes().starts_with(b".") || SKIPPED.iter().any(|one| name == *one);
+    let path = entry.path();
+    ((kind.is_dir() || kind.is_symlink()) && !is_skipped && path.is_dir()).then_some(path)
 }
 
 /// The `SKILL.md` of a folder.
@@ -127,62 +165,6 @@ fn why_no_file(path: &Path) -> Option<String> {
         Ok(found) if found.is_dir() => "is a folder".to_owned(),
         Ok(_) => "is not a file".to_owned(),
     })
-}
-
-#[derive(Default)]
-struct Walk {
-    found: FoundSkills,
-    seen: HashSet<PathBuf>,
-}
-
-impl Walk {
-    fn visit(&mut self, folder: &Path, depth: usize) {
-        // A cycle of links leads to a folder that was already visited.
-        let Ok(place) = fs::canonicalize(folder) else { return };
-        if self.seen.len() > MAX_FOLDERS || !self.seen.insert(place) {
-            return;
-        }
-        if self.seen.len() > MAX_FOLDERS {
-            let note = format!("{}: only the first {MAX_FOLDERS} folders were looked at", folder.display());
-            self.found.notices.push(note);
-            return;
-        }
-        if file_of(folder).is_some() {
-            self.found.folders.push(folder.to_owned());
-            return;
-        }
-        if let Some((name, why)) =
-            NAMES.iter().find_map(|name| Some((name, why_no_file(&folder.join(name))?)))
-        {
-            self.found.broken.push(format!("{}: its {name} {why}", folder.display()));
-            return;
-        }
-        let entries = match fs::read_dir(folder) {
-            Ok(entries) => entries,
-            Err(error) => {
-                self.found.notices.push(format!("{}: {error}", folder.display()));
-                return;
-            }
-        };
-        if depth == MAX_DEPTH {
-            return;
-        }
-        let mut below: Vec<PathBuf> = entries
-            .flatten()
-            .filter(|entry| {
-                let name = entry.file_name();
-                let name = name.to_string_lossy();
-                let maybe = entry.file_type().is_ok_and(|kind| kind.is_dir() || kind.is_symlink());
-                maybe && !name.starts_with('.') && !SKIPPED.contains(&&*name)
-            })
-            .map(|entry| entry.path())
-            .filter(|path| path.is_dir())
-            .collect();
-        below.sort();
-        for folder in below {
-            self.visit(&folder, depth + 1);
-        }
-    }
 }
 
 // A skill in a folder as a candidate of the hub.

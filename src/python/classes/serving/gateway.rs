@@ -4,13 +4,13 @@ use crate::classes::hub::PyHub;
 use crate::classes::options::seconds;
 use crate::classes::serving::gateway_options::PythonGatewayOptions;
 use crate::classes::serving::gateway_principal::{ServedPlace, principal_function};
+use crate::classes::upstream::servers::PyServers;
 use crate::prelude::*;
 use crate::runtime::bridge::{self, BridgeFuture, BridgeStream};
 use crate::runtime::loop_bridge::{self, LoopBridge};
 use crate::runtime::tool_loops::ServedLoop;
 use crate::runtime::{process, waiting};
 use crate::values::arguments::callable::{Callable, callable};
-
 use bytes::Bytes;
 use futures_util::StreamExt;
 use futures_util::stream::BoxStream;
@@ -18,10 +18,8 @@ use http::Request;
 use pyo3::types::PyBytes;
 use std::net::IpAddr;
 use std::pin::pin;
-use std::sync::Weak;
 use std::time::SystemTime;
 use tokio::net::TcpListener;
-use toolhub::catalog::Servers;
 use toolhub::catalog::upstreams::HubUpstreams;
 use toolhub::error::Outcome;
 use toolhub::gateway::{
@@ -47,9 +45,10 @@ pub struct PyGateway {
 #[pymethods]
 impl PyGateway {
     #[new]
-    #[pyo3(signature = (hub, options, authenticate=None))]
+    #[pyo3(signature = (hub, servers, options, authenticate=None))]
     fn new(
         hub: &Bound<'_, PyHub>,
+        servers: &PyServers,
         options: &Bound<'_, PyAny>,
         authenticate: Option<&Bound<'_, PyAny>>,
     ) -> PyResult<Self> {
@@ -60,9 +59,7 @@ impl PyGateway {
         let function = authenticate.clone().map(|function| principal_function(function, place.clone()));
         let options = PythonGatewayOptions::read(options)?.into_options(hub.py(), function.clone())?;
         let core = hub.get().core.clone();
-        let servers = hub.get().servers.clone();
-        let find = Box::new(move || servers.get().and_then(Weak::<Servers>::upgrade));
-        let upstreams = Arc::new(HubUpstreams::new(core.clone(), find));
+        let upstreams = Arc::new(HubUpstreams::new(servers.core()?.clone()));
         let gateway = Gateway::new(core, upstreams, options).map_err(|error| tool_error(hub.py(), &error))?;
         Ok(PyGateway {
             core: Arc::new(gateway),

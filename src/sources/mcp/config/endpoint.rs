@@ -251,13 +251,8 @@ fn variables_of_file(fields: &mut Fields<'_, '_>) -> BTreeMap<String, String> {
     // The value of a variable may be a secret: its path is shown as it was written.
     let written = fields.value("envFile").and_then(Value::as_str).filter(|written| written.contains('$'));
     let shown = written.map_or_else(|| path.display().to_string(), str::to_owned);
-    match read_env_file(&path, &shown) {
-        Ok(variables) => variables.into_iter().collect(),
-        Err(message) => {
-            fields.error("envFile", message);
-            BTreeMap::new()
-        }
-    }
+    let read = read_env_file(&path, &shown).map_err(|message| fields.error("envFile", message));
+    read.into_iter().flatten().collect()
 }
 
 fn remote(fields: &mut Fields<'_, '_>, dialect: Option<Dialect>) -> Option<Remote> {

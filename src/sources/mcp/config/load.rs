@@ -91,18 +91,11 @@ fn parsed(path: &Path) -> Result<Option<Value>, String> {
 }
 
 fn read(path: &Path, notes: &mut Notes) -> Option<Value> {
-    match parsed(path) {
-        Ok(value) => {
-            if value.is_none() {
-                notes.warn(None, "is empty; it configures no servers.");
-            }
-            value
-        }
-        Err(message) => {
-            notes.error(None, message);
-            None
-        }
+    let value = parsed(path).map_err(|message| notes.error(None, message)).ok()?;
+    if value.is_none() {
+        notes.warn(None, "is empty; it configures no servers.");
     }
+    value
 }
 
 fn unreadable(error: &io::Error) -> String {

@@ -79,8 +79,9 @@ impl ServerOptions {
         allows(&self.candidates, tool)
     }
 
-    /// Offers only these. An empty list is a list: it lets nothing through.
-    pub(super) fn offer_only(&mut self, patterns: Vec<String>, fields: &mut Fields<'_, '_>, key: &str) {
+    /// Offers only what is listed under a key. An empty list is a list: it lets nothing through.
+    fn offer_only(&mut self, fields: &mut Fields<'_, '_>, key: &'static str) {
+        let Some(patterns) = fields.texts(key) else { return };
         if patterns.is_empty() {
             fields.warn(key, "is empty, so no tool of this server is offered; leave it out to offer all.");
             self.exclude.push("*".to_owned());
@@ -113,9 +114,7 @@ impl ServerOptions {
             allow_sampling: fields.flag("allow_sampling").unwrap_or_default(),
             inherit_env: fields.texts("inherit_env").unwrap_or_default(),
         };
-        if let Some(patterns) = fields.texts("include") {
-            options.offer_only(patterns, fields, "include");
-        }
+        options.offer_only(fields, "include");
         if options.assume_read_only && options.effects == Some(true) {
             fields.error("assume_read_only", "contradicts `effects`: both are true.");
         }
@@ -193,9 +192,7 @@ pub(super) fn is_off(fields: &mut Fields<'_, '_>) -> bool {
 pub(super) fn read_foreign(fields: &mut Fields<'_, '_>, options: &mut ServerOptions) {
     timeout(fields, options);
     for key in ["includeTools", "enabledTools"] {
-        if let Some(names) = fields.texts(key) {
-            options.offer_only(names, fields, key);
-        }
+        options.offer_only(fields, key);
     }
     for key in ["excludeTools", "disabledTools"] {
         options.exclude.extend(fields.texts(key).unwrap_or_default());
@@ -206,12 +203,7 @@ pub(super) fn read_foreign(fields: &mut Fields<'_, '_>, options: &mut ServerOpti
         Some(Value::Object(_)) => fields.warn("tools", NO_EFFECT),
         // Copilot: the tools to offer.
         Some(Value::String(all)) if all == "*" => {}
-        Some(_) => {
-            if let Some(names) = fields.texts("tools") {
-                options.offer_only(names, fields, "tools");
-            }
-        }
-        None => {}
+        _ => options.offer_only(fields, "tools"),
     }
     if fields.text("authProviderType").is_some_and(|provider| provider != "dynamic_discovery") {
         fields.warn("authProviderType", NO_EFFECT);
@@ -231,11 +223,9 @@ const NO_EFFECT: &str = "belongs to another client and has no effect here.";
 fn timeout(fields: &mut Fields<'_, '_>, options: &mut ServerOptions) {
     let number = fields.value("timeout").and_then(Value::as_f64).unwrap_or_default();
     let theirs = OF_THOSE_WITH_SECONDS.iter().any(|key| fields.has(key));
-    let timeout = if (theirs && number <= 3600.0) || number < 1000.0 {
-        fields.duration("timeout", "seconds", 1.0)
-    } else {
-        fields.duration("timeout", "milliseconds", 0.001)
-    };
+    let is_in_seconds = (theirs && number <= 3600.0) || number < 1000.0;
+    let (unit, seconds_each) = if is_in_seconds { ("seconds", 1.0) } else { ("milliseconds", 0.001) };
+    let timeout = fields.duration("timeout", unit, seconds_each);
     if !theirs && timeout.is_some() && number < 1000.0 {
         fields.warn(
             "timeout",

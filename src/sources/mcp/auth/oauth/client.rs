@@ -3,7 +3,7 @@
 use super::super::{Secret, bearer_header, denied, quote};
 use super::config::OAuthSettings;
 use super::discovery::{Discovered, Issuer};
-use super::store::{Client, StoredToken, now};
+use super::store::{Client, now};
 use super::web::{Web, form, text, with_reason};
 use base64::Engine;
 use base64::prelude::BASE64_STANDARD;
@@ -34,11 +34,9 @@ impl Client {
         }
     }
 
-    /// The registration that an earlier login left, for as long as it holds.
-    pub(super) fn registered(token: Option<&StoredToken>, issuer: &str) -> Option<Self> {
-        let client = &token.filter(|token| token.issuer == issuer)?.client;
-        let holds = client.redirect.is_some() && client.ends_at.is_none_or(|end| end > now());
-        holds.then(|| client.clone())
+    /// Whether an earlier login has registered it, and its registration still holds.
+    pub(super) fn is_registered(&self) -> bool {
+        self.redirect.is_some() && self.ends_at.is_none_or(|end| end > now())
     }
 
     /// Dynamic client registration (RFC 7591).

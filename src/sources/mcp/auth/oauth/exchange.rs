@@ -167,15 +167,8 @@ impl Credentials for TokenExchange {
             if status != 401 || sent.is_empty() {
                 return Ok(false);
             }
-            let mut held = self.held.lock().await;
-            if held.as_ref().is_some_and(|token| token.header.expose() != sent) {
-                return Ok(true);
-            }
-            *held = None;
-            let token = self.ask().await?;
-            let is_other = token.header.expose() != sent;
-            *held = Some(token);
-            Ok(is_other)
+            self.held.lock().await.take_if(|token| token.header.expose() == sent);
+            Ok(self.authorization().await?.is_some_and(|header| header != sent))
         })
     }
 }

@@ -95,12 +95,10 @@ impl OAuthShared {
         match held {
             Some(held) if !held.token.is_due() => return held.header().map(Some),
             Some(held) if is_robot || held.token.refresh_token.is_some() => match self.fly(None).0.await {
-                Err(error) if error.kind == ErrorKind::Connect && !held.token.is_over() => {
-                    return held.header().map(Some);
-                }
+                Err(error) if error.kind == ErrorKind::Connect && !held.token.is_over() => {}
                 ended => ended?,
             },
-            Some(held) if !held.token.is_over() => return held.header().map(Some),
+            Some(held) if !held.token.is_over() => {}
             // A login may already be in progress.
             _ => {
                 let under_way = self.state.lock().under_way();
@@ -165,10 +163,6 @@ impl Held {
 
     fn header(&self) -> Result<String, HubError> {
         bearer_header(self.token.access_token.expose())
-    }
-
-    fn is_fresh(&self) -> bool {
-        self.since.elapsed() < FRESH
     }
 }
 
@@ -342,11 +336,10 @@ impl OAuthShared {
         old: Option<Arc<Held>>,
         challenge: &Challenge,
     ) -> Result<(), HubError> {
-        let mut registered =
-            Client::registered(old.as_deref().map(|held| &held.token), &login.found.issuer.id);
+        let mut registered = old.as_ref().map(|held| held.token.client.clone()).filter(Client::is_registered);
         if let Some(old) = old.filter(|_| !challenge.wants_more_scope()) {
             let lacks = challenge.scopes.iter().any(|scope| !old.token.asked_scopes.contains(scope));
-            let fresh = old.is_fresh() && !old.token.is_over();
+            let fresh = old.since.elapsed() < FRESH && !old.token.is_over();
             match old.origin {
                 Origin::Login if fresh && !lacks => {
                     return Err(denied(message!(
