@@ -308,11 +308,6 @@ fn longest_wait(servers: &Servers, server: &Server) -> Duration {
     server.config().options.startup_timeout.min(LONGEST_WAIT).max(servers.lookup_timeout())
 }
 
-/// The pause after which a server that was just lost may be connected again, if clients can wait for that long.
-fn short_pause(error: &HubError) -> Option<Duration> {
-    backoff::asked_pause(error).filter(|pause| *pause <= FIRST_PAUSE)
-}
-
 /// Lists a server until it has a list.
 async fn request_list(
     servers: Weak<Servers>,
@@ -328,7 +323,9 @@ async fn request_list(
             return;
         }
         let mut listed = list(&servers, &server, &places).await;
-        if let Some(pause) = listed.as_ref().err().and_then(short_pause) {
+        // A server that was just lost may be connected again after a pause; clients can wait for a short one.
+        let asked_pause = listed.as_ref().err().and_then(backoff::asked_pause);
+        if let Some(pause) = asked_pause.filter(|pause| *pause <= FIRST_PAUSE) {
             sleep(pause).await;
             listed = list(&servers, &server, &places).await;
         }

@@ -49,12 +49,10 @@ pub struct Servers {
     /// Held while a server is added or removed, which may wait for the store; `all` never waits.
     changing: Mutex<()>,
     /// The servers that did not list their tools for a look-up: since when, and why.
-    silent: Mutex<HashMap<Arc<str>, Silence>>,
+    silent: Mutex<HashMap<Arc<str>, (Instant, Message)>>,
     /// The servers whose lists were requested because a program looked at the tools of the hub.
     list_requested: Mutex<HashSet<Arc<str>>>,
 }
-
-type Silence = (Instant, Message);
 
 /// The id of a server, and why it failed if it did.
 pub type ServerOutcome = (Arc<str>, Result<(), HubError>);
