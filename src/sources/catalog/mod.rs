@@ -149,11 +149,7 @@ impl Servers {
     /// Removes a server and its tools. The caller has to close it.
     pub fn remove(&self, id: &str) -> Option<Arc<Server>> {
         let _changing = self.changing.lock();
-        let removed = {
-            let mut all = self.all.lock();
-            let index = all.iter().position(|server| &**server.id() == id)?;
-            all.remove(index)
-        };
+        let removed = self.all.lock().extract_if(.., |server| &**server.id() == id).next()?;
         self.silent.lock().remove(removed.id());
         self.publisher.dismiss(&removed);
         removed.dismiss();

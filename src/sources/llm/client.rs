@@ -247,10 +247,7 @@ impl ChatEndpoint {
             Value::String(digits) => digits.parse().ok(),
             number => number.as_u64().and_then(|n| u16::try_from(n).ok()),
         });
-        let kind = match code {
-            Some(code @ 400..=599) => kind_of(code),
-            _ => ErrorKind::Http,
-        };
+        let kind = code.filter(|code| (400..600).contains(code)).map_or(ErrorKind::Http, kind_of);
         let detail = self.redactor.quote(&message_of(error).unwrap_or_else(|| error.to_string()));
         let message = message!(
             "The model endpoint {} reported an error instead of an answer{}.",

@@ -112,12 +112,9 @@ impl AnswerReader {
             let quoted = self.endpoint.redactor.quote(&event.data);
             self.endpoint.invalid(format!("streamed an event that is not JSON: {quoted}"))
         })?;
-        match raw.get("error") {
-            Some(error) if !error.is_null() => {
-                return Err(self.endpoint.error_object(status, error));
-            }
-            _ if event.name == "error" => return Err(self.endpoint.error_object(status, &raw)),
-            _ => {}
+        let error = raw.get("error").filter(|error| !error.is_null());
+        if let Some(error) = error.or((event.name == "error").then_some(&raw)) {
+            return Err(self.endpoint.error_object(status, error));
         }
         let chunk = read_chunk(&raw).map_err(|wrong| self.endpoint.wrong_shape(wrong))?;
         self.is_finished |= chunk.finish_reason.is_some();
@@ -138,14 +135,12 @@ impl AnswerReader {
         self.parser.finish();
         if let Some(item) = self.parser.next_item() {
             match self.take(item) {
-                Ok(Some(text)) => {
-                    self.ended = Some(why);
-                    return Ok(Some(text));
-                }
-                Ok(None) => return Ok(None),
                 // A stream that broke off ends with half an event.
                 Err(error) if error.kind == ErrorKind::Protocol => {}
-                Err(error) => return Err(error),
+                taken => {
+                    self.ended = Some(why);
+                    return taken;
+                }
             }
         }
         if self.is_finished {
@@ -259,15 +254,10 @@ pub(super) fn content_text(content: Option<&Value>) -> Option<String> {
     match content {
         None | Some(Value::Null) => Some(String::new()),
         Some(Value::String(text)) => Some(text.clone()),
-        Some(Value::Array(parts)) => Some(
-            parts
-                .iter()
-                .filter_map(|part| match part {
-                    Value::String(text) => Some(text.as_str()),
-                    _ => part.get("text").and_then(Value::as_str),
-                })
-                .collect(),
-        ),
+        Some(Value::Array(parts)) => {
+            let texts = parts.iter().filter_map(|part| part.as_str().or_else(|| part.get("text")?.as_str()));
+            Some(texts.collect())
+        }
         Some(_) => None,
     }
 }

@@ -305,8 +305,7 @@ impl SkillSource for ServerSkill {
         if let Some(kind) = content.mime_type {
             value["mimeType"] = json!(kind);
         }
-        call::put_content(&mut value, content.bytes);
-        Ok(value)
+        Ok(call::with_content(value, content.bytes))
     }
 }
 

@@ -1,5 +1,7 @@
-//! What calls of skills have in common, from folders and from servers.
+//! Skills as candidates of a hub: what their calls have in common, from folders and from servers, and those from folders.
 
+use super::files::{self, MAX_FILE, Refused};
+use super::skill::FolderSkill;
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use serde_json::{Value, json};
@@ -45,11 +47,12 @@ fn put_task(value: &mut Value, args: &Arguments) {
 }
 
 /// Adds the content of a file, as text if it is text.
-pub fn put_content(value: &mut Value, bytes: Vec<u8>) {
+pub fn with_content(mut value: Value, bytes: Vec<u8>) -> Value {
     match String::from_utf8(bytes) {
         Ok(text) => value["text"] = json!(text),
         Err(binary) => value["blob"] = json!(STANDARD.encode(binary.as_bytes())),
     }
+    value
 }
 
 /// Where a skill is read from.
@@ -121,4 +124,63 @@ pub fn no_file(name: &str, path: &str) -> HubError {
         clip(path)
     );
     HubError::new(ErrorKind::InvalidArguments, text)
+}
+
+// A skill in a folder.
+
+pub type LocalSkill = SkillTool<Arc<FolderSkill>>;
+
+impl LocalSkill {
+    /// `schema` is the same for all skills, see [`parameters`].
+    pub fn local(skill: FolderSkill, schema: &Arc<Value>) -> Self {
+        let fields = &skill.fields;
+        let location = skill.folder.join(&skill.file);
+        let spec = ToolSpec {
+            description: Arc::from(fields.description.as_str()),
+            is_hidden: fields.is_hidden,
+            version: fields.metadata.get("version").and_then(Value::as_str).map(Arc::from),
+            location: Some(Arc::from(&*location.to_string_lossy())),
+            ..ToolSpec::named(fields.name.as_str())
+        };
+        SkillTool::new(Arc::new(skill), schema.clone(), spec)
+    }
+}
+
+impl SkillSource for Arc<FolderSkill> {
+    async fn read(&self, name: &str, args: &Arguments, _: &CallContext) -> Result<Value, HubError> {
+        let (skill, path) = (self.clone(), asked_file(args).map(str::to_owned));
+        let asked = path.clone();
+        // Disks can be slow, and network disks very slow.
+        let read = tokio::task::spawn_blocking(move || match asked {
+            None => skill.value(),
+            Some(path) => {
+                let file = json!({"name": skill.fields.name, "file": path});
+                files::read(&skill.folder, &path, MAX_FILE).map(|bytes| with_content(file, bytes))
+            }
+        });
+        match read.await {
+            Ok(value) => value.map_err(|why| refused(name, path.as_deref(), &why)),
+            Err(_) => Err(HubError::new(ErrorKind::Cancelled, "Reading the skill was cancelled.")),
+        }
+    }
+}
+
+fn refused(name: &str, path: Option<&str>, why: &Refused) -> HubError {
+    let kind = match why {
+        Refused::Shared => ErrorKind::NotAllowed,
+        Refused::Outside if path.is_some() => ErrorKind::NotAllowed,
+        Refused::TooLong { .. } => ErrorKind::Limit,
+        _ => ErrorKind::ToolError,
+    };
+    let text = match (why, path.map(clip)) {
+        (Refused::NoFile, Some(_)) => return no_file(name, path.unwrap_or_default()),
+        (Refused::Outside, Some(path)) => message!(
+            "The skill '{}' may not read '{}': give the path of a file inside its folder.",
+            name,
+            path
+        ),
+        (_, Some(path)) => message!("The file '{}' of the skill '{}' {}.", path, name, why.why()),
+        (_, None) => message!("The SKILL.md of the skill '{}' {}.", name, why.why()),
+    };
+    HubError::new(kind, text)
 }

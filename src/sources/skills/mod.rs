@@ -13,6 +13,7 @@ pub mod files;
 pub mod front_matter;
 mod skill;
 
+pub use call::LocalSkill;
 pub use files::FileStamp;
 pub use front_matter::SkillFields;
-pub use skill::{FolderSkill, FoundSkills, LocalSkill, file_of, find};
+pub use skill::{FolderSkill, FoundSkills, file_of, find};

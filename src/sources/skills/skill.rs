@@ -1,17 +1,12 @@
 //! One skill in a folder: its front matter at load, its instructions when it is called.
 
-use super::call::{self, SkillSource, SkillTool};
-use super::files::{self, MAX_FILE, Refused};
+use super::files::{self, Refused};
 use super::front_matter::{self, SkillFields};
 use serde_json::{Value, json};
 use std::collections::HashSet;
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
-use toolhub_text::{Message, message};
-use toolhub_types::error::{ErrorKind, HubError, clip};
-use toolhub_types::model::{Arguments, ToolSpec};
-use toolhub_types::tool::CallContext;
+use toolhub_text::Message;
 
 /// A model cannot follow longer instructions.
 pub const MAX_INSTRUCTIONS: u64 = 1024 * 1024;
@@ -165,66 +160,4 @@ fn why_no_file(path: &Path) -> Option<String> {
         Ok(found) if found.is_dir() => "is a folder".to_owned(),
         Ok(_) => "is not a file".to_owned(),
     })
-}
-
-// A skill in a folder as a candidate of the hub.
-
-pub type LocalSkill = SkillTool<Arc<FolderSkill>>;
-
-impl LocalSkill {
-    /// `schema` is the same for all skills, see [`call::parameters`].
-    pub fn local(skill: FolderSkill, schema: &Arc<Value>) -> Self {
-        let fields = &skill.fields;
-        let location = skill.folder.join(&skill.file);
-        let spec = ToolSpec {
-            description: Arc::from(fields.description.as_str()),
-            is_hidden: fields.is_hidden,
-            version: fields.metadata.get("version").and_then(Value::as_str).map(Arc::from),
-            location: Some(Arc::from(&*location.to_string_lossy())),
-            ..ToolSpec::named(fields.name.as_str())
-        };
-        SkillTool::new(Arc::new(skill), schema.clone(), spec)
-    }
-}
-
-impl SkillSource for Arc<FolderSkill> {
-    async fn read(&self, name: &str, args: &Arguments, _: &CallContext) -> Result<Value, HubError> {
-        let (skill, path) = (self.clone(), call::asked_file(args).map(str::to_owned));
-        let asked = path.clone();
-        // Disks can be slow, and network disks very slow.
-        let read = tokio::task::spawn_blocking(move || match asked {
-            None => skill.value(),
-            Some(path) => files::read(&skill.folder, &path, MAX_FILE).map(|bytes| file(&skill, &path, bytes)),
-        });
-        match read.await {
-            Ok(value) => value.map_err(|why| refused(name, path.as_deref(), &why)),
-            Err(_) => Err(HubError::new(ErrorKind::Cancelled, "Reading the skill was cancelled.")),
-        }
-    }
-}
-
-fn refused(name: &str, path: Option<&str>, why: &Refused) -> HubError {
-    let kind = match why {
-        Refused::Shared => ErrorKind::NotAllowed,
-        Refused::Outside if path.is_some() => ErrorKind::NotAllowed,
-        Refused::TooLong { .. } => ErrorKind::Limit,
-        _ => ErrorKind::ToolError,
-    };
-    let text = match (why, path.map(clip)) {
-        (Refused::NoFile, Some(_)) => return call::no_file(name, path.unwrap_or_default()),
-        (Refused::Outside, Some(path)) => message!(
-            "The skill '{}' may not read '{}': give the path of a file inside its folder.",
-            name,
-            path
-        ),
-        (_, Some(path)) => message!("The file '{}' of the skill '{}' {}.", path, name, why.why()),
-        (_, None) => message!("The SKILL.md of the skill '{}' {}.", name, why.why()),
-    };
-    HubError::new(kind, text)
-}
-
-fn file(skill: &FolderSkill, path: &str, bytes: Vec<u8>) -> Value {
-    let mut value = json!({"name": skill.fields.name, "file": path});
-    call::put_content(&mut value, bytes);
-    value
 }
