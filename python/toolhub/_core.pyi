@@ -265,7 +265,7 @@ class Gateway:
     """
     The hub as one MCP server.
     """
-    def __new__(cls, /, hub: Hub, options: Any, authenticate: Any | None = None) -> Gateway: ...
+    def __new__(cls, /, hub: Hub, servers: Servers, options: Any, authenticate: Any | None = None) -> Gateway: ...
     def admit(self, /, method: str, target: str, headers: Sequence[tuple[Sequence[int], Sequence[int]]]) -> BridgeFuture:
         """
         Awaits who makes an HTTP request, and whether it may: its body is read after that.

@@ -12,9 +12,11 @@ use toolhub_text::canonical::{canonical, text_digest};
 use toolhub_text::{Message, message};
 use toolhub_types::error::clip;
 
+/// Server and tool.
+type PinName = (Arc<str>, Arc<str>);
+
 pub struct Pins {
-    /// By server and tool.
-    known: Mutex<BTreeMap<(Arc<str>, Arc<str>), StoredPin>>,
+    known: Mutex<BTreeMap<PinName, StoredPin>>,
     store: Option<Arc<Store>>,
     are_lost: bool,
     /// Some are not secured yet.
