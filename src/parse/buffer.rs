@@ -431,7 +431,7 @@ pub(super) struct HeldCalls {
 /// An opening tag that counts if its closing tag follows.
 pub(super) struct ExpectedTag {
     pub close: &'static str,
-    /// Before the first call after the opening tag; never before `HeldCalls::first`, and not before that of an earlier tag.
+    /// Before the first call after the opening tag; not before that of an earlier tag.
     pub since: Option<Checkpoint>,
 }
 
@@ -455,7 +455,10 @@ impl HeldCalls {
     /// such tag.
     pub fn close(&mut self, close: &str) -> Option<Option<Checkpoint>> {
         let index = self.expected.iter().position(|tag| tag.close == close)?;
-        self.expected.drain(index..).next().map(|tag| tag.since)
+        let since = self.expected.drain(index..).next()?.since;
+        // The doubt may have come after the tag.
+        self.first = self.first.filter(|first| since.is_none_or(|since| first.head <= since.head));
+        Some(since)
     }
 
     /// All of it was only thought: returns the checkpoint before it. The doubt remains, and tags that were opened may still close.
@@ -466,16 +469,18 @@ impl HeldCalls {
         start
     }
 
+    fn since(&self) -> impl Iterator<Item = Checkpoint> {
+        self.first.into_iter().chain(self.expected.iter().filter_map(|tag| tag.since))
+    }
+
     /// Where the part begins that is held back.
     pub fn start(&self) -> Option<Checkpoint> {
-        let expected = || self.expected.iter().find_map(|tag| tag.since);
-        self.first.or_else(expected)
+        self.since().min_by_key(|since| since.head)
     }
 
     /// The number of events that no later text may be joined to.
     pub fn closed_events(&self) -> usize {
-        let expected = || self.expected.iter().rev().find_map(|tag| tag.since);
-        expected().or(self.first).map_or(0, |checkpoint| checkpoint.events)
+        self.since().map(|since| since.events).max().unwrap_or(0)
     }
 
     /// Takes the events that may be shown.

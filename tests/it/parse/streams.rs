@@ -223,3 +223,18 @@ fn memory_is_that_of_the_call_under_way() {
     }
     assert!(stream.held() < 64 * 1024, "{} bytes are held", stream.held());
 }
+
+#[test]
+fn a_doubt_about_reasoning_may_come_after_a_call() {
+    let section = "<|tool_calls_section_begin|><|tool_call_begin|>functions.b:0<|tool_call_argument_begin|>{}<|tool_call_end|>";
+    let call = "<tool_call>{\"name\": \"a\", \"arguments\": {}}</tool_call>";
+    let options = ParseOptions::default().with_reasoning(ReasoningMode::Closed);
+    for (end, calls) in [("", 2), ("</think> Yes.", 0)] {
+        let text = format!("With <think> {call}\n<think>\nSo {section} or not.{end}");
+        let mut stream = StreamParser::new(&options);
+        let events: Vec<Event> = text.chars().flat_map(|c| stream.feed(&c.to_string())).collect();
+        let read = collected(stream, events);
+        assert_eq!((read.calls.len(), &read), (calls, &parse(&text, &options)));
+        assert!(calls > 0 || read.text == text, "{}", read.text);
+    }
+}
