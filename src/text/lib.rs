@@ -12,7 +12,6 @@ mod near;
 mod numerals;
 mod phrases;
 mod repeated_key;
-mod similar;
 mod stem;
 mod units;
 mod words;
@@ -23,9 +22,9 @@ pub use near::{LetterSet, near_by_letters, near_names, nearest};
 pub use numerals::in_digits;
 pub use phrases::PhraseSet;
 pub use repeated_key::{check_keys, repeats_key};
-pub use similar::similarity;
 pub use stem::{push_stem, strong_stem};
 pub use units::units;
 pub use words::{
-    NAME_BYTES, RunKind, first_run, fold_width, has_word, humps, is_hump, is_wide, name_words, words,
+    NAME_BYTES, RunKind, first_run, fold_width, has_word, humps, is_hump, is_wide, name_words, similarity,
+    words,
 };

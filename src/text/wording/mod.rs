@@ -6,11 +6,9 @@
 
 mod agents;
 mod arguments;
-mod explanations;
 mod gateway;
 mod inspector;
 mod ledger;
-mod login;
 mod servers;
 
 /// A template in English and in Chinese, where its places are numbered. In English `{}` is any value, and `{~}` a text that may be
@@ -32,9 +30,7 @@ fn templates() -> impl Iterator<Item = &'static (&'static str, &'static str)> {
         HUB,
         arguments::ARGUMENTS,
         ledger::LEDGER,
-        explanations::EXPLANATIONS,
         servers::SERVERS,
-        login::LOGIN,
         gateway::GATEWAY,
         inspector::INSPECTOR,
         agents::AGENTS,
@@ -233,6 +229,104 @@ const HUB: &[(&str, &str)] = &[
     ("the model gave an empty answer", "模型给出了空的回答"),
     ("the model did not answer within {} s", "模型未在 {0} 秒内回答"),
     ("the model failed: {}: {~}", "模型失败：{0}：{1}"),
+    // Explanations
+    (
+        "It is not listed yet: one server has not listed its tools ({}).",
+        "它尚未列出：有一个服务器尚未列出其工具（{0}）。",
+    ),
+    (
+        "It is not listed yet: these servers have not listed their tools ({}).",
+        "它尚未列出：这些服务器尚未列出其工具（{0}）。",
+    ),
+    (
+        "Before that is the answer, the servers whose list of tools is missing or old are asked: {}.",
+        "在得出这个结论之前，会先询问工具列表缺失或过旧的服务器：{0}。",
+    ),
+    (
+        "Different tools have this name. It means {}; also: {}.",
+        "不同的工具使用这个名称。它指 {0}；另有：{1}。",
+    ),
+    ("Candidates, in order:", "候选者（按顺序）："),
+    ("     and {} more rules are not checked", "     另有 {0} 条规则未检查"),
+    ("     #{} is not checked: {}", "     #{0} 未检查：{1}"),
+    ("priority {}", "优先级 {0}"),
+    ("not called yet", "尚未调用"),
+    ("{} of {} calls succeeded in about {} ms", "{1} 次调用中成功 {0} 次，约 {2} 毫秒"),
+    ("{} of {} calls succeeded", "{1} 次调用中成功 {0} 次"),
+    ("rests after failures", "因失败而暂停"),
+    ("has rested after failures", "因失败暂停后恢复"),
+    ("the next call is a probe", "下一次调用为试探"),
+    ("server connected", "服务器已连接"),
+    ("server connecting", "服务器正在连接"),
+    ("server {}: the call connects it", "服务器状态 {0}：调用时会连接"),
+    ("harmless: {~}", "无副作用：{0}"),
+    ("unknown effects: {~}", "副作用未知：{0}"),
+    ("may act: {~}", "可能有副作用：{0}"),
+    ("declared at registration", "注册时声明"),
+    ("declared by the server option `{}`", "由服务器选项 `{0}` 声明"),
+    ("annotated `{}`", "注解为 `{0}`"),
+    ("its hint `{}` is neither true nor false", "提示 `{0}` 既不是 true 也不是 false"),
+    ("its name contains the acting verb '{}'", "名称含有动作动词 '{0}'"),
+    ("its name has the reading verb '{}'", "名称含有读取动词 '{0}'"),
+    ("declared with the reading capability '{}'", "声明了读取类能力 '{0}'"),
+    ("the word '{}' in its name may be what it does", "名称中的 '{0}' 可能就是它要做的事"),
+    ("its name may have another verb after '{}'", "名称在 '{0}' 之后可能还有别的动词"),
+    ("its description has the acting verb '{}'", "描述中含有动作动词 '{0}'"),
+    ("its parameters name '{}', which may ask for a change", "参数中的 '{0}' 可能要求改变什么"),
+    ("the word '{}' in its name may be a noun", "名称中的 '{0}' 可能是名词"),
+    ("its server is not trusted, so only your own word counts", "其服务器不受信任，只认您自己的声明"),
+    ("it only returns instructions", "它只返回说明"),
+    ("nothing shows whether it changes anything", "没有迹象表明它是否会改变什么"),
+    (
+        "Approval: not needed; every candidate is known to be harmless.",
+        "批准：不需要；已知每个候选者都无副作用。",
+    ),
+    (
+        "Approval: only if the call has `approve`; {} is not known to be harmless.",
+        "批准：仅当调用带有 `approve` 时；无法确定 {0} 无副作用。",
+    ),
+    ("Approval: asks {~}; {} is not known to be harmless.", "批准：询问 {0}；无法确定 {1} 无副作用。"),
+    ("{~}, then {}", "{0}，然后 {1}"),
+    ("Strategy: {} ({~}), because {~}.", "策略：{0}（{1}），因为{2}。"),
+    ("Strategy: {}, because {~}.", "策略：{0}，因为{1}。"),
+    ("With more candidates: {}, because {~}.", "如有更多候选者：{0}，因为{1}。"),
+    ("the hub decides", "由 hub 决定"),
+    ("they race, the first success wins", "同时运行，先成功者胜出"),
+    ("they run side by side, the successes are merged", "并行运行，合并成功的结果"),
+    ("one after another, until one succeeds", "依次尝试，直到成功"),
+    ("there is one candidate", "只有一个候选者"),
+    ("the tool has effects, so its candidates never run at once", "工具有副作用，其候选者从不同时运行"),
+    (
+        "the effects of a server's tool are unknown, so its candidates never run at once unless its server has \
+         assume_read_only",
+        "服务器工具的副作用未知，其候选者从不同时运行，除非该服务器设有 assume_read_only",
+    ),
+    ("a candidate's server is not trusted, so it never races", "某个候选者的服务器不受信任，因此不参与竞速"),
+    ("calculation and time tools agree, so the fastest answer wins", "计算和时间工具的回答一致，最快者胜出"),
+    ("search and extraction tools complement each other", "搜索和提取工具互相补充"),
+    ("there are two candidates", "有两个候选者"),
+    ("there are several candidates of one kind", "有多个同类候选者"),
+    ("MCP servers are preferred to native tools and skills", "MCP 服务器优先于本地工具和技能"),
+    (
+        "the first match answers a model's call, and the others are its fallback",
+        "模型的调用由首个匹配者回答，其余为后备",
+    ),
+    ("the tool was registered with this strategy", "工具注册时指定了此策略"),
+    ("the hub has this strategy for '{}'", "hub 为 '{0}' 指定了此策略"),
+    ("the caller asked for it", "调用者要求如此"),
+    ("The arguments fit.", "参数符合要求。"),
+    ("{} refuses the arguments and is skipped: {~}", "{0} 拒绝这些参数，将被跳过：{1}"),
+    ("Nothing is called.", "不会调用任何工具。"),
+    ("it is called by its name", "按名称调用"),
+    ("its source is unknown", "其来源未知"),
+    ("{~}: only server '{}' is asked", "{0}：只询问服务器 '{1}'"),
+    ("{~}: only '{}' is asked", "{0}：只询问 '{1}'"),
+    ("{~}: every source is asked, MCP servers first", "{0}：询问所有来源，MCP 服务器优先"),
+    ("{~}: every source is asked, by priority", "{0}：按优先级询问所有来源"),
+    ("the call names no source", "调用没有指明来源"),
+    ("'{}' is a label", "'{0}' 是标签"),
+    ("'{}' is an MCP server", "'{0}' 是 MCP 服务器"),
+    ("'{}' is a source", "'{0}' 是来源"),
 ];
 
 #[cfg(test)]
