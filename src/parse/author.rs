@@ -194,13 +194,6 @@ pub(super) static TURN_MARKS: &[TurnMark] = &[
 /// The turn of gpt-oss, whose reader looks at whole messages first.
 pub(super) static HARMONY_TURN: &TurnMark = &mark("<|start|>", RoleAt::Next);
 
-/// A turn that a mark begins.
-pub(super) struct BegunTurn {
-    pub is_model: bool,
-    /// The position after the mark and its role.
-    pub after: usize,
-}
-
 impl TurnMark {
     /// The mark with which the turn of the model begins after this one.
     pub fn of_model(&self) -> &'static str {
@@ -210,29 +203,27 @@ impl TurnMark {
         }
     }
 
-    /// The turn that this mark begins where it stands; `None` if it is another token.
-    pub async fn turn(&self, cx: &ReadContext, opening: Opening) -> Option<BegunTurn> {
+    /// Whether the turn that this mark begins is the model's, and the position after the mark and its role; `None` if it is another
+    /// token.
+    pub async fn turn(&self, cx: &ReadContext, opening: Opening) -> Option<(bool, usize)> {
         match self.role {
             RoleAt::Next => {
                 let from = cx.skip_space(opening.after).await;
                 let in_role = |byte: u8| !byte.is_ascii_whitespace() && !b"<\":".contains(&byte);
                 let after = cx.skip_most(from, LONGEST_ROLE, in_role).await;
-                let is_model = cx.with(from, after, is_model_role);
-                Some(BegunTurn { is_model, after })
+                Some((cx.with(from, after, is_model_role), after))
             }
             RoleAt::UpTo(end) => {
                 let in_role = |byte: u8| byte != end.as_bytes()[0] && !byte.is_ascii_whitespace();
                 let to = cx.skip_most(opening.after, LONGEST_ROLE, in_role).await;
                 cx.literal(to, &[end]).await?;
-                let is_model = cx.with(opening.after, to, is_model_token)?;
-                Some(BegunTurn { is_model, after: to + end.len() })
+                Some((cx.with(opening.after, to, is_model_token)?, to + end.len()))
             }
             RoleAt::Before => {
                 let role = |line: &[u8]| is_model_token(str::from_utf8(line).ok()?.trim());
-                let is_model = cx.with_line_before(opening.start, role)?;
-                Some(BegunTurn { is_model, after: opening.after })
+                Some((cx.with_line_before(opening.start, role)?, opening.after))
             }
-            RoleAt::Others(_) => Some(BegunTurn { is_model: false, after: opening.after }),
+            RoleAt::Others(_) => Some((false, opening.after)),
         }
     }
 }

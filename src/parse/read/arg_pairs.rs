@@ -19,22 +19,21 @@ pub struct PairStyle {
     pub wrap: &'static str,
     /// Stands between the name and the arguments, unless all tags have a suffix.
     pub separator: &'static str,
-    /// All marks are single tokens, so no value contains one.
-    pub is_tokens: bool,
 }
 
 impl PairStyle {
     pub const fn of(call: &'static str, prefix: &'static str) -> Self {
-        Self { call, prefix, wrap: "", separator: "", is_tokens: false }
+        Self { call, prefix, wrap: "", separator: "" }
     }
 
-    /// Solar Open 2: `<|tool_arg:start|>key<|tool_arg:value|>value<|tool_arg:end|>`.
-    pub const TOKENS: Self = Self { is_tokens: true, ..Self::of("", "") };
+    /// Solar Open 2: `<|tool_arg:start|>key<|tool_arg:value|>value<|tool_arg:end|>`. All marks are single tokens, so no value contains
+    /// one, and there are no elements.
+    pub const TOKENS: Self = Self::of("", "");
 
     fn tags(&self, suffix: &str) -> ArgTags {
-        match self.is_tokens {
-            true => ArgTags::tokens(),
-            false => ArgTags::of(self.call, self.prefix, suffix),
+        match self.call {
+            "" => ArgTags::tokens(),
+            call => ArgTags::of(call, self.prefix, suffix),
         }
     }
 }

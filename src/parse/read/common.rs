@@ -1,6 +1,6 @@
 //! What may surround the calls of every dialect: reasoning, code, and the tokens that end a turn.
 
-use crate::author::{BegunTurn, TurnMark};
+use crate::author::TurnMark;
 use crate::certainty::FenceLine;
 use crate::input::{Found, Opening, ReadContext};
 use crate::reasoning::{CLOSING, ReasoningTag, is_mention, rest_of_tag};
@@ -137,9 +137,7 @@ pub async fn pass_reasoning(cx: &ReadContext, from: usize) -> Option<usize> {
 /// A turn of somebody else is text. At the start it is the prompt, and what the model says after it counts; later on a model that
 /// goes on past its turn makes it up, and all that follows with it.
 pub async fn turn(cx: &ReadContext, opening: Opening, mark: &TurnMark) -> Option<Found> {
-    let Some(BegunTurn { is_model: false, after }) = mark.turn(cx, opening).await else {
-        return None;
-    };
+    let Some((false, after)) = mark.turn(cx, opening).await else { return None };
     // The end of the model's own turn.
     if is_last(cx, opening).await {
         return None;
@@ -168,8 +166,8 @@ async fn turn_of_model(cx: &ReadContext, mark: &TurnMark, mut from: usize) -> Op
             return Some(start);
         }
         match mark.turn(cx, Opening { start, after: from }).await {
-            Some(turn) if turn.is_model => return Some(start),
-            Some(turn) => from = turn.after,
+            Some((true, _)) => return Some(start),
+            Some((false, after)) => from = after,
             None => {}
         }
     }
