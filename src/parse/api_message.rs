@@ -7,9 +7,8 @@ use serde_json::{Map, Value};
 
 use super::author::{self, PartAuthor};
 use super::buffer::BufferState;
-use super::call_parts::CallParts;
 use super::certainty::Certainty;
-use super::json_calls::{self, CallShape};
+use super::json_calls::{self, CallParts, CallShape};
 use super::keys::{INNER_KEYS, KeyUse};
 use super::lenient::{Repairs, SyntaxRepair};
 use super::options::ParseOptions;

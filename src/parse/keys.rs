@@ -1,4 +1,4 @@
-//! The keys of a call written as JSON: the one table of what a key may hold. [`super::call_parts`] reads a call by it.
+//! The keys of a call written as JSON: the one table of what a key may hold. [`super::json_calls`] reads a call by it.
 
 use std::cmp::Reverse;
 use std::sync::LazyLock;

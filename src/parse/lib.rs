@@ -48,7 +48,6 @@
 mod api_message;
 mod author;
 mod buffer;
-mod call_parts;
 mod certainty;
 mod dialects;
 mod document;
@@ -68,14 +67,14 @@ mod sentence;
 mod stream;
 
 pub use api_message::{is_own_request, message_text, parse_request, parse_value};
-pub use call_parts::contradiction;
 pub use certainty::Certainty;
 pub use dialects::names as formats;
 pub use document::{JsonDocument, read_documents, read_json};
+pub use json_calls::contradiction;
 pub use lenient::Repairs;
 pub use options::ParseOptions;
 pub use parsed::{CallArguments, Event, NO_NAME, ParsedCall, ParsedText};
 pub use reasoning::ReasoningMode;
 pub use schemas::ToolSchemas;
-pub use sentence::{CallText, sentence_around};
+pub use sentence::sentence_around;
 pub use stream::{StreamParser, parse};

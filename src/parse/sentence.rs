@@ -1,27 +1,13 @@
 //! The sentence around a call, for whoever decides whether the call was meant.
 
-use std::sync::Arc;
-
 /// The most characters that are shown before the call, after it, and of each end of the call itself.
 const REACH: usize = 200;
 
-/// A text that calls stand in.
-#[derive(Clone)]
-pub struct CallText {
-    text: Arc<str>,
-    is_ascii: bool,
-}
-
-impl From<&str> for CallText {
-    fn from(text: &str) -> Self {
-        Self { text: text.into(), is_ascii: text.is_ascii() }
-    }
-}
-
 /// The last sentence before a call, the call, and the first sentence after it. `span` counts characters.
-pub fn sentence_around(text: &CallText, span: (usize, usize)) -> String {
-    let whole = &*text.text;
-    let byte = |at: usize| match text.is_ascii {
+pub fn sentence_around(whole: &str, span: (usize, usize)) -> String {
+    // Cheaper to see than to count characters.
+    let is_ascii = whole.is_ascii();
+    let byte = |at: usize| match is_ascii {
         true => at.min(whole.len()),
         false => whole.char_indices().nth(at).map_or(whole.len(), |(byte, _)| byte),
     };
@@ -88,7 +74,7 @@ mod tests {
     fn around(text: &str, call: &str) -> String {
         let from = text.find(call).unwrap();
         let from = text[..from].chars().count();
-        sentence_around(&text.into(), (from, from + call.chars().count()))
+        sentence_around(text, (from, from + call.chars().count()))
     }
 
     #[test]
@@ -114,7 +100,7 @@ mod tests {
     proptest! {
         #[test]
         fn any_span_has_a_bounded_sentence(text in "[a.。\n é{}]{0,300}", from in 0usize..400, to in 0usize..400) {
-            let shown = sentence_around(&text.as_str().into(), (from, to));
+            let shown = sentence_around(&text, (from, to));
             prop_assert!(shown.chars().count() <= 5 * REACH);
         }
     }

@@ -8,9 +8,7 @@ use pyo3::types::PyBytes;
 use serde_json::json;
 use std::borrow::Cow;
 use toolhub::message::Message;
-use toolhub::parse::{
-    self, CallArguments, CallText, Certainty, Event, ParseOptions, ParsedCall, ReasoningMode,
-};
+use toolhub::parse::{self, CallArguments, Certainty, Event, ParseOptions, ParsedCall, ReasoningMode};
 
 /// A tool call found in a text. If it cannot be read, `error` says why and `raw` is its text.
 // The fields that every caller reads are Python objects, which the interpreter returns without a call into Rust.
@@ -37,7 +35,7 @@ pub struct PyParsedCall {
     /// The format of the message of an API that has the call in a field.
     pub api: Option<String>,
     /// The text that a call stands in which is not sure.
-    text: Option<CallText>,
+    text: Option<Arc<str>>,
 }
 
 impl PyParsedCall {
@@ -51,7 +49,7 @@ impl PyParsedCall {
         py: Python<'_>,
         mut call: ParsedCall,
         api: Option<&str>,
-        text: Option<&CallText>,
+        text: Option<&Arc<str>>,
     ) -> PyResult<Py<Self>> {
         let is_sure = call.certainty.is_none_or(|certainty| certainty == Certainty::Sure);
         let arguments = std::mem::take(&mut call.arguments).into_map();
@@ -186,7 +184,7 @@ pub fn parse_message(
         let around = given.filter(|given| is_same && given.is_exact_instance_of::<PyString>());
         let around = around.cloned().map_or_else(|| string(py, &found.text), Ok)?;
         let is_sure = |call: &ParsedCall| call.certainty == Some(Certainty::Sure);
-        let text = (!found.calls.iter().all(is_sure)).then(|| CallText::from(&*text));
+        let text = (!found.calls.iter().all(is_sure)).then(|| Arc::from(&*text));
         return Ok((made(py, found.calls, None, text.as_ref())?, around.unbind(), found.format));
     }
     let refuse = |why: String| {
@@ -216,7 +214,7 @@ pub fn parse_message(
         Some((found, text))
     });
     let (found, spoken) = found.ok_or_else(|| refuse("it is nested too deeply, or cyclic".to_owned()))?;
-    let (api, text) = (found.format, spoken.as_deref().map(CallText::from));
+    let (api, text) = (found.format, spoken.map(Arc::from));
     let calls = made(py, found.calls, api, text.as_ref())?;
     Ok((calls, string(py, &found.text)?.unbind(), found.format))
 }
@@ -225,7 +223,7 @@ fn made(
     py: Python<'_>,
     calls: Vec<ParsedCall>,
     api: Option<&str>,
-    text: Option<&CallText>,
+    text: Option<&Arc<str>>,
 ) -> PyResult<Vec<Py<PyParsedCall>>> {
     calls.into_iter().map(|call| PyParsedCall::new(py, call, api, text)).collect()
 }
