@@ -133,12 +133,14 @@ impl BufferState {
     }
 
     pub fn emit(&mut self, drafts: impl IntoIterator<Item = Draft>, to: usize, format: &'static str) {
-        let now = self.checkpoint();
+        let Self { head, head_chars, settled, .. } = *self;
+        let now =
+            Checkpoint { head, head_chars, events: self.events.len(), calls: self.calls.len(), settled };
         self.held.before_call(now);
         self.advance(to);
         self.calls_end = to;
         self.settled = self.calls.len();
-        let span = (now.head_chars, self.head_chars);
+        let span = (head_chars, self.head_chars);
         // Without an end of its own, a damaged call has taken in what follows it: the calls before it may be quoted by words.
         let mut may_hold_words = false;
         let is_rest = self.ended && to == self.end();
@@ -146,7 +148,7 @@ impl BufferState {
             may_hold_words |= is_rest && draft.error.is_some();
             self.forms.note(self.calls.len(), CallForm { format, is_bare: self.is_bare });
             if draft.error.is_some() && !self.keeps_ids {
-                draft.raw = Some(self.between(now.head, to).to_owned());
+                draft.raw = Some(self.between(head, to).to_owned());
             }
             self.add(draft, span);
         }
@@ -169,11 +171,6 @@ impl BufferState {
         self.last = dropped.checked_sub(1).map(|last| self.arrived.as_bytes()[last]).or(self.last);
         self.arrived.drain(..dropped);
         self.base += dropped;
-    }
-
-    fn checkpoint(&self) -> Checkpoint {
-        let Self { head, head_chars, settled, .. } = *self;
-        Checkpoint { head, head_chars, events: self.events.len(), calls: self.calls.len(), settled }
     }
 
     /// Discards what was found after a checkpoint: it is text, up to `to`.

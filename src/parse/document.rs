@@ -2,6 +2,7 @@
 
 use super::dialects::DOCUMENT;
 use super::lenient::{self, MissingClosers, Notation};
+use super::openings::Openings;
 use super::options::ParseOptions;
 use super::reasoning::ReasoningMode;
 use super::stream::parse;
@@ -30,7 +31,8 @@ pub fn read_json(text: &str) -> Result<JsonDocument, String> {
 
 /// Reads all objects and lists of a text, in their order. What the model only thought is left out, by the rules for calls.
 pub fn read_documents(text: &str, reasoning: ReasoningMode) -> Vec<JsonDocument> {
-    let parsed = parse(text, &ParseOptions::documents().with_reasoning(reasoning));
+    let openings = Openings::of(Some(DOCUMENT));
+    let parsed = parse(text, &ParseOptions { openings, reasoning, ..ParseOptions::default() });
     let documents = parsed.calls.into_iter().filter(|call| call.name == DOCUMENT);
     let read = documents.map(|document| {
         let mut fields = document.arguments.into_map();

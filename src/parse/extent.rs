@@ -4,7 +4,6 @@
 //! value costs the same in one delta and in a thousand.
 
 use super::buffer::BufferState;
-use super::input::ByteSet;
 use super::keys::swallows_brace;
 use super::lenient::Notation;
 
@@ -24,7 +23,7 @@ pub(super) struct ExtentScan<'a> {
     next: usize,
     notation: Notation,
     /// Bytes with a meaning outside of strings.
-    special: ByteSet,
+    special: [bool; 256],
     stops: &'a [&'a str],
     open: Vec<u8>,
     /// The number of open brackets of each kind: tells a surplus closing bracket without a search.
@@ -55,14 +54,14 @@ enum ScanStep {
 
 impl<'a> ExtentScan<'a> {
     pub fn new(at: usize, notation: Notation, stops: &'a [&'a str]) -> Self {
-        let mut special = ByteSet::default();
-        b"\"'{}[]()".iter().for_each(|byte| special.add(*byte));
-        let comments = if matches!(notation, Notation::Quoted(_)) { "" } else { "#/" };
-        let token = if let Notation::Quoted(token) = notation { token } else { "" };
-        for first in
-            stops.iter().chain(&[token]).filter_map(|text| text.bytes().next()).chain(comments.bytes())
-        {
-            special.add(first);
+        let (token, comments) = match notation {
+            Notation::Quoted(token) => (token, ""),
+            _ => ("", "#/"),
+        };
+        let firsts = stops.iter().copied().chain([token]).filter_map(|text| text.bytes().next());
+        let mut special = [false; 256];
+        for byte in firsts.chain(comments.bytes()).chain(*b"\"'{}[]()") {
+            special[usize::from(byte)] = true;
         }
         Self { next: at, notation, special, stops, open: Vec::new(), counts: [0; 3], state: ScanState::Value }
     }
@@ -92,7 +91,7 @@ impl<'a> ExtentScan<'a> {
     /// Outside of strings and comments.
     fn value(&mut self, view: &BufferState) -> ScanStep {
         let rest = view.from(self.next);
-        let plain = rest.iter().position(|byte| self.special.has(*byte)).unwrap_or(rest.len());
+        let plain = rest.iter().position(|byte| self.special[usize::from(*byte)]).unwrap_or(rest.len());
         self.next += plain;
         let rest = &rest[plain..];
         let Some(&byte) = rest.first() else { return ScanStep::On };

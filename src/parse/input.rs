@@ -37,19 +37,15 @@ pub(super) enum Found {
     Text(usize),
     /// A block with its calls, up to this position.
     Block(usize),
-    /// A message of the model that is all of the text.
-    Message(MessageText),
-}
-
-/// The words of a message of the model: they may have calls.
-pub(super) struct MessageText {
-    pub text: String,
-    /// The end of the message.
-    pub to: usize,
-    /// Even without a call in its words, nothing else in it is one.
-    pub is_certain: bool,
-    /// See [`ApiMessage`](super::api_message::ApiMessage).
-    pub is_broken_off: bool,
+    /// A message of the model that is all of the text, up to `to`: its words may have calls.
+    Message {
+        text: String,
+        to: usize,
+        /// Even without a call in its words, nothing else in it is one.
+        is_certain: bool,
+        /// See [`ApiMessage`](super::api_message::ApiMessage).
+        is_broken_off: bool,
+    },
 }
 
 impl ReadContext {
@@ -283,20 +279,6 @@ impl ReadContext {
     }
 }
 
-/// A set of bytes.
-#[derive(Default)]
-pub(super) struct ByteSet([u64; 4]);
-
-impl ByteSet {
-    pub fn add(&mut self, byte: u8) {
-        self.0[byte as usize / 64] |= 1 << (byte % 64);
-    }
-
-    pub fn has(&self, byte: u8) -> bool {
-        self.0[byte as usize / 64] & (1 << (byte % 64)) != 0
-    }
-}
-
 /// A search for the first of several literals.
 pub(super) struct LiteralSearch<'a> {
     /// Everything before this position was searched.
@@ -305,13 +287,13 @@ pub(super) struct LiteralSearch<'a> {
     /// The byte that all of them begin with, if it is the same one.
     first: Option<u8>,
     /// The bytes that a literal begins with.
-    begins: ByteSet,
+    begins: [bool; 256],
 }
 
 impl<'a> LiteralSearch<'a> {
     pub fn new(from: usize, literals: &'a [&'a str]) -> Self {
-        let mut begins = ByteSet::default();
-        literals.iter().for_each(|literal| begins.add(literal.as_bytes()[0]));
+        let mut begins = [false; 256];
+        literals.iter().for_each(|literal| begins[usize::from(literal.as_bytes()[0])] = true);
         let first = literals.first().map(|literal| literal.as_bytes()[0]);
         let first = first.filter(|first| literals.iter().all(|literal| literal.as_bytes()[0] == *first));
         Self { next: from, literals, first, begins }
@@ -343,7 +325,7 @@ impl<'a> LiteralSearch<'a> {
     fn candidate(&self, bytes: &[u8]) -> Option<usize> {
         match self.first {
             Some(first) => memchr::memchr(first, bytes),
-            None => bytes.iter().position(|byte| self.begins.has(*byte)),
+            None => bytes.iter().position(|byte| self.begins[usize::from(*byte)]),
         }
     }
 }

@@ -52,11 +52,6 @@ impl ParseOptions {
         Ok(Self { openings: Openings::of(dialect), ..Self::default() })
     }
 
-    /// For JSON that is not a call.
-    pub(super) fn documents() -> Self {
-        Self { openings: Openings::of(Some(dialects::DOCUMENT)), ..Self::default() }
-    }
-
     /// Where the text begins: inside of reasoning, outside of it, or to be found out.
     pub fn with_reasoning(mut self, reasoning: ReasoningMode) -> Self {
         self.reasoning = reasoning;

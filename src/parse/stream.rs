@@ -11,7 +11,7 @@ use parking_lot::Mutex;
 use super::buffer::{BufferState, HeldCalls};
 use super::certainty::{API_FORMATS, Certainty};
 use super::dialects::{self, JSON_BARE, LinePlace};
-use super::input::{Found, MessageText, Opening, ReadContext};
+use super::input::{Found, Opening, ReadContext};
 use super::lenient::Repairs;
 use super::openings::{MarkEntry, Openings};
 use super::options::ParseOptions;
@@ -99,12 +99,8 @@ impl StreamParser {
         self.input.lock().take_events()
     }
 
-    /// The calls so far. The last one may still grow by its end tag, and only the end of the text tells their certainty.
-    pub fn calls(&self) -> Vec<ParsedCall> {
-        self.calls_from(0).0
-    }
-
-    /// The calls from this index on, and the number of all calls that can no longer change.
+    /// The calls from this index on, and the number of all calls that can no longer change: the last one may still grow by its end
+    /// tag. Only the end of the text tells their certainty.
     pub fn calls_from(&self, index: usize) -> (Vec<ParsedCall>, usize) {
         self.input.lock().calls_from(index)
     }
@@ -198,21 +194,20 @@ async fn block(cx: &ReadContext, options: &ParseOptions, at: usize, entry: &Mark
             return Some(to);
         }
         match dialects::read(cx, opening, form).await {
-            None => {}
             Some(Found::Text(to)) => return Some(to),
-            Some(Found::Message(message)) => {
-                let MessageText { to, is_certain, .. } = message;
-                if words(cx, options, message) || is_certain {
-                    return Some(to);
-                }
+            Some(Found::Message { text, to, is_certain, is_broken_off })
+                if words(cx, options, &text, to, is_broken_off) || is_certain =>
+            {
+                return Some(to);
             }
+            None | Some(Found::Message { .. }) => {}
             Some(Found::Block(to)) => {
                 cx.state().advance(to);
                 if cx.state().calls.len() <= calls {
                     return Some(to);
                 }
                 let again = (!form.is_weak && !entry.text.is_empty()).then_some(entry.text);
-                if let Some(after) = swallowed(cx, opening, to, calls, again) {
+                if let Some(after) = swallowed(cx, Opening { after: to, ..opening }, calls, again) {
                     cx.state().discard_until(after);
                     return Some(after);
                 }
@@ -226,19 +221,19 @@ async fn block(cx: &ReadContext, options: &ParseOptions, at: usize, entry: &Mark
     None
 }
 
-/// Reads the words of a message that is all of the text. True if they have calls, which are then those of the text.
-fn words(cx: &ReadContext, options: &ParseOptions, message: MessageText) -> bool {
-    let ParsedText { mut calls, text, format } = parse(&message.text, options);
+/// Reads the words of a message that is all of the text, up to `to`. True if they have calls, which are then those of the text.
+fn words(cx: &ReadContext, options: &ParseOptions, said: &str, to: usize, is_broken_off: bool) -> bool {
+    let ParsedText { mut calls, text, format } = parse(said, options);
     if calls.is_empty() {
         return false;
     }
-    let is_sure = !message.is_broken_off && calls.iter().all(|call| call.certainty == Some(Certainty::Sure));
+    let is_sure = !is_broken_off && calls.iter().all(|call| call.certainty == Some(Certainty::Sure));
     // An id that was made is made again, beside those of the calls before it.
     calls.iter_mut().filter(|call| !call.id_from_model).for_each(|call| call.id.clear());
     cx.state().emit_text(&text);
     let before = cx.state().calls.len();
     cx.state().forms.pass(&text, before);
-    cx.emit(calls, message.to, format.unwrap_or(JSON_BARE));
+    cx.emit(calls, to, format.unwrap_or(JSON_BARE));
     if !is_sure {
         let state = &mut *cx.state();
         state.forms.doubt(state.calls.len());
@@ -248,24 +243,18 @@ fn words(cx: &ReadContext, options: &ParseOptions, message: MessageText) -> bool
 
 /// The end of a closing tag of reasoning that a call swallowed because its own end was missing: the call cannot be read, or
 /// it was repaired and another one begins after the tag with the marker `again`. In a sound call the tag is part of a value.
-fn swallowed(
-    cx: &ReadContext,
-    opening: Opening,
-    to: usize,
-    calls: usize,
-    again: Option<&str>,
-) -> Option<usize> {
+fn swallowed(cx: &ReadContext, block: Opening, calls: usize, again: Option<&str>) -> Option<usize> {
     let state = cx.state();
-    let block = &state.calls[calls..];
-    let has_failed = block.iter().any(|call| call.error.is_some());
-    let was_repaired = block.iter().any(|call| call.repairs != Repairs::default());
+    let found = &state.calls[calls..];
+    let has_failed = found.iter().any(|call| call.error.is_some());
+    let was_repaired = found.iter().any(|call| call.repairs != Repairs::default());
     if !state.held.undecided || !(has_failed || was_repaired) {
         return None;
     }
-    let text = state.between(opening.start, to);
+    let text = state.between(block.start, block.after);
     let end = reasoning::first_closing(text)?;
     let runs_on = || was_repaired && again.is_some_and(|marker| text[end..].contains(marker));
-    (has_failed || runs_on()).then_some(opening.start + end)
+    (has_failed || runs_on()).then_some(block.start + end)
 }
 
 /// The next opening from `from` on, and its entry. All text before it is released.

@@ -9,7 +9,7 @@ use super::table::JSON_BARE;
 use crate::api_message::{ApiMessage, MessageKind, kind_of};
 use crate::buffer::MAX_RESCANS;
 use crate::extent::ValueExtent;
-use crate::input::{Found, MessageText, Opening, ReadContext};
+use crate::input::{Found, Opening, ReadContext};
 use crate::json_calls::{self, CallShape};
 use crate::keys::{ARGUMENT_KEYS, FIRST_KEYS, NAME_KEYS, RESULT_KEYS};
 use crate::lenient::{self, MissingClosers, Notation, Repairs, SyntaxRepair};
@@ -278,7 +278,7 @@ async fn message(cx: &ReadContext, at: usize) -> Option<Found> {
     }
     let Some(format) = format else {
         let is_certain = is_certain(&value);
-        return Some(Found::Message(MessageText { text, to: after, is_certain, is_broken_off }));
+        return Some(Found::Message { text, to: after, is_certain, is_broken_off });
     };
     cx.state().emit_text(&text);
     Some(Found::Block(cx.emit(drafts, after, format)))

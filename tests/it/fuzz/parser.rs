@@ -85,7 +85,7 @@ fn streamed(text: &str, options: &ParseOptions, sizes: &[u8]) -> ParsedText {
         Event::Text { text } => Some(text),
         _ => None,
     });
-    ParsedText { text: text.collect(), calls: stream.calls(), format: stream.format() }
+    ParsedText { text: text.collect(), calls: stream.calls_from(0).0, format: stream.format() }
 }
 
 #[test]

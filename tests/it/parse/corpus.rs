@@ -72,7 +72,7 @@ pub fn streamed(text: &str, size: usize, options: &ParseOptions) -> (ParsedText,
         Event::Text { text } => Some(text.as_str()),
         _ => None,
     });
-    (ParsedText { calls: stream.calls(), text: text.collect(), format: stream.format() }, events)
+    (ParsedText { calls: stream.calls_from(0).0, text: text.collect(), format: stream.format() }, events)
 }
 
 /// The calls as reported by the events.

@@ -125,7 +125,7 @@ fn collected(mut stream: StreamParser, mut events: Vec<Event>) -> ParsedText {
         Event::Text { text } => Some(text),
         _ => None,
     });
-    ParsedText { text: texts.collect(), calls: stream.calls(), format: stream.format() }
+    ParsedText { text: texts.collect(), calls: stream.calls_from(0).0, format: stream.format() }
 }
 
 proptest! {
