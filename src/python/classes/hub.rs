@@ -2,7 +2,7 @@
 
 use crate::classes::options::{as_text, kind_limits, named, parse_lang, seconds, strategy_patterns};
 use crate::classes::prompt::VendorForms;
-use crate::classes::views::{CountedCalls, PyCandidate, ToolInfo, kept, stats_by_tool};
+use crate::classes::views::{PyCandidate, ToolInfo, counted_caller, kept, stats_by_tool};
 use crate::prelude::*;
 use crate::runtime::bridge::{self, BridgeFuture};
 use crate::runtime::process::{self, OpenHub};
@@ -306,8 +306,7 @@ impl PyHub {
     ) -> PyResult<Bound<'py, PyDict>> {
         let core = self.checked_core()?;
         let name = name.map(|name| as_text("name", name)).transpose()?.map(|name| name.to_string_lossy());
-        let counted = CountedCalls::of(py, core, caller)?;
-        stats_by_tool(py, &core.registry.snapshot(), name.as_deref(), &counted)
+        stats_by_tool(py, core, name.as_deref(), counted_caller(py, caller)?.as_deref())
     }
 
     fn capability_rules(&self) -> PyResult<Vec<(String, Vec<String>)>> {
@@ -338,10 +337,6 @@ impl PyHub {
         self.shared.clear();
         drop(self.open.lock().take());
         Ok(())
-    }
-
-    fn __reduce__(&self) -> PyResult<String> {
-        Err(PyTypeError::new_err("a hub cannot be pickled; make one in each process"))
     }
 
     /// Tools may refer back to their hub, so the garbage collector has to see them. Only the registry's own reference to a

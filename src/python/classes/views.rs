@@ -8,10 +8,9 @@ use crate::values::arguments::given;
 use crate::values::json::{JsonValue, TypedDict};
 use serde_json::{Map, json};
 use std::time::UNIX_EPOCH;
-use toolhub::hub::{CallerRecord, Hub};
+use toolhub::hub::Hub;
 use toolhub::model::{Effects, Safety, ToolSpec};
-use toolhub::registry::{Candidate, NameEntry, Snapshot};
-use toolhub::stats::{CandidateStats, StatsView};
+use toolhub::registry::{Candidate, NameEntry};
 
 /// What a tool and each of its candidates say of themselves.
 #[pyclass(frozen, subclass, module = "toolhub._core")]
@@ -223,8 +222,8 @@ impl PyCandidate {
     /// What its calls have shown so far; in a served call, those of its caller.
     #[getter]
     fn stats<'py>(slf: &Bound<'py, Self>) -> PyResult<TypedDict<'py>> {
-        let counted = CountedCalls::of(slf.py(), slf.as_super().get().owner.get().core(), None)?;
-        row_of(slf.py(), &slf.get().0, &counted, Instant::now()).map(TypedDict)
+        let (py, hub) = (slf.py(), slf.as_super().get().owner.get().core());
+        row_of(py, hub, &slf.get().0, counted_caller(py, None)?.as_deref(), Instant::now()).map(TypedDict)
     }
 
     fn __repr__(&self) -> String {
@@ -289,47 +288,29 @@ pub fn kept(entry: &NameEntry, keep: impl Fn(&Candidate) -> bool) -> Option<Vec<
     (!candidates.is_empty()).then_some(candidates)
 }
 
-/// Whose calls are counted.
-pub enum CountedCalls {
-    OfEveryone,
-    /// Those of one caller of a served hub, if it has made any.
-    OfCaller(Option<Arc<CallerRecord>>),
-}
-
 /// Stands for all callers in the option of the same name.
 const EVERYONE: &str = "*";
 
-impl CountedCalls {
-    /// Those of the named caller; without a name, of the caller of the served call that this code is a part of, or of everyone.
-    pub fn of(py: Python<'_>, hub: &Hub, caller: Option<&str>) -> PyResult<Self> {
-        let own = match caller {
-            Some(_) => None,
-            None => call_scope::principal(py)?.filter(|principal| !principal.is_anonymous()),
-        };
-        let id = caller.or(own.as_ref().map(|principal| &*principal.id));
-        Ok(match id.filter(|id| *id != EVERYONE) {
-            Some(id) => CountedCalls::OfCaller(hub.caller(id)),
-            None => CountedCalls::OfEveryone,
-        })
-    }
-
-    fn view(&self, candidate: &Candidate, now: Instant) -> StatsView {
-        match self {
-            CountedCalls::OfEveryone => candidate.stats.view(now),
-            CountedCalls::OfCaller(Some(caller)) => caller.stats_of(candidate).view(now),
-            CountedCalls::OfCaller(None) => CandidateStats::default().view(now),
-        }
-    }
+/// Whose calls are counted, `None` for those of everyone: the named caller's; without a name, those of the caller of the served
+/// call that this code is a part of.
+pub fn counted_caller(py: Python<'_>, asked: Option<&str>) -> PyResult<Option<Arc<str>>> {
+    let caller = match asked {
+        Some(id) => Some(Arc::from(id)),
+        None => call_scope::principal(py)?.filter(|own| !own.is_anonymous()).map(|own| own.id.clone()),
+    };
+    Ok(caller.filter(|id| **id != *EVERYONE))
 }
 
 /// What the calls of a candidate have shown so far.
-pub fn row_of<'py>(
+fn row_of<'py>(
     py: Python<'py>,
+    hub: &Hub,
     candidate: &Candidate,
-    counted: &CountedCalls,
+    caller: Option<&str>,
     now: Instant,
 ) -> PyResult<Bound<'py, PyAny>> {
-    let view = counted.view(candidate, now);
+    let of_caller = |id| hub.caller(id).map(|caller| caller.stats_of(candidate)).unwrap_or_default();
+    let view = caller.map_or_else(|| candidate.stats.clone(), of_caller).view(now);
     let failures = view.failures.iter().map(|(kind, count)| (kind.name().to_owned(), json!(count)));
     // Calls of no tool reach 2^53.
     let success_rate = (view.calls > 0).then(|| view.successes as f64 / view.calls as f64);
@@ -349,11 +330,11 @@ pub fn row_of<'py>(
 /// The rows of each tool name, or of one.
 pub fn stats_by_tool<'py>(
     py: Python<'py>,
-    snapshot: &Snapshot,
+    hub: &Hub,
     name: Option<&str>,
-    counted: &CountedCalls,
+    caller: Option<&str>,
 ) -> PyResult<Bound<'py, PyDict>> {
-    let (grouped, now) = (PyDict::new(py), Instant::now());
+    let (grouped, snapshot, now) = (PyDict::new(py), hub.registry.snapshot(), Instant::now());
     let mut asked: Vec<_> = match name {
         Some(name) => snapshot.find(name).into_iter().collect(),
         // A candidate counts once, by the name that it gave.
@@ -364,7 +345,7 @@ pub fn stats_by_tool<'py>(
     for entry in asked {
         let rows = PyList::empty(py);
         for candidate in &entry.candidates {
-            rows.append(row_of(py, candidate, counted, now)?)?;
+            rows.append(row_of(py, hub, candidate, caller, now)?)?;
         }
         grouped.set_item(&*entry.name, rows)?;
     }
