@@ -17,6 +17,8 @@ pub struct PyCallOptions {
     pub checks: Checks,
     pub cache_ttl: Option<Duration>,
     pub single_flight: bool,
+    /// The result may be shared with identical calls.
+    pub may_share: bool,
 }
 
 #[pymethods]
@@ -59,14 +61,8 @@ impl PyCallOptions {
         };
         let cache_ttl = seconds("cache_ttl", cache_ttl)?;
         let checks = Checks { validate, coerce, none_is_input };
-        Ok(PyCallOptions { options, checks, cache_ttl, single_flight })
-    }
-}
-
-impl PyCallOptions {
-    /// The result may be shared with identical calls.
-    pub fn may_share(&self) -> bool {
-        self.cache_ttl.is_some() || self.single_flight
+        let may_share = cache_ttl.is_some() || single_flight;
+        Ok(PyCallOptions { options, checks, cache_ttl, single_flight, may_share })
     }
 }
 

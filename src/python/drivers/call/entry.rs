@@ -59,7 +59,7 @@ pub fn execute<'py>(
     let name = as_text("name", name)?.to_string_lossy();
     let is_alone = given.make_watch.is_none() && given.permissions.is_none();
     let wanted = &given.options.options;
-    let is_plain = is_alone && !given.options.may_share() && wanted.run.is_none();
+    let is_plain = is_alone && !given.options.may_share && wanted.run.is_none();
     let core = hub.get().core();
     if is_plain
         && !core.is_closed()
@@ -193,7 +193,7 @@ impl<'a, 'py> GivenCall<'a, 'py> {
         if self.hub.get().core().tape().is_some() {
             return Some(exactly().or_else(|_| self.converted(|value| Ok(json::with_texts(value)))));
         }
-        self.options.may_share().then(exactly)
+        self.options.may_share.then(exactly)
     }
 
     fn converted(
@@ -208,7 +208,7 @@ impl<'a, 'py> GivenCall<'a, 'py> {
     /// `None` when sharing was not requested, or the arguments cannot be compared.
     fn sharing(&self) -> Option<SharingRequest> {
         let options = self.options;
-        let is_plain = options.may_share()
+        let is_plain = options.may_share
             && is_plain(&self.args, 0)
             && self.passed_on().is_none_or(|passed_on| is_plain(passed_on, 0));
         is_plain.then_some(SharingRequest {
