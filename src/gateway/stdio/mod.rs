@@ -78,17 +78,9 @@ fn read_line(line: Line<'_>) -> Option<Result<ClientPayload, UnreadableMessage>>
     }
 }
 
-/// Serves one client on a pair of streams, until it closes its end or the gateway stops.
+/// Serves one client until it closes its end or the gateway stops; `gone` fires when the client does not read any more, which a
+/// writer with a buffer learns late.
 pub async fn serve_stdio(
-    gateway: Arc<Gateway>,
-    reader: impl AsyncRead + Unpin + Send,
-    writer: impl AsyncWrite + Unpin + Send + 'static,
-) {
-    serve_until_gone(gateway, reader, writer, CancellationToken::new()).await;
-}
-
-/// The same; `gone` fires when the client does not read any more, which a writer with a buffer learns late.
-pub async fn serve_until_gone(
     gateway: Arc<Gateway>,
     reader: impl AsyncRead + Unpin + Send,
     writer: impl AsyncWrite + Unpin + Send + 'static,

@@ -2,7 +2,7 @@
 //! within a moment, and serving ends.
 
 use crate::Gateway;
-use crate::stdio::serve_until_gone;
+use crate::stdio::serve_stdio;
 use std::fs::File;
 use std::io::{self, BufReader};
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd};
@@ -39,7 +39,7 @@ pub async fn serve_process_stdio(gateway: Arc<Gateway>) -> io::Result<()> {
         let _ = io::copy(&mut BufReader::with_capacity(PIPE, &mut from_writer), &mut output);
         written.cancel();
     })?;
-    let serving = serve_until_gone(gateway, reader, writer, done.clone());
+    let serving = serve_stdio(gateway, reader, writer, done.clone());
     tokio::join!(serving, watch(watched, &done));
     done.cancelled().await;
     Ok(())

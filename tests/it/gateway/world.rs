@@ -11,6 +11,7 @@ use std::time::Duration;
 use tokio::io::{AsyncBufReadExt, AsyncWriteExt, BufReader, DuplexStream, ReadHalf, WriteHalf};
 use tokio::net::TcpListener;
 use tokio::sync::mpsc;
+use tokio_util::sync::CancellationToken;
 use toolhub::error::{ErrorKind, HubError};
 use toolhub::gateway::{Gateway, GatewayOptions, serve_http, serve_stdio};
 use toolhub::hub::{Hub, HubOptions};
@@ -232,7 +233,8 @@ impl Pipe {
         let (near, far) = tokio::io::duplex(1 << 20);
         let (output, input) = tokio::io::split(near);
         let (reader, writer) = tokio::io::split(far);
-        let served = tokio::spawn(serve_stdio(world.gateway.clone(), reader, writer));
+        let served =
+            tokio::spawn(serve_stdio(world.gateway.clone(), reader, writer, CancellationToken::new()));
         Pipe { input, output: BufReader::new(output), served }
     }
 
