@@ -1,7 +1,7 @@
 //! The MCP servers of a hub, as Python sees them.
 
 use crate::classes::hub::PyHub;
-use crate::classes::options::{self, seconds};
+use crate::classes::options::seconds;
 use crate::classes::upstream::callbacks::CallbackQueue;
 use crate::classes::upstream::credentials::CredentialFactory;
 use crate::classes::upstream::offers::{self, OFFER_TIMEOUT, PyOfferQuery, offer_kind};
@@ -288,8 +288,7 @@ impl PyServers {
 
     /// Awaits the end of all servers, within `seconds`.
     fn aclose<'py>(&self, py: Python<'py>, seconds: f64) -> PyResult<Bound<'py, BridgeFuture>> {
-        let (core, limit) =
-            (self.core.clone(), options::seconds("seconds", Some(seconds))?.unwrap_or_default());
+        let (core, limit) = (self.core.clone(), Duration::from_secs_f64(seconds));
         bridge::run(py, async move {
             let _ = tokio::time::timeout(limit, core.close()).await;
             Ok(())
@@ -352,10 +351,9 @@ impl PyServers {
 
 /// What loading has changed, in the form that every loader reports it.
 fn report(loaded: &[Arc<str>], removed: &[Arc<str>], errors: &[Notice], warnings: &[Notice]) -> JsonValue {
-    let names = |ids: &[Arc<str>]| ids.iter().map(|id| id.to_string()).collect::<Vec<_>>();
     let (warnings, errors) = (texts(warnings), texts(errors));
     JsonValue(json!({
-        "loaded": names(loaded), "removed": names(removed), "skipped": [], "warnings": warnings, "errors": errors,
+        "loaded": loaded, "removed": removed, "skipped": [], "warnings": warnings, "errors": errors,
     }))
 }
 
