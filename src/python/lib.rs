@@ -55,9 +55,7 @@ mod _core {
         },
         llm::ChatClient,
         loop_bridge::{LoopBridge, current},
-        offers::{
-            PyOfferQuery, add_offer, ask_own, has_own_offer, own_offers, remove_offer, resource_updated,
-        },
+        offers::{PyOfferQuery, add_offer, ask_own, own_offers, remove_offer, resource_updated},
         options::{PyCallOptions, PyPatternList},
         parse::{PyParsedCall, PyStreamParser, parse_formats, parse_text},
         pool::{ThreadedFunction, Worker, current_function, pool_state, stop_workers},

@@ -41,11 +41,10 @@ class Offered(Part):
     ) -> tuple[str, dict[str, Any]]:
         """Asks the hub itself if the request names it, or names no server and the hub has what it asks for."""
         limit = if_given(check_seconds, "timeout", timeout)
-        if server == NATIVE or (server is None and _core.has_own_offer(self._core, query)):
-            asked = _core.ask_own(self._core, query, limit)
-        else:
-            asked = self._servers.open().ask(query, server, limit)
-        return cast("Any", await asked)
+        asked = None
+        if server is None or server == NATIVE:
+            asked = _core.ask_own(self._core, query, limit, is_named=server is not None)
+        return cast("Any", await (asked or self._servers.open().ask(query, server, limit)))
 
     def _offer(
         self, kind: str, key: str, function: Any, is_content: bool, options: Mapping[str, Any]

@@ -145,22 +145,21 @@ pub fn own_offers(hub: &Bound<'_, PyHub>, kind: &str) -> PyResult<Vec<(&'static 
     Ok(entries.into_iter().map(|entry| (NATIVE, JsonValue(entry))).collect())
 }
 
-/// Whether the hub itself has what a query asks for.
-#[pyfunction]
-pub fn has_own_offer(hub: &Bound<'_, PyHub>, query: &PyOfferQuery) -> PyResult<bool> {
-    Ok(hub.get().checked_core()?.own_offers.find(query.0.kinds(), query.0.key()).is_some())
-}
-
-/// Awaits `(server, answer)` of the hub itself. The function runs on the running loop, or in the thread pool.
+/// Awaits `(server, answer)` of the hub itself; None if it has no such offer, unless it `is_named`. The function runs on the
+/// running loop, or in the thread pool.
 #[pyfunction]
 pub fn ask_own<'py>(
     hub: &Bound<'py, PyHub>,
     query: &Bound<'py, PyOfferQuery>,
     timeout: Option<f64>,
-) -> PyResult<Bound<'py, BridgeFuture>> {
+    is_named: bool,
+) -> PyResult<Option<Bound<'py, BridgeFuture>>> {
     let py = hub.py();
     hub.get().check_process()?;
     let (core, lang, query) = (hub.get().core.clone(), lang(hub), query.get().0.clone());
+    if !is_named && core.own_offers.find(query.kinds(), query.key()).is_none() {
+        return Ok(None);
+    }
     let limit: Duration = seconds("timeout", timeout)?.unwrap_or(core.options.timeout);
     let place = ServedLoop::new(&loop_bridge::current(py)?)?;
     bridge::run(
@@ -173,4 +172,5 @@ pub fn ask_own<'py>(
             Ok((NATIVE, JsonValue(Value::Object(answer))))
         }),
     )
+    .map(Some)
 }
