@@ -97,9 +97,9 @@ async fn idle_connections_go_with_the_transport() {
         ask(&*transport, call(1)).await.unwrap();
         if close {
             transport.close().await;
-        } else {
-            drop(transport);
         }
+        // A session that is closed drops its transport.
+        drop(transport);
         tokio::time::timeout(Duration::from_secs(2), server.hung_up()).await.unwrap();
     }
 }

@@ -302,9 +302,9 @@ impl Inbox {
         waiting.is_some_and(|sender| sender.send(reply).is_ok())
     }
 
-    /// Why no further request can be sent, when that is so: what is asked now was certainly not sent.
+    /// Why no further request can be sent, when that is so.
     pub fn retired(&self) -> Option<HubError> {
-        self.over.get().map(|error| error.clone().with_outcome(Outcome::NotSent))
+        self.over.get().cloned()
     }
 
     /// Refuses all further requests, for the first reason that was given. Those in flight may still be answered.
@@ -315,9 +315,9 @@ impl Inbox {
     /// Closes the inbox: pending requests get this error, and so do later ones unless they are refused already.
     pub fn end(&self, error: &HubError) {
         let waiting = {
-            // No request can begin to wait between the two.
+            // No request can begin to wait between the two. What is asked later was certainly not sent.
             let mut pending = self.pending.lock();
-            self.retire(error.clone());
+            self.retire(error.clone().with_outcome(Outcome::NotSent));
             std::mem::take(&mut pending.waiting)
         };
         for (_, sender) in waiting {
