@@ -180,8 +180,8 @@ impl<'a, 'n> Fields<'a, 'n> {
         match Duration::try_from_secs_f64(seconds) {
             Ok(duration) if duration > Duration::ZERO && duration <= LONGEST => Some(duration),
             _ => {
-                let (given, most) = (clip(number.as_str()), "at most a year");
-                self.error(key, format!("must be a number of {unit} above 0 and {most}, not {given}."));
+                let (given, bounds) = (clip(number.as_str()), "above 0 and at most a year");
+                self.error(key, format!("must be a number of {unit} {bounds}, not {given}."));
                 None
             }
         }

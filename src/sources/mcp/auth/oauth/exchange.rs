@@ -167,8 +167,12 @@ impl Credentials for TokenExchange {
             if status != 401 || sent.is_empty() {
                 return Ok(false);
             }
-            self.held.lock().await.take_if(|token| token.header.expose() == sent);
-            Ok(self.authorization().await?.is_some_and(|header| header != sent))
+            let mut held = self.held.lock().await;
+            held.take_if(|token| token.header.expose() == sent);
+            if held.is_none() {
+                *held = Some(self.ask().await?);
+            }
+            Ok(held.as_ref().is_some_and(|token| token.header.expose() != sent))
         })
     }
 }
