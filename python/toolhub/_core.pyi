@@ -344,14 +344,9 @@ class GatewayReply:
     """
     The reply to one HTTP request.
     """
-    @property
-    def body(self, /) -> bytes | None:
+    def body(self, /) -> "bytes | BridgeStream":
         """
-        The whole body; None if it is a stream.
-        """
-    def events(self, /) -> BridgeStream:
-        """
-        The parts of a body that is a stream, once.
+        The body, once: all of it, or the parts of a stream.
         """
     @property
     def headers(self, /) -> list[tuple[bytes, bytes]]:
@@ -1047,9 +1042,10 @@ def after_fork_in_child() -> None:
 
 def after_fork_in_parent() -> None: ...
 
-def ask_own(hub: Hub, query: OfferQuery, timeout: float | None) -> BridgeFuture:
+def ask_own(hub: Hub, query: OfferQuery, timeout: float | None, is_named: bool) -> BridgeFuture | None:
     """
-    Awaits `(server, answer)` of the hub itself. The function runs on the running loop, or in the thread pool.
+    Awaits `(server, answer)` of the hub itself; None if it has no such offer, unless it `is_named`. The function runs on the
+    running loop, or in the thread pool.
     """
 
 def before_fork() -> None:
@@ -1195,11 +1191,6 @@ def gil_pauses() -> int:
 def has_ledger(hub: Hub) -> bool:
     """
     Whether anything was asked of the ledger so far.
-    """
-
-def has_own_offer(hub: Hub, query: OfferQuery) -> bool:
-    """
-    Whether the hub itself has what a query asks for.
     """
 
 def idle_look(seconds: float | None = None) -> float:

@@ -147,10 +147,9 @@ class AsgiApp:
             message = {"type": "http.response.body", "body": part, "more_body": more}
             await asyncio.wait_for(send(message), self._gateway.write_timeout)
 
-        body: bytes | None = reply.body
-        if body is None:
-            events: AsyncIterator[bytes] = reply.events()
-            async for part in events:
+        body: bytes | AsyncIterator[bytes] = reply.body()
+        if not isinstance(body, bytes):
+            async for part in body:
                 await put(part, True)
             await put(b"", False)
             return

@@ -50,7 +50,7 @@ pub use identity::{
 pub use methods::search_mode;
 pub use operate::{AuditLog, GatewayLimits};
 pub use session::SessionKeys;
-pub use state::{Gateway, GatewayOptions, connections_end};
+pub use state::{Gateway, GatewayOptions, serve_until_drained};
 pub use stdio::{serve_process_stdio, serve_stdio};
 pub use toolhub_engine::served::{
     EffectsAllowed, SearchMode, SubscribedResource, Upstreams, View, Views, core_names,

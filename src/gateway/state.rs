@@ -1,17 +1,24 @@
 //! What all requests share.
 
+use crate::http::serve_http;
 use crate::identity::{Authenticator, Caller, Identity};
 use crate::kept::KeptCalls;
-use crate::operate::{AuditLog, DrainPermit, GatewayLimits, MetricsRow, Operation};
+use crate::operate::{AuditLog, DrainPermit, GatewayLimits, MetricsRow, Operation, seconds};
 use crate::rpc::{ClientMessage, RpcRequest};
 use crate::session::{SESSION_LIFETIME, SessionKeys, Sessions, no_random};
+use crate::stdio::serve_process_stdio;
 use http::StatusCode;
+use serde::Deserialize;
 use serde_json::{Value, json};
+use std::io;
+use std::pin::pin;
 use std::sync::Arc;
 use std::time::Duration;
+use tokio::net::TcpListener;
 use toolhub_engine::hub::Hub;
 use toolhub_engine::served::{Upstreams, Views};
-use toolhub_types::error::HubError;
+use toolhub_text::message;
+use toolhub_types::error::{ErrorKind, HubError};
 use toolhub_types::principal::Principal;
 
 /// The longest last part of a drain; a short one has two fifths of its grace.
@@ -24,7 +31,7 @@ fn last_part(grace: Duration) -> Duration {
 }
 
 /// How long after the beginning of a drain connections are closed, whatever is still to be written on them.
-pub fn connections_end(grace: Duration) -> Duration {
+fn connections_end(grace: Duration) -> Duration {
     grace - last_part(grace) / 4
 }
 
@@ -187,6 +194,34 @@ impl Gateway {
     }
 }
 
+/// Serves a socket, or else the client that started this process, until its end or a drain. What runs then gets `grace` to end;
+/// connections that are left are closed.
+pub async fn serve_until_drained(
+    gateway: Arc<Gateway>,
+    listener: Option<TcpListener>,
+    grace: Duration,
+) -> Result<(), HubError> {
+    let serving = async {
+        match listener {
+            Some(listener) => serve_http(gateway.clone(), listener).await,
+            None => return serve_process_stdio(gateway.clone()).await,
+        }
+        Ok(())
+    };
+    let mut serving = pin!(serving);
+    let served = tokio::select! {
+        served = serving.as_mut() => Some(served),
+        () = gateway.operation.drain.begun() => {
+            let drained = async { tokio::join!(gateway.drain(grace), serving).1 };
+            tokio::time::timeout(connections_end(grace), drained).await.ok()
+        }
+    };
+    gateway.log_written().await;
+    let failed =
+        |error: io::Error| HubError::new(ErrorKind::Connect, message!("Cannot serve on stdio: {}", error));
+    served.unwrap_or(Ok(())).map_err(failed)
+}
+
 // The options of a gateway.
 
 /// The longest result for a client with one stream. Clients written with the TypeScript SDK close a stream whose message is
@@ -194,7 +229,8 @@ impl Gateway {
 const ONE_STREAM_RESULT: usize = 10_000_000;
 
 /// What the operator of a gateway decides.
-#[derive(Clone)]
+#[derive(Clone, Deserialize)]
+#[serde(default)]
 pub struct GatewayOptions {
     /// The path of the HTTP endpoint.
     pub path: Arc<str>,
@@ -209,15 +245,20 @@ pub struct GatewayOptions {
     /// Given to clients as guidance for their model.
     pub instructions: Option<Arc<str>>,
     /// What session ids are signed with; replicas share them. Without keys, sessions end with the process.
+    #[serde(skip)]
     pub session_keys: Option<Arc<SessionKeys>>,
+    #[serde(deserialize_with = "seconds")]
     pub session_lifetime: Duration,
     /// The tools of one page of `tools/list`.
     pub page_size: usize,
     /// Who may call; without it, everyone may, as the anonymous principal.
+    #[serde(skip)]
     pub authenticator: Option<Arc<Authenticator>>,
     /// What callers see; without it, everything.
+    #[serde(skip)]
     pub views: Option<Views>,
     /// Where calls are written down.
+    #[serde(skip)]
     pub audit: Option<Arc<AuditLog>>,
     pub limits: GatewayLimits,
     /// The longest message, in bytes.
@@ -228,6 +269,7 @@ pub struct GatewayOptions {
     /// connection.
     pub keep_alive: Duration,
     /// Gives memory that is free back to the system: who runs the gateway knows its allocator.
+    #[serde(skip)]
     pub give_back: fn(),
 }
 

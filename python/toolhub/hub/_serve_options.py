@@ -30,16 +30,20 @@ _MOST_REPORTED = 20
 
 def gateway_options(path: str, given: Any) -> dict[str, Any]:
     """The options for the core, checked."""
-    views: Any = {} if given.get("views") is None else given["views"]
-    check_mapping("views", views)
+    views = if_given(check_mapping, "views", given.get("views")) or {}
     rows = [_view(name, view) for name, view in views.items()]
     return {
-        **_checked(given, _OPTIONS),
+        **_given(given, _OPTIONS),
         "path": check_text("path", path),
         "tokens": [*_tokens(given.get("token")), *(row.pop("token") for row in rows if row["token"])],
-        "limits": {key: of for key, of in _checked(given, _LIMITS).items() if of is not None},
+        "limits": _given(given, _LIMITS),
         "views": rows,
     }
+
+
+def _given(options: Any, checks: "Checks") -> dict[str, Any]:
+    """Without those that have the core's default."""
+    return {name: value for name, value in _checked(options, checks).items() if value is not None}
 
 
 def _checked(given: Mapping[str, Any], checks: "Checks", of: str = "") -> dict[str, Any]:
@@ -56,8 +60,7 @@ def _tokens(given: Any) -> list[dict[str, Any]]:
     """The tokens, each with the name of its owner."""
     if given is None:
         return []
-    tokens = {"token": given} if isinstance(given, str) else given
-    check_mapping("token", tokens)
+    tokens = {"token": given} if isinstance(given, str) else check_mapping("token", given)
     return [_token(name, token) for name, token in tokens.items()]
 
 
@@ -69,11 +72,10 @@ def _token(name: Any, given: Any) -> dict[str, Any]:
     _check_keys(what, given, TokenOptions)
     upstream = given.get("upstream_token")
     if upstream is not None and not isinstance(upstream, str):
-        check_mapping(f"{what}['upstream_token']", upstream)
+        upstream = check_mapping(f"{what}['upstream_token']", upstream)
         for server, token in upstream.items():
             check_text(f"each server of {what}['upstream_token']", server)
             check_text(f"{what}['upstream_token'][{server!r}]", token)
-        upstream = dict(upstream)
     return {
         "name": name,
         "token": check_text(f"{what}['token']", given.get("token")),

@@ -3,12 +3,13 @@
 //! Credentials are read from the header `Authorization: Bearer` only. A token in the URL is never read: URLs end up in logs.
 
 use super::jwt::{JwtOptions, JwtVerifier, expiry};
+use crate::operate::seconds;
 use crate::session::random;
 use base64::prelude::*;
 use http::header::AUTHORIZATION;
 use http::{HeaderMap, StatusCode};
 use ring::hmac;
-use serde::Deserialize;
+use serde::{Deserialize, Deserializer};
 use serde_json::{Map, Value, json};
 use std::collections::BTreeMap;
 use std::time::{Duration, SystemTime};
@@ -47,17 +48,24 @@ pub type PrincipalFunction =
 
 /// What callers have to show. All ways that are configured are tried, in this order; without any, everyone is the anonymous
 /// principal.
-#[derive(Default)]
+#[derive(Default, Deserialize)]
+#[serde(default)]
 pub struct AuthenticationOptions {
     pub tokens: Vec<StaticToken>,
     pub jwt: Option<JwtOptions>,
+    #[serde(skip)]
     pub function: Option<Arc<PrincipalFunction>>,
     /// How long the function may take, if not [`FUNCTION_TIMEOUT`].
+    #[serde(rename = "authenticate_timeout", deserialize_with = "limit")]
     pub function_timeout: Option<Duration>,
     /// Where clients find the metadata of this resource (RFC 9728), if the gateway is not to serve it itself.
     pub resource_metadata: Option<String>,
     /// The token of the operator for the metrics of all callers. It is the token of no caller.
     pub metrics_token: Option<Secret>,
+}
+
+fn limit<'de, D: Deserializer<'de>>(given: D) -> Result<Option<Duration>, D::Error> {
+    seconds(given).map(Some)
 }
 
 /// Why a request is refused before it is read.

@@ -48,7 +48,7 @@ pub struct GatewayLimits {
     pub write_timeout: Duration,
 }
 
-fn seconds<'de, D: Deserializer<'de>>(given: D) -> Result<Duration, D::Error> {
+pub fn seconds<'de, D: Deserializer<'de>>(given: D) -> Result<Duration, D::Error> {
     // 30 years is without a limit, and safe to add to any clock.
     Duration::try_from_secs_f64(f64::deserialize(given)?.min(1e9)).map_err(D::Error::custom)
 }

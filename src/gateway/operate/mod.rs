@@ -9,7 +9,7 @@ mod metrics;
 pub use audit::{AuditEvent, AuditLog, AuditRecord, BEGUN, OK};
 pub use held_bytes::{HeldBytes, HeldMessage, HeldTotal, NoRoom, SMALL};
 pub use limits::{
-    Admission, AdmissionPermit, ConnectionPermit, GatewayLimits, PermitKind, SHORT_PAUSE, TooMany,
+    Admission, AdmissionPermit, ConnectionPermit, GatewayLimits, PermitKind, SHORT_PAUSE, TooMany, seconds,
 };
 pub use metrics::{Metrics, MetricsRow, OperationLabels};
 

@@ -2,30 +2,23 @@
 
 use crate::classes::hub::PyHub;
 use crate::classes::options::seconds;
-use crate::classes::serving::gateway_options::PythonGatewayOptions;
-use crate::classes::serving::gateway_principal::{ServedPlace, principal_function};
+use crate::classes::serving::gateway_options::{PythonGatewayOptions, ServedPlace, principal_function};
 use crate::classes::upstream::servers::PyServers;
 use crate::prelude::*;
-use crate::runtime::bridge::{self, BridgeFuture, BridgeStream};
+use crate::runtime::bridge::{self, BridgeFuture};
 use crate::runtime::loop_bridge::{self, LoopBridge};
 use crate::runtime::tool_loops::ServedLoop;
 use crate::runtime::{process, waiting};
 use crate::values::arguments::callable::{Callable, callable};
-use bytes::Bytes;
 use futures_util::StreamExt;
-use futures_util::stream::BoxStream;
 use http::Request;
 use pyo3::types::PyBytes;
 use std::net::IpAddr;
-use std::pin::pin;
 use std::time::SystemTime;
 use tokio::net::TcpListener;
 use toolhub::catalog::upstreams::HubUpstreams;
 use toolhub::error::Outcome;
-use toolhub::gateway::{
-    ArrivingRequest, Gateway, HttpReply, PrincipalFunction, ReplyBody, connections_end, serve_http,
-    serve_process_stdio,
-};
+use toolhub::gateway::{ArrivingRequest, Gateway, HttpReply, ReplyBody, serve_until_drained};
 use toolhub::net::unmapped;
 
 /// The hub as one MCP server.
@@ -37,8 +30,6 @@ pub struct PyGateway {
     /// The loop on which Python tools and the function that names callers run.
     place: ServedPlace,
     authenticate: Option<Arc<Callable>>,
-    /// The same function, as the gateway calls it.
-    function: Option<Arc<PrincipalFunction>>,
     generation: u64,
 }
 
@@ -56,8 +47,8 @@ impl PyGateway {
         let place = ServedPlace::default();
         let function = |described| callable(core, served_on.clone(), described, &PyDict::new(hub.py()));
         let authenticate = authenticate.map(function).transpose()?.map(Arc::new);
-        let function = authenticate.clone().map(|function| principal_function(function, place.clone()));
-        let options = PythonGatewayOptions::read(options)?.into_options(hub.py(), function.clone())?;
+        let function = principal_function(authenticate.clone(), &place);
+        let options = PythonGatewayOptions::read(options)?.into_options(hub.py(), function)?;
         let core = hub.get().core.clone();
         let upstreams = Arc::new(HubUpstreams::new(servers.core()?.clone()));
         let gateway = Gateway::new(core, upstreams, options).map_err(|error| tool_error(hub.py(), &error))?;
@@ -67,7 +58,6 @@ impl PyGateway {
             listener: Arc::default(),
             place,
             authenticate,
-            function,
             generation: process::generation(),
         })
     }
@@ -159,7 +149,8 @@ impl PyGateway {
         options: &Bound<'py, PyAny>,
     ) -> PyResult<Bound<'py, BridgeFuture>> {
         process::check_generation(self.generation)?;
-        let options = PythonGatewayOptions::read(options)?.into_reloaded(py, self.function.clone())?;
+        let function = principal_function(self.authenticate.clone(), &self.place);
+        let options = PythonGatewayOptions::read(options)?.into_reloaded(py, function)?;
         let core = self.core.clone();
         bridge::run(py, async move { core.reload(&options).await })
     }
@@ -268,32 +259,9 @@ impl PyGateway {
 
     fn served(&self, grace: f64) -> PyResult<impl Future<Output = Result<(), HubError>> + Send + use<>> {
         process::check_generation(self.generation)?;
-        let listener = self.listener.lock().take();
-        let (core, grace) = (self.core.clone(), seconds("grace", Some(grace))?.unwrap_or_default());
-        Ok(async move {
-            let Some(listener) = listener else {
-                let served = until_drained(&core, grace, serve_process_stdio(core.clone())).await;
-                core.log_written().await;
-                return served.unwrap_or(Ok(())).map_err(|error| {
-                    HubError::new(ErrorKind::Connect, message!("Cannot serve on stdio: {}", error))
-                });
-            };
-            until_drained(&core, grace, serve_http(core.clone(), listener)).await;
-            core.log_written().await;
-            Ok(())
-        })
+        let grace = seconds("grace", Some(grace))?.unwrap_or_default();
+        Ok(serve_until_drained(self.core.clone(), self.listener.lock().take(), grace))
     }
-}
-
-/// Serves until its end, or until a drain is over; `None` if connections had to be closed.
-async fn until_drained<T>(core: &Gateway, grace: Duration, serving: impl Future<Output = T>) -> Option<T> {
-    let mut serving = pin!(serving);
-    tokio::select! {
-        served = serving.as_mut() => return Some(served),
-        () = core.operation.drain.begun() => {}
-    }
-    let drained = async { tokio::join!(core.drain(grace), serving).1 };
-    tokio::time::timeout(connections_end(grace), drained).await.ok()
 }
 
 /// A request whose body arrives.
@@ -346,8 +314,8 @@ pub struct GatewayReply {
     /// As ASGI wants them.
     #[pyo3(get)]
     headers: Vec<(Vec<u8>, Vec<u8>)>,
-    whole: Option<Bytes>,
-    events: Mutex<Option<BoxStream<'static, Bytes>>>,
+    /// Until it is read.
+    body: Mutex<Option<ReplyBody>>,
 }
 
 impl GatewayReply {
@@ -355,32 +323,25 @@ impl GatewayReply {
         let headers = reply.headers.iter();
         let headers =
             headers.map(|(name, value)| (name.as_str().as_bytes().to_vec(), value.as_bytes().to_vec()));
-        let (whole, events) = match reply.body {
-            ReplyBody::Whole(bytes) => (Some(bytes), None),
-            ReplyBody::Events(events) => (None, Some(events.boxed())),
-        };
         GatewayReply {
             status: reply.status.as_u16(),
             headers: headers.collect(),
-            whole,
-            events: Mutex::new(events),
+            body: Mutex::new(Some(reply.body)),
         }
     }
 }
 
 #[pymethods]
 impl GatewayReply {
-    /// The whole body; None if it is a stream.
-    #[getter]
-    fn body<'py>(&self, py: Python<'py>) -> Option<Bound<'py, PyBytes>> {
-        self.whole.as_ref().map(|bytes| PyBytes::new(py, bytes))
-    }
-
-    /// The parts of a body that is a stream, once.
-    fn events(&self) -> PyResult<BridgeStream> {
-        let events = self.events.lock().take();
-        let events =
-            events.ok_or_else(|| PyRuntimeError::new_err("the body is not a stream, or was read"))?;
-        Ok(bridge::stream(events.map(|bytes| Ok(bytes.to_vec()))))
+    /// The body, once: all of it, or the parts of a stream.
+    #[pyo3(signature = () -> "bytes | BridgeStream")]
+    fn body<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
+        match self.body.lock().take() {
+            Some(ReplyBody::Whole(bytes)) => Ok(PyBytes::new(py, &bytes).into_any()),
+            Some(ReplyBody::Events(events)) => {
+                Ok(Bound::new(py, bridge::stream(events.map(|bytes| Ok(bytes.to_vec()))))?.into_any())
+            }
+            None => Err(PyRuntimeError::new_err("the body was read")),
+        }
     }
 }

@@ -1,38 +1,38 @@
-//! The options of a gateway, from Python.
+//! What a gateway is given from Python: its options, and the function that names callers.
 
-use crate::classes::options::{named, seconds};
+use crate::classes::options::named;
+use crate::drivers::served_call;
 use crate::prelude::*;
+use crate::runtime::tool_loops::{ServedLoop, ServedLoopGuard};
+use crate::values::arguments::callable::Callable;
+use crate::values::json::JsonValue;
+use http::HeaderMap;
 use serde::Deserialize;
+use serde_json::{Map, json};
+use std::collections::BTreeMap;
 use std::path::PathBuf;
+use tokio_util::sync::CancellationToken;
 use toolhub::gateway::{
-    AuditLog, AuthenticationOptions, Authenticator, GatewayLimits, GatewayOptions, JwtOptions,
-    PrincipalFunction, SessionKeys, StaticToken, View, Views, core_names,
+    AuditLog, AuthenticationOptions, Authenticator, GatewayOptions, Principal, PrincipalFunction,
+    SessionKeys, UpstreamTokens, View, Views, core_names,
 };
+use toolhub::model::Arguments;
 use toolhub::pattern::PatternList;
-use toolhub::secret::Secret;
 use toolhub::sources::mcp::config::section;
+use toolhub::tool::{BoxFuture, CallContext};
 
-/// The keyword arguments of `toolhub._core.Gateway`; `toolhub.hub._serve_options` has checked their types.
-#[derive(Deserialize)]
+/// The options of `toolhub._core.Gateway`; `toolhub.hub._serve_options` has checked their types.
 pub struct PythonGatewayOptions {
-    path: String,
-    sse_path: Option<String>,
-    name: String,
-    instructions: Option<String>,
-    allowed_hosts: Vec<String>,
-    allowed_origins: Vec<String>,
-    max_body: Option<usize>,
-    max_result: Option<usize>,
+    options: GatewayOptions,
+    authentication: AuthenticationOptions,
+    access: PythonAccess,
+}
+
+/// Those that are read here.
+#[derive(Deserialize)]
+struct PythonAccess {
     search_mode: String,
     core: Vec<String>,
-    tokens: Vec<StaticToken>,
-    jwt: Option<JwtOptions>,
-    authenticate_timeout: Option<f64>,
-    resource_metadata: Option<String>,
-    metrics_token: Option<Secret>,
-    /// The numbers and seconds that replace the defaults.
-    limits: GatewayLimits,
-    session_lifetime: Option<f64>,
     session_keys: Vec<String>,
     views: Vec<PythonView>,
     audit: Option<PathBuf>,
@@ -52,19 +52,27 @@ struct PythonView {
 }
 
 impl PythonGatewayOptions {
-    pub fn read(options: &Bound<'_, PyAny>) -> PyResult<Self> {
-        let options = json::from_python(options)
+    pub fn read(given: &Bound<'_, PyAny>) -> PyResult<Self> {
+        let given = json::from_python(given)
             .map_err(|reason| PyValueError::new_err(format!("the options of the gateway: {reason}")))?;
-        serde_json::from_value(options).map_err(|error| PyValueError::new_err(error.to_string()))
+        let read = || {
+            Ok(PythonGatewayOptions {
+                options: GatewayOptions::deserialize(&given)?,
+                authentication: AuthenticationOptions::deserialize(&given)?,
+                access: PythonAccess::deserialize(&given)?,
+            })
+        };
+        read().map_err(|error: serde_json::Error| PyValueError::new_err(error.to_string()))
     }
 
     /// The options of a gateway that runs: its audit log is open, and its keys may have been rotated.
     pub fn into_reloaded(
-        self,
+        mut self,
         py: Python<'_>,
         function: Option<Arc<PrincipalFunction>>,
     ) -> PyResult<GatewayOptions> {
-        PythonGatewayOptions { audit: None, session_keys: Vec::new(), ..self }.into_options(py, function)
+        (self.access.audit, self.access.session_keys) = (None, Vec::new());
+        self.into_options(py, function)
     }
 
     pub fn into_options(
@@ -72,54 +80,33 @@ impl PythonGatewayOptions {
         py: Python<'_>,
         function: Option<Arc<PrincipalFunction>>,
     ) -> PyResult<GatewayOptions> {
+        let PythonGatewayOptions { mut options, mut authentication, access } = self;
         let failed = |error: HubError| tool_error(py, &error);
         let standard = View {
-            search_mode: named("search_mode", &self.search_mode)?,
-            core: core_names(&self.core),
+            search_mode: named("search_mode", &access.search_mode)?,
+            core: core_names(&access.core),
             ..View::everything()
         };
-        let views = self.views.into_iter().map(view).collect::<PyResult<Vec<_>>>()?;
-        let path = checked_path("path", "/mcp", &self.path)?;
-        let sse_path =
-            self.sse_path.as_deref().map(|path| checked_path("sse_path", "/sse", path)).transpose()?;
-        if sse_path == Some(path) {
-            return Err(PyValueError::new_err(format!(
-                "path and sse_path must differ, got {path:?} for both"
-            )));
+        let views = access.views.into_iter().map(view).collect::<PyResult<Vec<_>>>()?;
+        options.path = checked_path("path", "/mcp", &options.path)?;
+        let sse_path = options.sse_path.as_deref();
+        options.sse_path = sse_path.map(|path| checked_path("sse_path", "/sse", path)).transpose()?;
+        if options.sse_path.as_ref() == Some(&options.path) {
+            let path = &options.path;
+            let text = format!("path and sse_path must differ, got {path:?} for both");
+            return Err(PyValueError::new_err(text));
         }
-        let mut options = GatewayOptions {
-            path: Arc::from(path),
-            sse_path: sse_path.map(Arc::from),
-            name: Arc::from(self.name),
-            instructions: self.instructions.map(Arc::from),
-            allowed_hosts: self.allowed_hosts,
-            allowed_origins: self.allowed_origins,
-            max_result: self.max_result,
-            limits: self.limits,
-            views: Some(Views::new(standard, views).map_err(failed)?),
-            give_back: crate::runtime::give_back,
-            ..GatewayOptions::default()
-        };
-        options.max_body = self.max_body.unwrap_or(options.max_body);
-        if let Some(lifetime) = seconds("session_lifetime", self.session_lifetime)? {
-            options.session_lifetime = lifetime;
-        }
-        if !self.session_keys.is_empty() {
-            let keys = SessionKeys::new(self.session_keys.iter().map(String::as_str)).map_err(failed)?;
+        options.views = Some(Views::new(standard, views).map_err(failed)?);
+        options.give_back = crate::runtime::give_back;
+        if !access.session_keys.is_empty() {
+            let keys = SessionKeys::new(access.session_keys.iter().map(String::as_str)).map_err(failed)?;
             options.session_keys = Some(Arc::new(keys));
         }
-        let authentication = AuthenticationOptions {
-            tokens: self.tokens,
-            jwt: self.jwt,
-            function,
-            resource_metadata: self.resource_metadata,
-            metrics_token: self.metrics_token,
-            function_timeout: seconds("authenticate_timeout", self.authenticate_timeout)?,
-        };
+        authentication.function = function;
         options.authenticator = Some(Arc::new(Authenticator::new(authentication).map_err(failed)?));
-        if let Some(path) = self.audit {
+        if let Some(path) = access.audit {
             let log = AuditLog::file(&path).map_err(failed)?;
-            options.audit = Some(Arc::new(match self.session_keys.first() {
+            options.audit = Some(Arc::new(match access.session_keys.first() {
                 Some(secret) => log.with_secret(secret),
                 None => log,
             }));
@@ -158,9 +145,84 @@ fn view(given: PythonView) -> PyResult<View> {
     })
 }
 
-fn checked_path<'a>(what: &str, example: &str, path: &'a str) -> PyResult<&'a str> {
+fn checked_path(what: &str, example: &str, path: &str) -> PyResult<Arc<str>> {
     if path.starts_with('/') && !path.contains(['?', '#', ' ']) {
-        return Ok(if path.len() > 1 { path.trim_end_matches('/') } else { path });
+        return Ok(Arc::from(if path.len() > 1 { path.trim_end_matches('/') } else { path }));
     }
     Err(PyValueError::new_err(format!("{what} must be a path such as '{example}', got '{path}'")))
+}
+
+// The function of the user that names the caller of a request to the gateway. It is called as a tool of the served hub is: in a
+// task on the loop of the serving program, which is cancelled when the request does not wait any more.
+
+/// The loop on which the functions of a gateway run, while it is served.
+pub type ServedPlace = Arc<Mutex<Option<(Arc<ServedLoop>, ServedLoopGuard)>>>;
+
+/// The gateway gives up much sooner.
+const LONGEST: Duration = Duration::from_secs(3600);
+
+/// What a function may return about the caller.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct NamedCaller {
+    name: String,
+    view: Option<String>,
+    claims: Option<Map<String, Value>>,
+    #[serde(default)]
+    upstream_token: UpstreamTokens,
+}
+
+/// What the user's function has returned, which is not None, as a mapping. Errors show no value: it may be a token.
+#[pyfunction]
+#[pyo3(signature = (answer) -> "dict[str, Any]")]
+pub fn named_caller(answer: &Bound<'_, PyAny>) -> PyResult<JsonValue> {
+    const KEYS: &str = "authenticate must return a mapping with 'name' and perhaps 'view', 'claims' and 'upstream_token' \
+                        (text, or a mapping from servers to texts)";
+    let given = if let Ok(name) = answer.cast::<PyString>() {
+        json!({"name": name.to_str()?})
+    } else if answer.hasattr(intern!(answer.py(), "keys"))? {
+        json::from_python(answer).map_err(|_| PyValueError::new_err(KEYS))?
+    } else {
+        let kind = answer.get_type().name()?;
+        let text = format!("authenticate must return a name, a mapping or None, got {kind}");
+        return Err(PyTypeError::new_err(text));
+    };
+    let named = NamedCaller::deserialize(&given).map_err(|_| PyValueError::new_err(KEYS))?;
+    if named.name.is_empty() {
+        return Err(PyValueError::new_err("authenticate returned an empty name"));
+    }
+    Ok(JsonValue(given))
+}
+
+/// The function as the gateway calls it: `authenticate(token, headers)` of `_serve_options`, around the one of the user.
+pub fn principal_function(
+    function: Option<Arc<Callable>>,
+    place: &ServedPlace,
+) -> Option<Arc<PrincipalFunction>> {
+    let (function, place) = (function?, place.clone());
+    Some(Arc::new(move |given: &HeaderMap, token: Option<&str>| -> BoxFuture<'static, _> {
+        let mut headers: BTreeMap<&str, String> = BTreeMap::new();
+        for (name, value) in given {
+            let value: String = value.as_bytes().iter().copied().map(char::from).collect();
+            let several = headers.entry(name.as_str());
+            several.and_modify(|all| *all = format!("{all}, {value}")).or_insert(value);
+        }
+        let given = [("token".to_owned(), json!(token)), ("headers".to_owned(), json!(headers))];
+        let given = Arguments::new(Map::from_iter(given));
+        let (function, place) = (function.clone(), place.lock().as_ref().map(|(place, _)| place.clone()));
+        Box::pin(async move {
+            let place = place.ok_or_else(|| HubError::new(ErrorKind::Closed, "Serving has ended."))?;
+            let ctx = CallContext::new(Instant::now() + LONGEST, CancellationToken::new());
+            let answer = served_call::call(place, function, &given, &ctx).await?;
+            // It was read once; nobody is named by null.
+            let named: Option<NamedCaller> = serde_json::from_value(answer.value).unwrap_or_default();
+            Ok(named.map(|named| Principal {
+                name: named.name.into(),
+                view: named.view.map(Arc::from),
+                claims: named.claims.unwrap_or_default(),
+                upstream_tokens: named.upstream_token,
+                ..Principal::default()
+            }))
+        })
+    }))
 }

@@ -2,4 +2,3 @@
 
 pub mod gateway;
 pub mod gateway_options;
-pub mod gateway_principal;
