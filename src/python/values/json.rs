@@ -132,27 +132,29 @@ pub fn marked(object: &Bound<'_, PyAny>) -> Result<(Value, Marks), String> {
 
 /// The place of the first float that JSON cannot write: what a model wrote as `1e999` is infinite once it is read.
 pub fn not_finite(object: &Bound<'_, PyAny>) -> Option<String> {
-    let (mut todo, mut seen) = (vec![(object.clone(), String::new())], 0);
-    while let Some((object, place)) = todo.pop() {
-        seen += 1;
-        // More are refused later.
-        if seen > MAX_ARGUMENTS {
-            return None;
-        }
-        if let Ok(float) = object.cast::<PyFloat>() {
-            if !float.value().is_finite() {
-                return Some(place.strip_prefix('.').unwrap_or(&place).to_owned());
-            }
-        } else if let Ok(dict) = object.cast::<PyDict>() {
-            for (key, value) in dict {
-                let key = key.str().map(|key| key.to_string_lossy().into_owned());
-                todo.push((value, format!("{place}.{}", key.unwrap_or_default())));
-            }
-        } else if let Ok(list) = object.cast::<PyList>() {
-            todo.extend(list.iter().enumerate().map(|(at, item)| (item, format!("{place}[{at}]"))));
-        }
+    let place = place_of_infinite(object, 0, &mut 0)?;
+    Some(place.strip_prefix('.').unwrap_or(&place).to_owned())
+}
+
+fn place_of_infinite(object: &Bound<'_, PyAny>, depth: usize, seen: &mut usize) -> Option<String> {
+    *seen += 1;
+    // What is larger or deeper is refused later.
+    if *seen > MAX_ARGUMENTS || depth > MAX_DEPTH || stack::remaining() < LEVEL {
+        return None;
     }
-    None
+    if let Ok(float) = object.cast::<PyFloat>() {
+        return (!float.value().is_finite()).then(String::new);
+    }
+    let mut inside = |member: &Bound<'_, PyAny>| place_of_infinite(member, depth + 1, seen);
+    if let Ok(dict) = object.cast::<PyDict>() {
+        return Entries::of(dict).map_while(Result::ok).find_map(|(key, value)| {
+            let place = inside(&value)?;
+            let key = key.str().map(|key| key.to_string_lossy().into_owned());
+            Some(format!(".{}{place}", key.unwrap_or_default()))
+        });
+    }
+    let list = object.cast::<PyList>().ok()?;
+    list.iter().enumerate().find_map(|(at, item)| Some(format!("[{at}]{}", inside(&item)?)))
 }
 
 /// A mapping of arguments for a tool that lives in Rust.
@@ -261,24 +263,16 @@ impl Conversion<'_> {
             return Ok(marks.mark(&reason));
         }
         let before = self.aside();
-        match self.convert_json(object, depth) {
-            Err(trouble) if !trouble.is_limit => self.stand_in(object, trouble, before),
-            converted => converted,
-        }
-    }
-
-    /// What stands for a part that has no JSON form. So many were set `before` it.
-    fn stand_in(
-        &mut self,
-        object: &Bound<'_, PyAny>,
-        trouble: Trouble,
-        before: usize,
-    ) -> Result<Value, Trouble> {
+        let trouble = match self.convert_json(object, depth) {
+            Err(trouble) if !trouble.is_limit => trouble,
+            converted => return converted,
+        };
         match &mut self.unfit {
             Unfit::Refused => Err(trouble),
             Unfit::AsText => Ok(text_form(object)),
             Unfit::Marked(marks) => Ok(marks.mark(&trouble.sentence())),
             Unfit::SetAside(opaque) => {
+                // It stands for what is inside of it, too.
                 opaque.truncate(before);
                 opaque.push(Opaque { place: String::new(), shown: shown(object) });
                 Ok(Value::Null)

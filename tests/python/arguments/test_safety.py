@@ -438,3 +438,16 @@ def test_a_refusal_says_why_and_what_fits_in_the_end_is_not_refused(
         assert result.result == 90_000
     else:
         assert "finding out where would take too long" in str(result.error)
+
+
+def test_a_name_that_changes_its_mapping_breaks_no_look_for_numbers(hub: ToolHub) -> None:
+    class Odd:
+        def __str__(self) -> str:
+            table.clear()
+            return "odd"
+
+    table: dict[Any, Any] = {"a": 1, Odd(): 2, "b": float("inf"), "c": float("nan")}
+    hub.register(lambda b: b, name="take")
+    refused = asyncio.run(hub.dispatch({"name": "take", "arguments": table}))
+    assert refused.kind == "invalid_arguments"
+    assert "b: expected a number that a float can hold" in str(refused.error)
