@@ -104,6 +104,7 @@ impl PreparedArguments {
 
 /// Arguments as JSON, with the places of objects that have no JSON form.
 struct Image<'a> {
+    schema: &'a ArgumentSchema,
     value: LargeJson,
     opaque: Vec<Opaque>,
     /// The name under which the schema describes the value.
@@ -224,7 +225,7 @@ impl Callable {
     ) -> Result<Bound<'py, PyAny>, HubError> {
         let py = value.py();
         let fitted = self.fitted(&value, property, pass)?;
-        let (Some(schema), Some(build)) = (&self.schema, &self.build) else { return Ok(fitted.value) };
+        let (Some(image), Some(build)) = (&fitted.image, &self.build) else { return Ok(fitted.value) };
         // Coerced arguments may be plain values now.
         if fitted.value.cast().is_ok_and(|named| self.is_plain(named)) {
             return Ok(fitted.value);
@@ -234,19 +235,26 @@ impl Callable {
             Ok(built) => return Ok(built),
             Err(error) => error,
         };
-        let Some(image) = &fitted.image else { return Err(self.refusal(exception_text(py, &error))) };
         // To the schema `1e300` is an integer, as it is in JSON; pydantic takes no float of that size for one.
         let whole = || {
             let json = json::from_arguments(&fitted.value).ok().filter(|_| image.opaque.is_empty())?;
             let whole = json::to_python(py, &with_whole_numbers(&json)).ok()?;
             interpreter::call(build, [&whole]).ok()
         };
-        whole()
-            .or_else(|| {
-                let json_form = self.fitted_json_form(schema, &value, image, pass)?;
-                interpreter::call(build, [&json_form.value]).ok()
-            })
-            .ok_or_else(|| self.explained(py, schema, image, fitted.json.as_deref(), &error))
+        let json_form = || {
+            let json_form = self.fitted_json_form(&value, image, pass)?;
+            interpreter::call(build, [&json_form.value]).ok()
+        };
+        if let Some(built) = whole().or_else(json_form) {
+            return Ok(built);
+        }
+        // Builders of one value name its parameter first, which is not part of a value that the schema describes itself.
+        let skipped = usize::from(self.value_style.is_some() && image.property.is_none());
+        let Some(objections) = objections(py, &error, skipped) else {
+            return Err(self.refusal(exception_text(py, &error)));
+        };
+        let json = fitted.json.as_deref().filter(|_| self.hidden.is_empty()).unwrap_or(&image.value);
+        Err(image.schema.refusal(&self.spec.name, &image.value, json, &image.opaque, &objections))
     }
 
     /// Whether nothing has to be checked or built. Only tools that take keywords know this of their parameters.
@@ -257,7 +265,7 @@ impl Callable {
     /// The value in the form that the schema wants. What fits stays the Python object that it is. Objects that the parameters
     /// do not take as they are, such as a date for a `str`, get the JSON form that an MCP tool would get.
     fn fitted<'py, 'a>(
-        &self,
+        &'a self,
         value: &Bound<'py, PyAny>,
         property: Option<&'a str>,
         pass: &mut CheckPass,
@@ -270,24 +278,23 @@ impl Callable {
             Some(_) => json::image(value),
         };
         let (json, opaque) = image.map_err(|reason| reason.refusal(&self.spec.name))?;
-        let image = Image::of(json, opaque, property);
-        match self.fitted_image(schema, value, &image, pass) {
+        let image = Image::of(schema, json, opaque, property);
+        match self.fitted_image(value, &image, pass) {
             Ok((value, json)) => Ok(Fitted { value, json, image: Some(image) }),
-            Err(error) => self.fitted_json_form(schema, value, &image, pass).ok_or(error),
+            Err(error) => self.fitted_json_form(value, &image, pass).ok_or(error),
         }
     }
 
     fn fitted_image<'py>(
         &self,
-        schema: &ArgumentSchema,
         value: &Bound<'py, PyAny>,
         image: &Image<'_>,
         pass: &mut CheckPass,
     ) -> Result<(Bound<'py, PyAny>, Option<LargeJson>), HubError> {
         let shown = image.without(&self.hidden);
         let py = value.py();
-        let json =
-            pass.run(py, |options| schema.check_value(&self.spec.name, &shown, &image.opaque, options))?;
+        let json = pass
+            .run(py, |options| image.schema.check_value(&self.spec.name, &shown, &image.opaque, options))?;
         let json = json.map(LargeJson);
         let value = match (&json, image.property) {
             (None, _) => Ok(value.clone()),
@@ -300,7 +307,6 @@ impl Callable {
     /// The value with the JSON form of its objects, if it has any and that form fits.
     fn fitted_json_form<'py, 'a>(
         &self,
-        schema: &ArgumentSchema,
         value: &Bound<'py, PyAny>,
         image: &Image<'a>,
         pass: &mut CheckPass,
@@ -310,27 +316,9 @@ impl Callable {
         }
         let json = json::from_arguments(value).ok()?;
         let value = json::to_python(value.py(), &json).ok()?;
-        let image = Image::of(json, Vec::new(), image.property);
-        let (value, json) = self.fitted_image(schema, &value, &image, pass).ok()?;
+        let image = Image::of(image.schema, json, Vec::new(), image.property);
+        let (value, json) = self.fitted_image(&value, &image, pass).ok()?;
         Some(Fitted { value, json, image: Some(image) })
-    }
-
-    /// The sentence for what the builder raised.
-    fn explained(
-        &self,
-        py: Python<'_>,
-        schema: &ArgumentSchema,
-        image: &Image<'_>,
-        fitted: Option<&Value>,
-        error: &PyErr,
-    ) -> HubError {
-        // Builders of one value name its parameter first, which is not part of a value that the schema describes itself.
-        let skipped = usize::from(self.value_style.is_some() && image.property.is_none());
-        let Some(objections) = objections(py, error, skipped) else {
-            return self.refusal(exception_text(py, error));
-        };
-        let value = fitted.filter(|_| self.hidden.is_empty()).unwrap_or(&image.value);
-        schema.refusal(&self.spec.name, &image.value, value, &image.opaque, &objections)
     }
 
     /// The arguments by name: nothing, a mapping, or a bare value. Of a mapping the copy is a dict.
@@ -389,11 +377,17 @@ impl<'a> Image<'a> {
     }
 
     /// The image of a value, or of a mapping that has it under this name.
-    fn of(value: Value, mut opaque: Vec<Opaque>, property: Option<&'a str>) -> Self {
-        let Some(name) = property else { return Image { value: LargeJson(value), opaque, property } };
-        opaque.iter_mut().for_each(|one| one.place = format!("/{}{}", pointer_step(name), one.place));
-        let value = Value::Object(Map::from_iter([(name.to_owned(), value)]));
-        Image { value: LargeJson(value), opaque, property }
+    fn of(
+        schema: &'a ArgumentSchema,
+        mut value: Value,
+        mut opaque: Vec<Opaque>,
+        property: Option<&'a str>,
+    ) -> Self {
+        if let Some(name) = property {
+            opaque.iter_mut().for_each(|one| one.place = format!("/{}{}", pointer_step(name), one.place));
+            value = Value::Object(Map::from_iter([(name.to_owned(), value)]));
+        }
+        Image { schema, value: LargeJson(value), opaque, property }
     }
 }
 

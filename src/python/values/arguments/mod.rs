@@ -2,6 +2,6 @@
 
 pub mod callable;
 
-// The arguments of one call, in the order in which they are looked at.
+// The arguments of one call: as they were given, and how they are checked.
 pub mod argument_checks;
 pub mod given;
