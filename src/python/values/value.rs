@@ -3,6 +3,7 @@
 use crate::drivers::awaiting::is_coroutine;
 use crate::drivers::execution::Attempt;
 use crate::prelude::*;
+use crate::runtime::gil::Entries;
 use crate::values::arguments::given::{is_container, occurs_once};
 use crate::values::results::blocks::Blocks;
 use crate::values::results::result::{new_result, tool_result};
@@ -107,11 +108,13 @@ pub fn as_mapping<'a, 'py>(object: &'a Bound<'py, PyAny>) -> Option<&'a Bound<'p
 pub fn copy_result<'py>(result: &Bound<'py, PyDict>) -> PyResult<Bound<'py, PyDict>> {
     let py = result.py();
     let copy = new_result(py)?;
-    for (key, value) in result {
-        copy.set_item(key, copy_of(&value)?)?;
-    }
-    for (name, value) in result.getattr(intern!(py, "__dict__"))?.cast_into::<PyDict>()? {
-        copy.setattr(name.cast_into::<PyString>()?, copy_of(&value)?)?;
+    let attributes = result.getattr(intern!(py, "__dict__"))?.cast_into::<PyDict>()?;
+    let own = copy.getattr(intern!(py, "__dict__"))?.cast_into::<PyDict>()?;
+    for (from, to) in [(result, &copy), (&attributes, &own)] {
+        for entry in Entries::of(from) {
+            let (key, value) = entry?;
+            to.set_item(key, copy_of(&value)?)?;
+        }
     }
     Ok(copy)
 }
