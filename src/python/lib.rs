@@ -23,6 +23,7 @@ use values::results::*;
 use values::*;
 
 use pyo3::prelude::*;
+use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 #[pymodule]
@@ -86,7 +87,7 @@ mod _core {
     fn init(module: &Bound<'_, PyModule>) -> PyResult<()> {
         refuse_subinterpreter()?;
         let py = module.py();
-        use_safe_bridge(py, awaiting::safe_is_wanted());
+        use_safe_bridge(py, std::env::var_os("TOOLHUB_SAFE_BRIDGE").is_some_and(|value| value == "1"));
         Ok(())
     }
 
@@ -115,7 +116,7 @@ mod _core {
     /// Chooses the way across the bridge: fast, or over documented interfaces only. Returns what was chosen before.
     #[pyfunction]
     fn use_safe_bridge(py: Python<'_>, safe: bool) -> bool {
-        let before = awaiting::set_safe(safe);
+        let before = awaiting::SAFE.swap(safe, Ordering::Relaxed);
         awaiting::install_am_send::<execution::Execution>(py);
         awaiting::install_am_send::<bridge::BridgeFuture>(py);
         awaiting::install_am_send::<call::CallDriver>(py);

@@ -13,21 +13,11 @@ use pyo3::exceptions::PyStopIteration;
 use pyo3::{PyClass, ffi};
 use std::sync::atomic::{AtomicBool, Ordering};
 
-static SAFE: AtomicBool = AtomicBool::new(false);
-
 /// True when only documented interfaces may be used.
+pub static SAFE: AtomicBool = AtomicBool::new(false);
+
 pub fn is_safe() -> bool {
     SAFE.load(Ordering::Relaxed)
-}
-
-/// Returns what was chosen before.
-pub fn set_safe(safe: bool) -> bool {
-    SAFE.swap(safe, Ordering::Relaxed)
-}
-
-/// What the environment asks for.
-pub fn safe_is_wanted() -> bool {
-    std::env::var_os("TOOLHUB_SAFE_BRIDGE").is_some_and(|value| value == "1")
 }
 
 /// What one step of an awaitable gives: something for the event loop, or the end.

@@ -77,7 +77,7 @@ pub fn run_function<'py>(
     let submitted = pool::submit(py, kind, call, (bridge.get().mailbox.clone(), key));
     let reply = submitted.inspect_err(|_| drop(bridge.get().forget_mail(key)))?;
     let source = OutcomeSource::Function(reply, served);
-    let running = RunningFuture { source, bridge: bridge.unbind(), key, thrown: None };
+    let running = RunningFuture { source, bridge: bridge.unbind(), key, waiter: None, thrown: None };
     *made.get().stage.lock() = FutureStage::Running(running);
     Ok(made)
 }
@@ -143,8 +143,6 @@ impl Drop for Settler {
 pub struct BridgeFuture {
     slot: Arc<Mutex<OutcomeSlot>>,
     stage: Mutex<FutureStage>,
-    /// The future on which the caller is suspended.
-    waiter: Mutex<Option<Py<PyAny>>>,
     generation: u64,
 }
 
@@ -165,6 +163,8 @@ struct RunningFuture {
     source: OutcomeSource,
     bridge: Py<LoopBridge>,
     key: u64,
+    /// The future on which the caller is suspended.
+    waiter: Option<Py<PyAny>>,
     /// What was thrown in; raised as soon as the Rust future is gone.
     thrown: Option<PyErr>,
 }
@@ -181,8 +181,7 @@ impl BridgeFuture {
     }
 
     fn at(slot: Arc<Mutex<OutcomeSlot>>, stage: FutureStage) -> Self {
-        let (stage, waiter) = (Mutex::new(stage), Mutex::default());
-        BridgeFuture { slot, stage, waiter, generation: process::generation() }
+        BridgeFuture { slot, stage: Mutex::new(stage), generation: process::generation() }
     }
 
     fn start(slf: &Bound<'_, Self>, future: BoxFuture<'static, ()>) -> PyResult<Step> {
@@ -202,19 +201,20 @@ impl BridgeFuture {
             key
         };
         let source = OutcomeSource::Job(job);
-        let running = RunningFuture { source, bridge: bridge.unbind(), key, thrown: None };
+        let running = RunningFuture { source, bridge: bridge.unbind(), key, waiter: None, thrown: None };
         *this.stage.lock() = FutureStage::Running(running);
         this.suspend(py)
     }
 
+    fn running<T>(&self, ask: impl FnOnce(&mut RunningFuture) -> T) -> Option<T> {
+        if let FutureStage::Running(running) = &mut *self.stage.lock() { Some(ask(running)) } else { None }
+    }
+
     /// Suspends the caller on a future of its loop.
     fn suspend(&self, py: Python<'_>) -> PyResult<Step> {
-        let bridge = match &*self.stage.lock() {
-            FutureStage::Running(running) => running.bridge.clone_ref(py),
-            FutureStage::New(_) | FutureStage::Done => return Err(reused()),
-        };
+        let bridge = self.running(|running| running.bridge.clone_ref(py)).ok_or_else(reused)?;
         let waiter = bridge.get().create_waiter(py)?.unbind();
-        let before = self.waiter.lock().replace(waiter.clone_ref(py));
+        let before = self.running(|running| running.waiter.replace(waiter.clone_ref(py)));
         drop(before);
         Ok(Step::Yield(waiter))
     }
@@ -234,8 +234,6 @@ impl BridgeFuture {
 
     /// Waits no more.
     fn leave(&self, py: Python<'_>) -> Option<RunningFuture> {
-        let waiter = self.waiter.lock().take();
-        drop(waiter);
         let stage = std::mem::replace(&mut *self.stage.lock(), FutureStage::Done);
         let FutureStage::Running(running) = stage else { return None };
         drop(running.bridge.bind(py).get().forget_mail(running.key));
@@ -256,13 +254,11 @@ impl BridgeFuture {
 
     /// The function was not called; without a refusal its thread was lost.
     fn not_returned(&self, py: Python<'_>, refusal: Option<PoolRefusal>) -> PyResult<Py<PyAny>> {
-        let served = match &*self.stage.lock() {
-            FutureStage::Running(RunningFuture {
-                source: OutcomeSource::Function(_, Some(served)), ..
-            }) => Some(served.clone_ref(py)),
-            _ => None,
-        };
-        match (served, refusal) {
+        let served = self.running(|running| match &running.source {
+            OutcomeSource::Function(_, served) => served.as_ref().map(|served| served.clone_ref(py)),
+            OutcomeSource::Job(_) => None,
+        });
+        match (served.flatten(), refusal) {
             (Some(served), refusal) => {
                 served.get().not_returned(refusal);
                 Ok(py.None())
@@ -346,7 +342,7 @@ impl Awaited for BridgeFuture {
         if let Some(ended) = ended {
             *this.slot.lock() = OutcomeSlot::Settled(Some(Box::new(|_| ended)));
         }
-        let waiter = this.waiter.lock().take();
+        let waiter = this.running(|running| running.waiter.take()).flatten();
         loop_bridge::wake_waiting(waiter, slf.as_any());
     }
 }
@@ -361,7 +357,7 @@ impl BridgeFuture {
                 if let OutcomeSource::Function(_, served) = &running.source {
                     visit.call(served)?;
                 }
-                self.waiter.try_lock().map_or(Ok(()), |waiter| visit.call(&*waiter))
+                visit.call(&running.waiter)
             }
             _ => Ok(()),
         }

@@ -1,6 +1,6 @@
 //! Questions to the user's functions: for an approval, and to the model for one answer of several.
 
-use super::services::{LoopCall, meta_of};
+use super::{LoopCall, meta_of};
 use crate::prelude::*;
 use crate::runtime::interpreter::released;
 use crate::values::arguments::given;
@@ -61,35 +61,7 @@ impl LoopCall {
         let limit = permissions.and_then(|one| one.bind(py).getattr(intern!(py, "timeout")).ok());
         limit.and_then(|limit| limit.extract().ok()).unwrap_or_default()
     }
-}
 
-/// `True` goes, `False` refuses, None leaves it to the next; everything else is a mistake, and never an approval.
-pub fn function_answer(answer: &Bound<'_, PyAny>) -> FunctionAnswer {
-    if answer.is_none() {
-        return FunctionAnswer::Pass;
-    }
-    match answer.cast::<PyBool>() {
-        Ok(answer) if answer.is_true() => FunctionAnswer::Go,
-        Ok(_) => FunctionAnswer::Refuse(NOT_APPROVED.into()),
-        Err(_) => FunctionAnswer::Refuse(message!(
-            "approve must answer True, False or None, got {}",
-            class_of(answer)
-        )),
-    }
-}
-
-/// A question that failed is a refusal. A cancellation or an interrupt is for the caller.
-pub fn failed_question(py: Python<'_>, error: PyErr, limit: f64) -> PyResult<FunctionAnswer> {
-    if error.is_instance_of::<PyTimeoutError>(py) {
-        return Ok(FunctionAnswer::Refuse(message!("it was not approved within {} s", shown_seconds(limit))));
-    }
-    if !error.is_instance_of::<PyException>(py) {
-        return Err(error);
-    }
-    Ok(FunctionAnswer::Refuse(message!("asking for approval failed ({})", class_of(error.value(py)))))
-}
-
-impl LoopCall {
     /// Asks the model when several answers were merged, and puts its answer into the result, or why there is none.
     pub(super) async fn ask_model(&self, plan: &CallPlan, result: &Py<PyDict>) -> PyResult<()> {
         static ASK: Imported = Imported::new("toolhub.hub._synthesis", "ask_within");
@@ -181,4 +153,30 @@ impl LoopCall {
             Err(error) => return Err(error),
         })
     }
+}
+
+/// `True` goes, `False` refuses, None leaves it to the next; everything else is a mistake, and never an approval.
+pub fn function_answer(answer: &Bound<'_, PyAny>) -> FunctionAnswer {
+    if answer.is_none() {
+        return FunctionAnswer::Pass;
+    }
+    match answer.cast::<PyBool>() {
+        Ok(answer) if answer.is_true() => FunctionAnswer::Go,
+        Ok(_) => FunctionAnswer::Refuse(NOT_APPROVED.into()),
+        Err(_) => FunctionAnswer::Refuse(message!(
+            "approve must answer True, False or None, got {}",
+            class_of(answer)
+        )),
+    }
+}
+
+/// A question that failed is a refusal. A cancellation or an interrupt is for the caller.
+pub fn failed_question(py: Python<'_>, error: PyErr, limit: f64) -> PyResult<FunctionAnswer> {
+    if error.is_instance_of::<PyTimeoutError>(py) {
+        return Ok(FunctionAnswer::Refuse(message!("it was not approved within {} s", shown_seconds(limit))));
+    }
+    if !error.is_instance_of::<PyException>(py) {
+        return Err(error);
+    }
+    Ok(FunctionAnswer::Refuse(message!("asking for approval failed ({})", class_of(error.value(py)))))
 }

@@ -177,32 +177,7 @@ impl Execution {
         this.state.lock().timer = Some(key);
         Ok(())
     }
-}
 
-/// The execution ends while this attempt is still going on: it must not report any more.
-pub fn detach(attempt: &mut Attempt, py: Python<'_>, port: &LoopBridge, candidate: &Candidate) {
-    let permits = &mut attempt.permits;
-    let mut leftover = || leftover(permits.take(), candidate);
-    match std::mem::take(&mut attempt.state) {
-        AttemptState::Native { job, key, .. } => {
-            drop(port.forget_mail(key));
-            job.abort();
-        }
-        AttemptState::Task(task) => {
-            let kept = Child::outlives_call(task.bind(py), leftover());
-            if let Err(error) = kept.and_then(|()| port.keep_until_done(task.bind(py))) {
-                error.write_unraisable(py, None);
-            }
-        }
-        waiting => waiting.give_up(py, Some(port), leftover),
-    }
-}
-
-/// How long the end of a call may take in addition to the grace of its tool.
-const EXTRA: Duration = Duration::from_secs(1);
-const LONGEST: Duration = Duration::from_secs(8);
-
-impl Execution {
     /// Ends the call with a failure: its attempts are cancelled and awaited for their grace. Only on the loop's thread.
     fn end_by_close(slf: &Bound<'_, Self>, signal: Option<EndSignal>) {
         let now = Instant::now();
@@ -237,6 +212,29 @@ impl Execution {
                 .any(|attempt| matches!(&attempt.state, AttemptState::Task(one) if one.is(task)))
     }
 }
+
+/// The execution ends while this attempt is still going on: it must not report any more.
+pub fn detach(attempt: &mut Attempt, py: Python<'_>, port: &LoopBridge, candidate: &Candidate) {
+    let permits = &mut attempt.permits;
+    let mut leftover = || leftover(permits.take(), candidate);
+    match std::mem::take(&mut attempt.state) {
+        AttemptState::Native { job, key, .. } => {
+            drop(port.forget_mail(key));
+            job.abort();
+        }
+        AttemptState::Task(task) => {
+            let kept = Child::outlives_call(task.bind(py), leftover());
+            if let Err(error) = kept.and_then(|()| port.keep_until_done(task.bind(py))) {
+                error.write_unraisable(py, None);
+            }
+        }
+        waiting => waiting.give_up(py, Some(port), leftover),
+    }
+}
+
+/// How long the end of a call may take in addition to the grace of its tool.
+const EXTRA: Duration = Duration::from_secs(1);
+const LONGEST: Duration = Duration::from_secs(8);
 
 /// Calls that were asked to end.
 #[pyclass(frozen, module = "toolhub._core")]

@@ -28,7 +28,6 @@ use crate::values::results::result;
 use events::detach;
 use pyo3::exceptions::PyGeneratorExit;
 use state::{AttemptStart, AttemptState};
-use std::sync::atomic::{AtomicBool, Ordering};
 use toolhub::execute::Action;
 use toolhub::hub::{EndedRows, PlannedRun};
 use toolhub::principal::Principal;
@@ -39,8 +38,6 @@ pub struct Execution {
     hub: Py<PyHub>,
     checks: Checks,
     extras: Option<Box<Extras>>,
-    /// It was stepped.
-    is_begun: AtomicBool,
     state: Mutex<State>,
 }
 
@@ -76,7 +73,7 @@ impl Execution {
         extras: Option<Box<Extras>>,
     ) -> Self {
         let state = State { approved: approved.map(Box::new), ..State::new(plan, args) };
-        Execution { hub, checks, extras, is_begun: AtomicBool::new(false), state: Mutex::new(state) }
+        Execution { hub, checks, extras, state: Mutex::new(state) }
     }
 
     /// Asks the plan; `None` when the call is over.
@@ -98,9 +95,7 @@ impl Execution {
         slf.get().state.lock().port = Some(port.clone().unbind());
         Ok(port)
     }
-}
 
-impl Execution {
     /// Does what the policy wants until it has to wait or is finished.
     fn pump(slf: &Bound<'_, Self>) -> PyResult<Step> {
         let this = slf.get();
@@ -233,12 +228,10 @@ fn record_and_release(py: Python<'_>, finished: &mut State, now: Instant) -> Opt
 impl Awaited for Execution {
     fn step(slf: &Bound<'_, Self>) -> PyResult<Step> {
         let this = slf.get();
-        if !this.is_begun.load(Ordering::Relaxed) {
-            this.is_begun.store(true, Ordering::Relaxed);
+        let was_begun = std::mem::replace(&mut this.state.lock().is_begun, true);
+        if !was_begun && this.hub.get().core().is_closed() {
             // Planned before the hub was closed, it starts nothing.
-            if this.hub.get().core().is_closed() {
-                this.with_plan(|plan| plan.run.close(Instant::now()));
-            }
+            this.with_plan(|plan| plan.run.close(Instant::now()));
         }
         Self::pump(slf)
     }
@@ -251,7 +244,7 @@ impl Awaited for Execution {
         if state.plan.is_none() {
             return Err(error);
         }
-        let is_running = this.is_begun.load(Ordering::Relaxed) && state.reraise.is_none();
+        let is_running = state.is_begun && state.reraise.is_none();
         if is_running && state.direct.is_some() {
             drop(state);
             return Self::throw_in_place(slf, error);

@@ -25,7 +25,70 @@ use toolhub::registry::Candidate;
 use toolhub::shape::content::ImageNotes;
 use toolhub::tape::{TapedAnswer, Taping};
 
+/// What is told of an attempt.
+struct Change {
+    what: &'static str,
+    slot: usize,
+    candidate: Arc<Candidate>,
+    seconds: Option<f64>,
+    error: Option<HubError>,
+    /// Of a retry, in place of a message.
+    news: Option<Value>,
+}
+
+/// What has changed since the last time.
+fn changes(state: &mut State) -> SmallVec<[Change; 4]> {
+    let mut changes = SmallVec::new();
+    let State { plan: Some(plan), attempts, .. } = state else { return changes };
+    for (slot, attempt) in attempts.iter_mut().enumerate() {
+        let fate = plan.run.fate(slot);
+        if attempt.told.replace(fate) == Some(fate) {
+            continue;
+        }
+        let what = match fate {
+            Fate::NotTried | Fate::Running | Fate::Succeeded => continue,
+            Fate::Rejected | Fate::Failed | Fate::TimedOut => "failed",
+            Fate::Stopped => "cancelled",
+        };
+        let error = attempt.error.as_deref().cloned().or_else(|| plan.silent_error(slot));
+        let seconds = plan.run.duration(slot, Instant::now()).map(|took| took.as_secs_f64());
+        let candidate = plan.candidates[slot].clone();
+        changes.push(Change { what, slot, candidate, seconds, error, news: None });
+    }
+    changes
+}
+
 impl Execution {
+    /// Tells what has changed since the last time.
+    pub(super) fn tell_changes(&self, py: Python<'_>) -> PyResult<()> {
+        let changes = changes(&mut self.state.lock());
+        changes.into_iter().try_for_each(|change| self.tell(py, change))
+    }
+
+    /// Tells that an attempt has started, its arguments fit; or, with news of the tool, that it is tried again.
+    pub(super) fn tell_start(&self, py: Python<'_>, slot: usize, news: Option<Value>) -> PyResult<()> {
+        let Some(candidate) = self.with_plan(|plan| plan.candidates[slot].clone()) else { return Ok(()) };
+        let what = if news.is_some() { "retried" } else { "started" };
+        self.tell(py, Change { what, slot, candidate, seconds: None, error: None, news })
+    }
+
+    /// Calls `watcher(what, attempt, tool, source, server, seconds, kind, message)`.
+    fn tell(&self, py: Python<'_>, change: Change) -> PyResult<()> {
+        let Some(watcher) = self.watcher() else { return Ok(()) };
+        let Change { what, slot, candidate, seconds, error, news } = change;
+        let (kind, message) = error.map(|error| (error.kind.name(), error.message.to_string())).unzip();
+        let heard = match news {
+            Some(news) => json::to_python(py, &news),
+            None => message.into_bound_py_any(py),
+        };
+        let heard = heard.and_then(|message| {
+            let (tool, source) = (&*candidate.spec().name, candidate.source.name());
+            let report = (what, slot, tool, source, candidate.server.as_deref(), seconds, kind, message);
+            interpreter::apply(watcher.bind(py), report)
+        });
+        interpreter::only_interrupts(heard, watcher.bind(py))
+    }
+
     /// Puts an attempt on the tape that is in. What a replay has missed fails here, with false.
     pub(super) fn put_on_tape(slf: &Bound<'_, Self>, start: &AttemptStart) -> PyResult<bool> {
         let (this, slot) = (slf.get(), start.slot);
@@ -89,71 +152,6 @@ impl Execution {
                 Ok(())
             }
         }
-    }
-}
-
-/// What is told of an attempt.
-struct Change {
-    what: &'static str,
-    slot: usize,
-    candidate: Arc<Candidate>,
-    seconds: Option<f64>,
-    error: Option<HubError>,
-    /// Of a retry, in place of a message.
-    news: Option<Value>,
-}
-
-/// What has changed since the last time.
-fn changes(state: &mut State) -> SmallVec<[Change; 4]> {
-    let mut changes = SmallVec::new();
-    let State { plan: Some(plan), attempts, .. } = state else { return changes };
-    for (slot, attempt) in attempts.iter_mut().enumerate() {
-        let fate = plan.run.fate(slot);
-        if attempt.told.replace(fate) == Some(fate) {
-            continue;
-        }
-        let what = match fate {
-            Fate::NotTried | Fate::Running | Fate::Succeeded => continue,
-            Fate::Rejected | Fate::Failed | Fate::TimedOut => "failed",
-            Fate::Stopped => "cancelled",
-        };
-        let error = attempt.error.as_deref().cloned().or_else(|| plan.silent_error(slot));
-        let seconds = plan.run.duration(slot, Instant::now()).map(|took| took.as_secs_f64());
-        let candidate = plan.candidates[slot].clone();
-        changes.push(Change { what, slot, candidate, seconds, error, news: None });
-    }
-    changes
-}
-
-impl Execution {
-    /// Tells what has changed since the last time.
-    pub(super) fn tell_changes(&self, py: Python<'_>) -> PyResult<()> {
-        let changes = changes(&mut self.state.lock());
-        changes.into_iter().try_for_each(|change| self.tell(py, change))
-    }
-
-    /// Tells that an attempt has started, its arguments fit; or, with news of the tool, that it is tried again.
-    pub(super) fn tell_start(&self, py: Python<'_>, slot: usize, news: Option<Value>) -> PyResult<()> {
-        let Some(candidate) = self.with_plan(|plan| plan.candidates[slot].clone()) else { return Ok(()) };
-        let what = if news.is_some() { "retried" } else { "started" };
-        self.tell(py, Change { what, slot, candidate, seconds: None, error: None, news })
-    }
-
-    /// Calls `watcher(what, attempt, tool, source, server, seconds, kind, message)`.
-    fn tell(&self, py: Python<'_>, change: Change) -> PyResult<()> {
-        let Some(watcher) = self.watcher() else { return Ok(()) };
-        let Change { what, slot, candidate, seconds, error, news } = change;
-        let (kind, message) = error.map(|error| (error.kind.name(), error.message.to_string())).unzip();
-        let heard = match news {
-            Some(news) => json::to_python(py, &news),
-            None => message.into_bound_py_any(py),
-        };
-        let heard = heard.and_then(|message| {
-            let (tool, source) = (&*candidate.spec().name, candidate.source.name());
-            let report = (what, slot, tool, source, candidate.server.as_deref(), seconds, kind, message);
-            interpreter::apply(watcher.bind(py), report)
-        });
-        interpreter::only_interrupts(heard, watcher.bind(py))
     }
 }
 

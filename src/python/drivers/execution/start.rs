@@ -2,7 +2,7 @@
 
 use super::Execution;
 use super::direct::InPlaceCoroutine;
-use super::state::{Address, AttemptStart, AttemptState, ReadyAttempt};
+use super::state::{AttemptStart, AttemptState, ReadyAttempt};
 use crate::drivers::awaiting::{iterator_of, new_awaitable};
 use crate::drivers::child::Child;
 use crate::prelude::*;
@@ -136,7 +136,8 @@ impl Execution {
         }
     }
 
-    pub(super) fn address(slf: &Bound<'_, Self>, slot: usize) -> PyResult<Address> {
+    /// Where mail for an attempt is sent: the mailbox of the loop, and a key.
+    pub(super) fn address(slf: &Bound<'_, Self>, slot: usize) -> PyResult<(Arc<LoopMailbox>, u64)> {
         let port = Self::port(slf)?;
         let key = port.get().expect_mail(slf, slot);
         Ok((port.get().mailbox.clone(), key))

@@ -6,7 +6,7 @@ use super::recording::record_late;
 use crate::drivers::awaiting::is_being_cancelled;
 use crate::prelude::*;
 use crate::runtime::bridge::CoreJob;
-use crate::runtime::loop_bridge::{DeadlineKey, LoopBridge, LoopMailbox};
+use crate::runtime::loop_bridge::{DeadlineKey, LoopBridge};
 use crate::runtime::pool::{Leftover, Reply};
 use crate::values::arguments::argument_checks::PreparedArguments;
 use crate::values::arguments::callable::{CallableKind, meaning_of, python_tool, raised};
@@ -122,6 +122,8 @@ pub fn leftover(permits: Option<Permits>, candidate: &Candidate) -> Leftover {
 pub struct State {
     /// `None` when the call is over.
     pub plan: Option<Box<PlannedRun>>,
+    /// It was stepped.
+    pub is_begun: bool,
     pub args: Option<Py<PyAny>>,
     /// What was approved, for each candidate, in place of `args`. Shared with the plan, so not shown to the garbage collector.
     pub approved: Option<Box<SlotArguments>>,
@@ -214,9 +216,6 @@ impl State {
         Ok(())
     }
 }
-
-/// Where mail for an attempt is sent: the loop's mailbox and the attempt's key.
-pub type Address = (Arc<LoopMailbox>, u64);
 
 impl Execution {
     /// The tool gave a value: a success, or one of the ways in which a value says that it failed.
