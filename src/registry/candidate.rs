@@ -1,7 +1,7 @@
 //! One provider of a tool name, and all of them.
 
 use super::identity::CandidateDefinition;
-use super::namesakes::{NamesakeVerdict, is_of_server};
+use super::namesakes::NamesakeVerdict;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
 use toolhub_types::limit::Gate;
@@ -76,6 +76,11 @@ impl Candidate {
     /// What it is: made when it is first needed.
     pub fn definition(&self) -> &Arc<CandidateDefinition> {
         self.definition.get_or_init(|| Arc::new(CandidateDefinition::of(self)))
+    }
+
+    /// Whether a server lists it. A tool of the program under the id of a server has an identity, and the user put it there.
+    pub(super) fn is_of_server(&self) -> bool {
+        self.source == Source::Mcps && self.server.is_some() && self.tool.identity().is_none()
     }
 
     /// Whether both belong to the same source and server.
@@ -219,14 +224,14 @@ impl NameEntry {
     /// The tool that the name means for a call that may use these candidates: the first by priority and registration, whatever
     /// has succeeded or failed, so that a name does not change its meaning.
     pub fn meant<'a>(&'a self, usable: &[Arc<Candidate>]) -> Option<&'a Arc<NameEntry>> {
-        let of_servers = usable.iter().filter(|one| is_of_server(one));
+        let of_servers = usable.iter().filter(|one| one.is_of_server());
         let first = of_servers.min_by_key(|one| (one.priority, one.id))?;
         self.tools.iter().find(|tool| tool.is_apart() && tool.has(first))
     }
 
     /// Whether a call that means this tool may use a candidate of the name.
     pub fn admits(&self, candidate: &Candidate) -> bool {
-        !is_of_server(candidate) || self.has(candidate)
+        !candidate.is_of_server() || self.has(candidate)
     }
 
     pub fn last_success(&self) -> Option<u64> {

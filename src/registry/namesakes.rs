@@ -20,7 +20,7 @@ use serde_json::Value;
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::sync::Arc;
 use toolhub_text::{fold_width, is_wide, push_stem, words};
-use toolhub_types::model::{Source, Trust};
+use toolhub_types::model::Trust;
 
 /// The share of words that two descriptions must have in common. One word in seven names the service, so short texts must agree.
 const ALIKE: f64 = 0.85;
@@ -135,19 +135,13 @@ pub(super) struct NamesakeVerdict {
     pub tools: Vec<Vec<Arc<Candidate>>>,
 }
 
-/// Whether the rule is asked about a candidate: a server lists it. A tool of the program under the id of a server has an identity,
-/// and the user put it there.
-pub(super) fn is_of_server(candidate: &Candidate) -> bool {
-    candidate.source == Source::Mcps && candidate.server.is_some() && candidate.tool.identity().is_none()
-}
-
 /// Tells the tools of servers apart. `before` is the last verdict about this name.
 pub(super) fn tell_apart(
     candidates: &[Arc<Candidate>],
     before: &NamesakeVerdict,
     users_word: Option<&UsersWord>,
 ) -> NamesakeVerdict {
-    let mut of_servers = candidates.iter().filter(|one| is_of_server(one));
+    let mut of_servers = candidates.iter().filter(|one| one.is_of_server());
     // Nearly every name has one server at most.
     if of_servers.next().is_none() || of_servers.next().is_none() {
         return NamesakeVerdict::default();
@@ -157,7 +151,7 @@ pub(super) fn tell_apart(
         known.cloned().unwrap_or_else(|| Arc::new(Portrait::new(one, users_word)))
     };
     let portraits: Vec<Arc<Portrait>> =
-        candidates.iter().filter(|one| is_of_server(one)).map(portrait).collect();
+        candidates.iter().filter(|one| one.is_of_server()).map(portrait).collect();
     let mut tools: Vec<Vec<&Arc<Portrait>>> = Vec::new();
     for one in &portraits {
         let is_same_server = |other: &&Arc<Portrait>| other.candidate.is_beside(&one.candidate);

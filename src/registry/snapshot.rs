@@ -2,7 +2,7 @@
 
 use super::candidate::{Candidate, NameEntry, ReplaceRule};
 use super::capability::answering;
-use super::namesakes::{UsersWord, is_of_server, tell_apart};
+use super::namesakes::{UsersWord, tell_apart};
 use imbl::shared_ptr::DefaultSharedPtr;
 use imbl::{GenericHashMap, OrdMap};
 use std::collections::{BTreeMap, HashSet};
@@ -266,7 +266,7 @@ impl Snapshot {
         }
         let told = &entry.verdict.tools;
         let mut tools: Vec<NameEntry> = Vec::new();
-        let native: Vec<_> = entry.candidates.iter().filter(|one| !is_of_server(one)).cloned().collect();
+        let native: Vec<_> = entry.candidates.iter().filter(|one| !one.is_of_server()).cloned().collect();
         if let Some(first) = told.first().filter(|_| !native.is_empty()) {
             let mut beside: Vec<_> = native.into_iter().chain(first.iter().cloned()).collect();
             beside.sort_by_key(|one| one.id);
@@ -336,12 +336,12 @@ impl Snapshot {
 
 /// Whether a server of this id lists the candidate.
 fn is_on(candidate: &Candidate, server: &str) -> bool {
-    is_of_server(candidate) && candidate.server.as_deref() == Some(server)
+    candidate.is_of_server() && candidate.server.as_deref() == Some(server)
 }
 
 /// Whether a candidate that gave a name `server__…` itself keeps it: it is the user's, or the server's own.
 fn takes_name(candidate: &Candidate, server: Option<&str>) -> bool {
-    !is_of_server(candidate) || candidate.server.as_deref() == server
+    !candidate.is_of_server() || candidate.server.as_deref() == server
 }
 
 /// The lowest number that no candidate of this source and server has.
