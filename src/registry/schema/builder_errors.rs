@@ -136,14 +136,7 @@ fn part<'a>(root: &'a Value, schema: &'a Value, step: &PathStep) -> Option<&'a V
 fn line(explainer: &Explainer<'_>, group: &[&Located<'_>]) -> Message {
     let first = group[0];
     let write_only = first.schema.is_some_and(|schema| schema.get("writeOnly") == Some(&Value::Bool(true)));
-    let mut words: Vec<Message> = Vec::new();
-    for one in group {
-        let expected = expected(explainer, one);
-        if !words.contains(&expected) {
-            words.push(expected);
-        }
-    }
-    let expected = values_in_words::alternatives(words, NAMES);
+    let expected = values_in_words::alternatives(group.iter().map(|one| expected(explainer, one)), NAMES);
     let given = match first.place.iter().last() {
         Some(key) if first.is_key => values_in_words::given(&Value::String(key.to_string()), write_only),
         _ => explainer.shown_at(&first.place, first.value, write_only),

@@ -1,9 +1,8 @@
 //! One check of a value against a schema.
 
 use super::coerce;
-use super::compile::{self, Compiled, all_of};
+use super::compile::{self, Built, Compiled, all_of};
 use super::cost::{LIMIT, LISTING, QUICK};
-use super::opaque::{self, Opaque};
 use super::references::values;
 use super::violations::Explainer;
 use jsonschema::ValidationError;
@@ -21,6 +20,43 @@ const TOO_LARGE: &str = "the arguments are too large for the schema";
 const GIVEN_UP: &str = "the pattern takes too many steps for this text";
 /// Schemas with less JSON are compiled where they are first used.
 const SMALL: usize = 16 << 10;
+
+/// A place that holds a Python object without a JSON form: a model instance, a data frame, a date. The value has `null` there. A
+/// violation that depends on such a place says nothing about the object, so it is left to the code that knows the object's type.
+#[derive(Clone, Debug)]
+pub struct Opaque {
+    /// A JSON pointer.
+    pub place: String,
+    /// How the object is named in an error.
+    pub shown: Message,
+}
+
+/// Whether a violation depends on what stands in for an opaque object.
+pub fn depends_on(error: &ValidationError<'_>, opaque: &[Opaque]) -> bool {
+    // These keywords compare the whole value, so an opaque part anywhere inside decides them.
+    let compares_parts = matches!(
+        error.kind(),
+        Violation::AnyOf { .. }
+            | Violation::OneOfNotValid { .. }
+            | Violation::OneOfMultipleValid { .. }
+            | Violation::Not { .. }
+            | Violation::Enum { .. }
+            | Violation::Constant { .. }
+            | Violation::Contains
+            | Violation::UniqueItems
+    );
+    let place = error.instance_path().as_str();
+    opaque.iter().any(|one| one.place == place || (compares_parts && is_inside(&one.place, place)))
+}
+
+/// Whether the value at a place holds an opaque object.
+pub fn any_inside(opaque: &[Opaque], place: &str) -> bool {
+    opaque.iter().any(|one| is_inside(&one.place, place))
+}
+
+fn is_inside(inner: &str, outer: &str) -> bool {
+    inner.strip_prefix(outer).is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
+}
 
 /// What is checked, and how.
 pub struct Task<'a> {
@@ -53,12 +89,18 @@ impl Schema {
         self.compiled.get_or_init(|| compile::compile(&self.schema))
     }
 
-    /// Whether a check takes more than about a millisecond.
+    /// Whether a check takes more than about a millisecond: longer than a worker thread of a runtime can spare.
     pub fn takes_long(&self, value: &Value) -> bool {
         let Some(compiled) = self.compiled.get() else {
             return !is_small(&self.schema) || self.compiled().takes_long(value);
         };
         compiled.takes_long(value)
+    }
+
+    /// What is wrong with a structured result.
+    pub fn violations(&self, value: &Value) -> Option<Message> {
+        let task = Task { given: value, opaque: &[], coerce: false, part: "key" };
+        self.check(&task, &CheckOptions::here(false)).err()
     }
 
     /// A check that takes long runs aside.
@@ -118,7 +160,7 @@ impl Compiled {
         if lists.may_give_up() || !opaque.is_empty() {
             // For objects that take too long the builder's word is enough: it checks them in full.
             let is_wrong = lists.violations(given).map_or(opaque.is_empty(), |violations| {
-                violations.iter().any(|violation| !opaque::depends_on(violation, opaque))
+                violations.iter().any(|violation| !depends_on(violation, opaque))
             });
             if !is_wrong {
                 return Ok(self.fitting(None, lists.given_up.take()));
@@ -134,7 +176,7 @@ impl Compiled {
         let explainer = Explainer { root: &self.schema, given, value: &coerced, opaque, part };
         match lists.violations(&coerced) {
             // The last look of the coercion was more than it could pay for.
-            Some(violations) if violations.iter().all(|one| opaque::depends_on(one, opaque)) => {
+            Some(violations) if violations.iter().all(|one| depends_on(one, opaque)) => {
                 drop(violations);
                 return Ok(self.fitting(Some(coerced.into_owned()), lists.given_up.take()));
             }
@@ -169,7 +211,7 @@ impl<'c> Lists<'c> {
     }
 
     pub fn may_give_up(&self) -> bool {
-        self.compiled.built.as_ref().is_some_and(super::patterns::Built::looks_around)
+        self.compiled.built.as_ref().is_some_and(Built::looks_around)
     }
 
     /// All violations; `None` if that takes too long.

@@ -5,9 +5,8 @@
 //! patterns, and what fits is never touched. Where there is a choice (a union, a single value for an array), each option is
 //! tried and kept only if everything at that place then fits.
 
-use super::check::Lists;
+use super::check::{Lists, Opaque, any_inside, depends_on};
 use super::convert;
-use super::opaque::{self, Opaque};
 use jsonschema::error::{TypeKind, ValidationErrorKind as Violation};
 use jsonschema::{JsonType, ValidationError};
 use serde_json::Value;
@@ -95,7 +94,7 @@ impl Coercion<'_> {
         let mut errors: HashMap<&str, Vec<ValidationError<'_>>> = HashMap::new();
         for error in self.lists.violations(value)? {
             let place = above(error.instance_path().as_str()).find_map(|place| places.get(place).copied());
-            if let Some(place) = place.filter(|_| !opaque::depends_on(&error, self.opaque)) {
+            if let Some(place) = place.filter(|_| !depends_on(&error, self.opaque)) {
                 errors.entry(place).or_default().push(error);
             }
         }
@@ -103,7 +102,7 @@ impl Coercion<'_> {
             let sure: Repair = errors.iter().filter_map(conversion).collect();
             // Wrapping would move an opaque object to another place.
             let is_movable = |error: &&ValidationError<'_>| {
-                sure.is_empty() && !opaque::any_inside(self.opaque, error.instance_path().as_str())
+                sure.is_empty() && !any_inside(self.opaque, error.instance_path().as_str())
             };
             let choices = errors.iter().filter(is_movable).filter_map(choice).collect();
             let nulls = errors.iter().filter(|error| error.instance().is_null());

@@ -2,12 +2,11 @@
 //!
 //! ```text
 //! compile.rs     schema → one validator per tool, compiled at its first call
-//!   cost.rs        what a check may cost, known before it begins;  patterns.rs: what its patterns cost
+//!   cost.rs        what a check may cost, known before it begins
 //!   prepare.rs     what servers write and the validator does not take;  references.rs: where references lead
-//!   plain.rs       the rules that can be checked whatever else is in a schema
-//! check.rs       one check: is it affordable, does the value fit, what is wrong with it
+//! check.rs       one check: is it affordable, does the value fit, what is wrong with it; Python objects without a JSON form are
+//!                left to their builder
 //! coerce.rs      violations → safe replacements, until the value fits;  convert.rs: one value → another
-//! opaque.rs      places that hold Python objects without a JSON form: their builder judges them
 //! violations.rs  violations that remain → sentences for a model;  values_in_words.rs: the words in them
 //! builder_errors.rs  what the builder of Python values refuses → the same sentences
 //! ```
@@ -22,19 +21,16 @@ mod coerce;
 mod compile;
 mod convert;
 mod cost;
-mod opaque;
-mod patterns;
-mod plain;
 mod prepare;
 mod references;
 mod values_in_words;
 mod violations;
 
 pub use builder_errors::{Objection, PathStep, Reason};
-pub use opaque::Opaque;
+pub use check::{Opaque, Schema};
 pub use references::types_in;
 
-use check::{Schema, Task};
+use check::Task;
 use serde_json::Value;
 use std::sync::Arc;
 use toolhub_text::{Message, message};
@@ -120,24 +116,4 @@ pub fn unknown_arguments<'a>(schema: &Value, given: impl Iterator<Item = &'a str
     }
     let known: Vec<&str> = known.keys().map(String::as_str).collect();
     unknown.iter().take(violations::LISTED).map(|name| violations::passed_on(name, &known)).collect()
-}
-
-/// The schema of a tool's structured results.
-pub struct ResultSchema(Schema);
-
-impl ResultSchema {
-    pub fn new(schema: Arc<Value>) -> Self {
-        ResultSchema(Schema::new(schema))
-    }
-
-    /// What is wrong with a value.
-    pub fn violations(&self, value: &Value) -> Option<Message> {
-        let task = Task { given: value, opaque: &[], coerce: false, part: "key" };
-        self.0.check(&task, &CheckOptions::here(false)).err()
-    }
-
-    /// Whether the check takes longer than a worker thread of a runtime can spare.
-    pub fn takes_long(&self, value: &Value) -> bool {
-        self.0.takes_long(value)
-    }
 }

@@ -93,9 +93,7 @@ fn gathered(
         seen += 1;
         let Some(map) = schema.as_object().filter(|_| seen <= SCHEMAS) else { continue };
         if let Some(words) = words(map) {
-            if !found.contains(&words) {
-                found.push(words);
-            }
+            found.push(words);
             continue;
         }
         let branches = ["anyOf", "oneOf", "allOf"].into_iter().filter_map(|key| map.get(key)?.as_array());
@@ -143,7 +141,7 @@ pub fn options_in_words(options: &[Value]) -> Message {
 }
 
 pub fn types<'a>(names: impl Iterator<Item = &'a str>) -> Message {
-    alternatives(names.filter_map(by_type).collect(), usize::MAX)
+    alternatives(names.filter_map(by_type), usize::MAX)
 }
 
 fn by_type(name: &str) -> Option<Message> {
@@ -202,16 +200,16 @@ pub fn given(value: &Value, hidden: bool) -> Message {
             (digits, true) => message!("{} (integer)", digits),
             (text, false) => message!("{} (number)", cut(text, 40)),
         },
-        Value::Array(items) => message!("an array of {}", items_in_words(items.len())),
-        Value::Object(map) => message!("an object with {}", keys_in_words(map.len())),
+        Value::Array(items) => message!("an array of {}", items_in_words(items.len() as u64)),
+        Value::Object(map) => message!("an object with {}", keys_in_words(map.len() as u64)),
     }
 }
 
-pub fn items_in_words(count: usize) -> Message {
+pub fn items_in_words(count: u64) -> Message {
     if count == 1 { message!("{} item", 1) } else { message!("{} items", count) }
 }
 
-pub fn keys_in_words(count: usize) -> Message {
+pub fn keys_in_words(count: u64) -> Message {
     if count == 1 { message!("{} key", 1) } else { message!("{} keys", count) }
 }
 
@@ -220,9 +218,15 @@ pub fn at(path: String, sentence: Message) -> Message {
     if path.is_empty() { sentence } else { message!("{}: {}", path, sentence) }
 }
 
-/// Words of which each may be right, cut off if they are too long.
-pub fn alternatives(words: Vec<Message>, limit: usize) -> Message {
-    let all = Message::list(words, Join::Or);
+/// Words of which each may be right, each once, cut off if they are too long.
+pub fn alternatives(words: impl IntoIterator<Item = Message>, limit: usize) -> Message {
+    let mut different: Vec<Message> = Vec::new();
+    for words in words {
+        if !different.contains(&words) {
+            different.push(words);
+        }
+    }
+    let all = Message::list(different, Join::Or);
     if all.chars().nth(limit).is_none() { all } else { cut(&all, limit).into() }
 }
 

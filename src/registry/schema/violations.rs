@@ -1,6 +1,6 @@
 //! Violations as sentences that a model can act on: where, what was expected, what was given, which name was meant.
 
-use super::opaque::{self, Opaque};
+use super::check::{Opaque, depends_on};
 use super::references;
 use super::values_in_words::{self, at, cut, items_in_words, keys_in_words, quoted};
 use jsonschema::ValidationError;
@@ -32,7 +32,7 @@ pub struct Explainer<'a> {
 impl Explainer<'_> {
     /// All violations, in one line.
     pub fn explain(&self, errors: Vec<ValidationError<'_>>) -> Message {
-        let judged = errors.into_iter().filter(|error| !opaque::depends_on(error, self.opaque));
+        let judged = errors.into_iter().filter(|error| !depends_on(error, self.opaque));
         joined(judged.take(COUNTED), |error| self.lines(&error))
     }
 
@@ -88,13 +88,7 @@ impl Explainer<'_> {
         if let Some(nearest) = context.iter().filter(is_of_type).min_by_key(|branch| distance(branch)) {
             return nearest.iter().flat_map(|one| self.lines(one)).collect();
         }
-        let mut words: Vec<Message> = Vec::new();
-        for one in context.iter().flatten() {
-            let expected = self.expected(one);
-            if !words.contains(&expected) {
-                words.push(expected);
-            }
-        }
+        let words = context.iter().flatten().map(|one| self.expected(one));
         let expected = values_in_words::alternatives(words, NAMES);
         vec![place(error, message!("expected {}, got {}", expected, self.shown(error)))]
     }
@@ -170,18 +164,18 @@ impl Explainer<'_> {
             Violation::Pattern { pattern } => {
                 message!("a string that matches {}", cut(&quoted(pattern), NAMES))
             }
-            Violation::MinItems { limit } => message!("at least {}", items_in_words(count(*limit))),
-            Violation::MaxItems { limit } => message!("at most {}", items_in_words(count(*limit))),
-            Violation::AdditionalItems { limit } => message!("at most {}", items_in_words(*limit)),
+            Violation::MinItems { limit } => message!("at least {}", items_in_words(*limit)),
+            Violation::MaxItems { limit } => message!("at most {}", items_in_words(*limit)),
+            Violation::AdditionalItems { limit } => message!("at most {}", items_in_words(*limit as u64)),
             Violation::UnevaluatedItems { unexpected } => {
                 let more = error.instance().as_array().map_or(0, Vec::len).saturating_sub(unexpected.len());
-                message!("at most {}", items_in_words(more))
+                message!("at most {}", items_in_words(more as u64))
             }
             Violation::MinProperties { limit } => {
-                message!("an object with at least {}", keys_in_words(count(*limit)))
+                message!("an object with at least {}", keys_in_words(*limit))
             }
             Violation::MaxProperties { limit } => {
-                message!("an object with at most {}", keys_in_words(count(*limit)))
+                message!("an object with at most {}", keys_in_words(*limit))
             }
             Violation::UniqueItems => message!("items that all differ"),
             Violation::Contains => message!("an array that holds {}", self.contained(error)),
@@ -318,10 +312,6 @@ fn near(name: &str, known: &[&str]) -> Option<String> {
 
 fn place(error: &ValidationError<'_>, sentence: Message) -> Message {
     at(values_in_words::path(error.instance_path()), sentence)
-}
-
-fn count(limit: u64) -> usize {
-    usize::try_from(limit).unwrap_or(usize::MAX)
 }
 
 fn characters(limit: u64) -> Message {

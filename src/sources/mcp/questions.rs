@@ -12,7 +12,7 @@ use super::wire::{clean, with_texts};
 use serde_json::{Map, Value, json};
 use std::sync::Arc;
 use toolhub_protocol::Era;
-use toolhub_registry::schema::ResultSchema;
+use toolhub_registry::schema::Schema;
 use toolhub_text::message;
 use toolhub_text::secret::{is_secret_name, speaks_of_secret};
 use toolhub_types::error::{ErrorKind, HubError, Outcome, Result, clip};
@@ -171,7 +171,7 @@ pub async fn fitting_form(answer: Value, form: Option<Value>) -> Result<Value, S
             }
             if let Some(form) = form.filter(Value::is_object) {
                 let filled = with_defaults(content.unwrap_or_else(|| json!({})), &form);
-                let form = Arc::new(ResultSchema::new(Arc::new(form)));
+                let form = Arc::new(Schema::new(Arc::new(form)));
                 let (fitting, violations) = convert::violations(&form, filled).await;
                 if let Some(why) = violations {
                     return Err(why.into_owned());

@@ -4,7 +4,7 @@ use super::{INPUTS, value_of};
 use serde_json::{Value, json};
 use std::sync::Arc;
 use toolhub::model::CheckOptions;
-use toolhub::schema::{ArgumentSchema, ResultSchema};
+use toolhub::schema::{ArgumentSchema, Schema};
 
 const TYPES: &[&str] = &["integer", "number", "string", "boolean", "null", "array", "object", "any", "date"];
 const PATTERNS: &[&str] = &["^a", "(a+)+$", "(?=a)b", "(?<!x)y", "[", "\\p{L}+", "^(a|a)*$", "\\1", "(.)\\1"];
@@ -80,7 +80,7 @@ fn any_schema_is_compiled_and_every_check_ends() {
             Ok(fitting) => assert!(fitting.replacement.is_none(), "{schema}: {value}"),
             Err(error) => assert!(error.message.len() < 20_000, "{schema}: {value}: {}", error.message),
         }
-        drop(ResultSchema::new(schema.clone()).violations(&value));
+        drop(Schema::new(schema.clone()).violations(&value));
         let Ok(fitting) = checks.check_value("t", &value, &[], &CheckOptions::here(true)) else {
             assert!(first.is_err(), "coercion refuses what fits: {schema}: {value}");
             return;

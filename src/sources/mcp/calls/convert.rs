@@ -7,7 +7,7 @@ use serde_json::value::RawValue;
 use serde_json::{Map, Value};
 use std::fmt;
 use std::sync::Arc;
-use toolhub_registry::schema::ResultSchema;
+use toolhub_registry::schema::Schema;
 use toolhub_text::invisible::error_line;
 use toolhub_text::{Message, message};
 use toolhub_types::aside;
@@ -166,7 +166,7 @@ pub fn protocol(what: Message) -> HubError {
 
 /// What is wrong with a value that a server sent, by a schema of the server, and the value itself. The check must not delay other
 /// servers: one that takes more than about a millisecond runs on another thread.
-pub async fn violations(schema: &Arc<ResultSchema>, value: Value) -> (Value, Option<Message>) {
+pub async fn violations(schema: &Arc<Schema>, value: Value) -> (Value, Option<Message>) {
     if !schema.takes_long(&value) {
         let violations = schema.violations(&value);
         return (value, violations);
@@ -193,7 +193,7 @@ mod tests {
 
     #[tokio::test]
     async fn other_tasks_take_turns_during_a_long_check() {
-        let schema = Arc::new(ResultSchema::new(Arc::new(costly())));
+        let schema = Arc::new(Schema::new(Arc::new(costly())));
         let turns = Arc::new(AtomicUsize::new(0));
         let counted = turns.clone();
         let other = tokio::spawn(async move {

@@ -13,7 +13,7 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 use toolhub_protocol::{Era, param_headers};
-use toolhub_registry::schema::{ArgumentSchema, ResultSchema};
+use toolhub_registry::schema::{ArgumentSchema, Schema};
 use toolhub_text::{Message, message};
 use toolhub_types::aside::heavy;
 use toolhub_types::error::{ErrorKind, HubError, Outcome, Result, clip};
@@ -35,7 +35,7 @@ pub struct McpTool {
     spec: ToolSpec,
     schema: ArgumentSchema,
     /// What the answer must look like; `None` when the server does not say.
-    result: Option<Arc<ResultSchema>>,
+    result: Option<Arc<Schema>>,
     /// As the hub shows it.
     listed: Arc<Listed>,
     /// As its server lists it.
@@ -48,7 +48,7 @@ impl McpTool {
     pub fn new(server: Arc<Server>, as_listed: ListedBy, listed: Arc<Listed>, spec: ToolSpec) -> Self {
         McpTool {
             schema: ArgumentSchema::new(spec.parameters.clone()),
-            result: listed.output_schema.clone().map(|schema| Arc::new(ResultSchema::new(schema))),
+            result: listed.output_schema.clone().map(|schema| Arc::new(Schema::new(schema))),
             spec,
             listed,
             as_listed,
