@@ -7,7 +7,6 @@
 //! The flow: `text` cuts both texts into tokens (with `toolhub_text` and `section`), `matcher` finds the
 //! phrases and weighs them, and the tags come out in the order of the table.
 
-mod compile;
 mod matcher;
 mod sections;
 mod synonyms;
@@ -28,34 +27,28 @@ use table::{BUILTIN, Grade, Table, TagRules};
 /// are.
 #[derive(Clone)]
 pub struct CapabilityRules {
-    inner: Arc<Inner>,
-}
-
-struct Inner {
-    table: Table,
+    table: Arc<Table>,
     /// Made at the first extraction, so that a series of changes costs one compilation.
-    matcher: OnceLock<Matcher>,
+    matcher: Arc<OnceLock<Matcher>>,
 }
-
-impl Inner {
-    fn new(table: Table) -> Arc<Self> {
-        Arc::new(Self { table, matcher: OnceLock::new() })
-    }
-}
-
-static BUILTIN_RULES: LazyLock<Arc<Inner>> = LazyLock::new(|| Inner::new(Table::parse(BUILTIN)));
 
 impl Default for CapabilityRules {
     /// The builtin table.
     fn default() -> Self {
-        Self { inner: Arc::clone(&BUILTIN_RULES) }
+        static BUILTIN_RULES: LazyLock<CapabilityRules> =
+            LazyLock::new(|| CapabilityRules::of(Table::parse(BUILTIN)));
+        BUILTIN_RULES.clone()
     }
 }
 
 impl CapabilityRules {
+    fn of(table: Table) -> Self {
+        CapabilityRules { table: Arc::new(table), matcher: Arc::default() }
+    }
+
     /// A table without any tag.
     pub fn empty() -> Self {
-        Self { inner: Inner::new(Table::default()) }
+        CapabilityRules::of(Table::default())
     }
 
     /// The tags of a tool, in the order of the table, without the finer ones.
@@ -78,9 +71,9 @@ impl CapabilityRules {
     }
 
     fn given(&self, name: &str, description: &str, wanted: impl Fn(&TagRules) -> bool) -> Vec<String> {
-        let matcher = self.inner.matcher.get_or_init(|| Matcher::new(&self.inner.table));
+        let matcher = self.matcher.get_or_init(|| Matcher::new(&self.table));
         let given = matcher.tags(name, description);
-        let tags = self.inner.table.tags.iter().zip(given);
+        let tags = self.table.tags.iter().zip(given);
         tags.filter(|(rules, given)| *given && wanted(rules)).map(|(rules, _)| rules.tag.clone()).collect()
     }
 
@@ -112,7 +105,7 @@ impl CapabilityRules {
     /// Removes a tag with all its words; false when there is none of that name.
     pub fn remove(&mut self, tag: &str) -> bool {
         let tag = tag.trim().to_lowercase();
-        if !self.inner.table.tags.iter().any(|t| t.tag == tag) {
+        if !self.table.tags.iter().any(|t| t.tag == tag) {
             return false;
         }
         self.change(|table| table.tags.retain(|t| t.tag != tag));
@@ -122,12 +115,12 @@ impl CapabilityRules {
     /// The tags and their words.
     pub fn tags(&self) -> Vec<(String, Vec<String>)> {
         let words = |rules: &TagRules| rules.words.iter().map(|(word, _)| word.clone()).collect();
-        self.inner.table.tags.iter().map(|rules| (rules.tag.clone(), words(rules))).collect()
+        self.table.tags.iter().map(|rules| (rules.tag.clone(), words(rules))).collect()
     }
 
     fn change(&mut self, edit: impl FnOnce(&mut Table)) {
-        let mut table = self.inner.table.clone();
+        let mut table = Table::clone(&self.table);
         edit(&mut table);
-        self.inner = Inner::new(table);
+        *self = CapabilityRules::of(table);
     }
 }
