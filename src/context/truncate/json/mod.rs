@@ -1,11 +1,10 @@
 //! JSON is shortened from the inside, so that the result still parses.
 //!
-//! The start of the text is read ([`scan`]) into a flat list of values ([`tape`]) without recursion, so 10,000
-//! levels do no harm. Then it is written again ([`shrink`]): each container divides its room among its elements,
-//! long strings are shortened ([`string`]), and elements that do not fit are counted in a mark:
-//! `"… (+7 more)"`. An object keeps the members that tell most ([`telling`]), in their order.
+//! The start of the text is read into a flat list of values ([`tape`]) without recursion, so 10,000 levels do no harm. Then
+//! it is written again ([`shrink`]): each container divides its room among its elements, long strings are shortened
+//! ([`string`]), and elements that do not fit are counted in a mark: `"… (+7 more)"`. An object keeps the members that tell
+//! most ([`telling`]), in their order.
 
-mod scan;
 mod shrink;
 mod string;
 mod tape;

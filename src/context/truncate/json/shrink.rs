@@ -7,9 +7,8 @@
 
 use super::super::job::CutJob;
 use super::super::notice::{self, Noun, more};
-use super::scan::ODD;
 use super::string::shorten;
-use super::tape::{ATOM, JsonNode, JsonTape, NodeShape};
+use super::tape::{ATOM, JsonNode, JsonTape, NodeShape, ODD};
 use super::telling::{Telling, is_link, telling};
 
 /// The room that a value with an unknown end asks for, beyond its known part.

@@ -90,34 +90,11 @@ impl Decoded {
 
 /// The character of an escape, and the length of the escape. A surrogate pair is one character.
 fn escape(raw: &str) -> Option<(char, usize)> {
-    let c = match raw.as_bytes().get(1)? {
-        b'n' => '\n',
-        b'r' => '\r',
-        b't' => '\t',
-        b'b' => '\u{8}',
-        b'f' => '\u{c}',
-        b'u' => return unicode_escape(raw),
-        other => char::from(*other),
-    };
-    Some((c, 2))
-}
-
-fn unicode_escape(raw: &str) -> Option<(char, usize)> {
-    let unit = |at: usize| {
-        let digits = raw.get(at..at + 6)?.strip_prefix("\\u")?;
-        u16::from_str_radix(digits, 16).ok()
-    };
-    let first = unit(0)?;
-    let pair = match (first, unit(6)) {
-        (0xd800..0xdc00, Some(second @ 0xdc00..0xe000)) => {
-            char::decode_utf16([first, second]).next().and_then(Result::ok)
-        }
-        _ => None,
-    };
-    match pair {
-        Some(c) => Some((c, 12)),
-        None => Some((char::from_u32(u32::from(first)).unwrap_or(char::REPLACEMENT_CHARACTER), 6)),
-    }
+    let lengths: &[usize] = if raw.as_bytes().get(1)? == &b'u' { &[12, 6] } else { &[2] };
+    let known = |len: &usize| Some((serde_json::from_str(&format!("\"{}\"", raw.get(..*len)?)).ok()?, *len));
+    // Half of a pair is no character.
+    let half = || raw.get(..6).map(|_| (char::REPLACEMENT_CHARACTER, 6));
+    lengths.iter().find_map(known).or_else(half)
 }
 
 #[cfg(test)]

@@ -1,17 +1,21 @@
 //! Tokens of a Hugging Face `tokenizer.json`, counted by the `tokenizers` crate.
 
-use super::{LoadError, TokenCounter};
+use super::TokenCounter;
 use tokenizers::Tokenizer;
 
 /// Counts with a `tokenizer.json`, without the special tokens that a model adds around a text.
 pub struct HuggingFace(Tokenizer);
 
 impl HuggingFace {
-    pub fn from_json(content: &[u8]) -> Result<Self, LoadError> {
-        let mut tokenizer =
-            Tokenizer::from_bytes(content).map_err(|error| LoadError::Json(error.to_string()))?;
+    pub fn from_json(content: &[u8]) -> Result<Self, String> {
+        let unusable = |why| {
+            format!(
+                "Expected a Hugging Face tokenizer.json, but it cannot be used ({why}); give another file."
+            )
+        };
+        let mut tokenizer = Tokenizer::from_bytes(content).map_err(unusable)?;
         // A file may ask to truncate or pad every text to the length of its model.
-        tokenizer.with_truncation(None).map_err(|error| LoadError::Json(error.to_string()))?;
+        tokenizer.with_truncation(None).map_err(unusable)?;
         tokenizer.with_padding(None);
         Ok(HuggingFace(tokenizer))
     }
@@ -46,7 +50,7 @@ mod tests {
         "model":{"type":"WordLevel","vocab":{"hello":0,"world":1,"[UNK]":2},"unk_token":"[UNK]"}}"#;
 
     #[test]
-    fn counts_as_the_file_says_and_ignores_its_limits() -> Result<(), LoadError> {
+    fn counts_as_the_file_says_and_ignores_its_limits() -> Result<(), String> {
         let counter = HuggingFace::from_json(WORDS.as_bytes())?;
         assert_eq!(counter.count("Hello world, 世界"), 4);
         assert_eq!(counter.prefix("Hello world, 世界", 2), "Hello world".len());
@@ -58,8 +62,6 @@ mod tests {
     #[test]
     fn another_file_is_refused_with_a_reason() {
         let error = HuggingFace::from_json(b"{}").err();
-        assert!(error.is_some_and(|error| {
-            error.to_string().starts_with("Expected a Hugging Face tokenizer.json")
-        }));
+        assert!(error.is_some_and(|error| error.starts_with("Expected a Hugging Face tokenizer.json")));
     }
 }

@@ -12,8 +12,6 @@ pub use estimate::Estimate;
 pub use huggingface::HuggingFace;
 pub use tiktoken::Tiktoken;
 
-use std::fmt;
-
 /// Counts the tokens of a text.
 pub trait TokenCounter: Send + Sync {
     fn count(&self, text: &str) -> usize;
@@ -28,49 +26,10 @@ pub trait TokenCounter: Send + Sync {
     }
 }
 
-/// Why a tokenizer could not be loaded, with what to do about it.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum LoadError {
-    /// This build lacks the counter: the feature that adds it.
-    NotBuilt(&'static str),
-    /// A `tokenizer.json` that cannot be used, and why.
-    Json(String),
-    /// A line of a tiktoken file that is not `base64 rank`.
-    Line(usize),
-    /// A tiktoken file without all 256 single bytes: how many it has.
-    Incomplete(usize),
-}
-
-impl fmt::Display for LoadError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            LoadError::NotBuilt(feature) => write!(
-                f,
-                "This build cannot load such a tokenizer; build toolhub with the feature `{feature}`, or leave the tokenizer out to count by estimate."
-            ),
-            LoadError::Json(why) => {
-                write!(
-                    f,
-                    "Expected a Hugging Face tokenizer.json, but it cannot be used ({why}); give another file."
-                )
-            }
-            LoadError::Line(line) => write!(
-                f,
-                "Expected a tiktoken file with `base64 rank` on each line, but line {line} is not; give a .tiktoken file or a tokenizer.json."
-            ),
-            LoadError::Incomplete(found) => write!(
-                f,
-                "Expected a tiktoken file that knows all 256 bytes, but it knows {found}; give the complete file."
-            ),
-        }
-    }
-}
-
-impl std::error::Error for LoadError {}
-
 /// A counter from the content of a file: a `tokenizer.json`, or a tiktoken file of `base64 rank` lines. The
-/// encoding of a tiktoken file is recognised by its name (`cl100k_base.tiktoken`), otherwise by its size.
-pub fn load(name: &str, content: &[u8]) -> Result<Box<dyn TokenCounter>, LoadError> {
+/// encoding of a tiktoken file is recognised by its name (`cl100k_base.tiktoken`), otherwise by its size. The error says what
+/// to do.
+pub fn load(name: &str, content: &[u8]) -> Result<Box<dyn TokenCounter>, String> {
     if content.trim_ascii_start().starts_with(b"{") {
         return load_json(content);
     }
@@ -78,11 +37,13 @@ pub fn load(name: &str, content: &[u8]) -> Result<Box<dyn TokenCounter>, LoadErr
 }
 
 #[cfg(feature = "tokenizers")]
-fn load_json(content: &[u8]) -> Result<Box<dyn TokenCounter>, LoadError> {
+fn load_json(content: &[u8]) -> Result<Box<dyn TokenCounter>, String> {
     Ok(Box::new(HuggingFace::from_json(content)?))
 }
 
 #[cfg(not(feature = "tokenizers"))]
-fn load_json(_content: &[u8]) -> Result<Box<dyn TokenCounter>, LoadError> {
-    Err(LoadError::NotBuilt("tokenizers"))
+fn load_json(_content: &[u8]) -> Result<Box<dyn TokenCounter>, String> {
+    Err("This build cannot load such a tokenizer; build toolhub with the feature `tokenizers`, or leave the tokenizer out to count by \
+         estimate."
+        .to_owned())
 }

@@ -4,7 +4,7 @@
 //! lowest rank are joined until none is left. A heap keeps that fast for a piece of any length: a text
 //! without spaces is one piece.
 
-use super::{LoadError, TokenCounter};
+use super::TokenCounter;
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use fancy_regex::Regex;
@@ -44,18 +44,26 @@ pub struct Tiktoken {
 impl Tiktoken {
     /// Reads the ranks. The encoding is recognised by the name of the file (`cl100k_base.tiktoken`), or, for the files of
     /// tiktoken's cache, by the number of ranks.
-    pub fn from_ranks(name: &str, content: &[u8]) -> Result<Self, LoadError> {
+    pub fn from_ranks(name: &str, content: &[u8]) -> Result<Self, String> {
         let mut ranks = HashMap::with_capacity(content.len() / 16);
         for (number, line) in content.split(|byte| *byte == b'\n').enumerate() {
             let line = line.trim_ascii();
             if !line.is_empty() {
-                let (token, rank) = entry(line).ok_or(LoadError::Line(number + 1))?;
+                let (token, rank) = entry(line).ok_or_else(|| {
+                    format!(
+                        "Expected a tiktoken file with `base64 rank` on each line, but line {} is not; give a .tiktoken file or a \
+                         tokenizer.json.",
+                        number + 1
+                    )
+                })?;
                 ranks.insert(token, rank);
             }
         }
         let bytes = (0..=u8::MAX).filter(|byte| ranks.contains_key(&[*byte][..])).count();
         if bytes < 256 {
-            return Err(LoadError::Incomplete(bytes));
+            return Err(format!(
+                "Expected a tiktoken file that knows all 256 bytes, but it knows {bytes}; give the complete file."
+            ));
         }
         let named = ENCODINGS.iter().find(|(part, ..)| name.contains(part));
         let pattern = named.or_else(|| ENCODINGS.iter().find(|(_, most, _)| ranks.len() <= *most));
@@ -174,7 +182,7 @@ mod tests {
     }
 
     #[test]
-    fn joins_by_rank() -> Result<(), LoadError> {
+    fn joins_by_rank() -> Result<(), String> {
         let counter = Tiktoken::from_ranks("cl100k_base.tiktoken", &ranks())?;
         for (text, tokens) in [
             ("", 0),
@@ -194,7 +202,7 @@ mod tests {
     }
 
     #[test]
-    fn a_long_text_without_a_space_takes_linear_time() -> Result<(), LoadError> {
+    fn a_long_text_without_a_space_takes_linear_time() -> Result<(), String> {
         let counter = Tiktoken::from_ranks("", &ranks())?;
         assert_eq!(counter.count(&"a".repeat(1 << 17)), 1 << 15);
         Ok(())
@@ -202,11 +210,15 @@ mod tests {
 
     #[test]
     fn broken_files_are_refused_with_their_line() {
-        let error = |content: &[u8]| Tiktoken::from_ranks("x", content).err();
-        assert_eq!(error(b"AA== 0\nrubbish"), Some(LoadError::Line(2)));
-        assert_eq!(error(b"AA== x"), Some(LoadError::Line(1)));
-        assert_eq!(error(b"AA== 0\nAQ== 1\n"), Some(LoadError::Incomplete(2)));
-        assert_eq!(error(b""), Some(LoadError::Incomplete(0)));
+        for (content, why) in [
+            (&b"AA== 0\nrubbish"[..], "but line 2 is not"),
+            (b"AA== x", "but line 1 is not"),
+            (b"AA== 0\nAQ== 1\n", "but it knows 2;"),
+            (b"", "but it knows 0;"),
+        ] {
+            let error = Tiktoken::from_ranks("x", content).err();
+            assert!(error.is_some_and(|error| error.contains(why)), "{why}");
+        }
     }
 
     #[test]

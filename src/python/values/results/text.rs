@@ -52,7 +52,7 @@ impl PyTokenizer {
     /// From the content of a tiktoken file or a `tokenizer.json`; the name tells which tiktoken encoding it is.
     #[new]
     fn new(name: &str, content: &[u8]) -> PyResult<Self> {
-        let counter = load(name, content).map_err(|error| PyValueError::new_err(error.to_string()))?;
+        let counter = load(name, content).map_err(PyValueError::new_err)?;
         Ok(PyTokenizer { counter: Arc::from(counter) })
     }
 
