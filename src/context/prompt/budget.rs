@@ -1,26 +1,8 @@
 //! Fits a prompt into a token budget: the first tools in detail, the next on one line, the others by name.
 
 use super::page::{DetailLevels, PromptPage, PromptStyle};
-use super::skills::SkillSection;
+use super::skills::{brief, section};
 use std::borrow::Cow;
-use std::fmt;
-
-/// The budget is too small even for the parts that cannot be left out.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct TooSmall {
-    pub needed: usize,
-    pub budget: usize,
-}
-
-impl fmt::Display for TooSmall {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let TooSmall { needed, budget } = self;
-        write!(
-            f,
-            "budget_tokens must be at least {needed}, because the base prompt and the way to call tools take that much, got {budget}"
-        )
-    }
-}
 
 /// Counts tokens.
 pub type Count<'a> = &'a dyn Fn(&str) -> usize;
@@ -36,16 +18,16 @@ pub struct BudgetedPage<'a> {
 impl BudgetedPage<'_> {
     /// The most detailed prompt that fits. All tools get a name before any gets a line, and all get a line before any gets
     /// details. Skills are shortened, and finally left out, before a tool loses its name.
-    pub fn render(&self) -> Result<String, TooSmall> {
+    pub fn render(&self) -> Result<String, String> {
         let PromptPage { skills, style, lang, .. } = *self.page;
         let styles = [PromptStyle::Detailed, PromptStyle::Compact, PromptStyle::Names].into_iter();
         for style in styles.filter(|one| *one <= style && !skills.is_empty()) {
-            let catalogue = SkillSection::new(skills, style, lang);
+            let catalogue = section(skills, style, lang);
             if let Some(detail) = self.all_named(&catalogue) {
                 return Ok(self.assemble(&detail, &catalogue));
             }
         }
-        let brief = |listed| SkillSection::brief(skills, listed, lang);
+        let brief = |listed| brief(skills, listed, lang);
         let tools = self.names.len();
         let listed = largest(skills.len(), |listed| self.fits(&DetailLevels::named(tools), &brief(listed)));
         let catalogue = brief(listed.unwrap_or(0));
@@ -60,17 +42,19 @@ impl BudgetedPage<'_> {
     }
 
     /// A few short names may take fewer tokens than the note that there are more tools.
-    fn too_small(&self) -> TooSmall {
+    fn too_small(&self) -> String {
         let PromptPage { skills, lang, .. } = *self.page;
         let tools = self.names.len();
-        let least = [(0, 0), (tools, 0), (tools, skills.len())].map(|(named, listed)| {
-            self.needed(&DetailLevels::named(named), &SkillSection::brief(skills, listed, lang))
-        });
-        TooSmall { needed: least.into_iter().fold(usize::MAX, usize::min), budget: self.budget }
+        let least = [(0, 0), (tools, 0), (tools, skills.len())]
+            .map(|(named, listed)| self.needed(&DetailLevels::named(named), &brief(skills, listed, lang)));
+        let (needed, budget) = (least.into_iter().fold(usize::MAX, usize::min), self.budget);
+        format!(
+            "budget_tokens must be at least {needed}, because the base prompt and the way to call tools take that much, got {budget}"
+        )
     }
 
     /// The most detail with which every tool has at least its name.
-    fn all_named(&self, catalogue: &SkillSection) -> Option<DetailLevels> {
+    fn all_named(&self, catalogue: &str) -> Option<DetailLevels> {
         let all = self.names.len();
         let lines = |compact| DetailLevels { compact, ..DetailLevels::named(all) };
         let details = |detailed| DetailLevels { detailed, ..lines(all) };
@@ -88,15 +72,15 @@ impl BudgetedPage<'_> {
         None
     }
 
-    fn fits(&self, detail: &DetailLevels, catalogue: &SkillSection) -> bool {
+    fn fits(&self, detail: &DetailLevels, catalogue: &str) -> bool {
         self.needed(detail, catalogue) <= self.budget
     }
 
-    fn needed(&self, detail: &DetailLevels, catalogue: &SkillSection) -> usize {
+    fn needed(&self, detail: &DetailLevels, catalogue: &str) -> usize {
         (self.count)(&self.assemble(detail, catalogue))
     }
 
-    fn assemble(&self, detail: &DetailLevels, catalogue: &SkillSection) -> String {
+    fn assemble(&self, detail: &DetailLevels, catalogue: &str) -> String {
         self.page.assemble(self.names, detail, catalogue)
     }
 }

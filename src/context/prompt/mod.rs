@@ -20,5 +20,5 @@ mod skills;
 mod types;
 pub mod vendor;
 
-pub use budget::{Count, TooSmall};
+pub use budget::Count;
 pub use page::{PromptCache, PromptKey, PromptPage, PromptStyle, PromptTool, render};

@@ -1,9 +1,9 @@
 //! The whole prompt: the user's text, the tools, and how to call them.
 
-use super::budget::{BudgetedPage, Count, TooSmall};
+use super::budget::{BudgetedPage, Count};
 use super::clean::shown_name;
 use super::entry::PromptEntry;
-use super::skills::SkillSection;
+use super::skills::section;
 use parking_lot::Mutex;
 use std::borrow::Cow;
 use std::fmt::Write;
@@ -68,12 +68,7 @@ impl DetailLevels {
 }
 
 impl PromptPage<'_> {
-    pub fn assemble(
-        &self,
-        names: &[Cow<'_, str>],
-        detail: &DetailLevels,
-        catalogue: &SkillSection,
-    ) -> String {
+    pub fn assemble(&self, names: &[Cow<'_, str>], detail: &DetailLevels, catalogue: &str) -> String {
         let mut out = String::with_capacity(self.base.len() + 1024 + 600 * detail.detailed);
         self.open(&mut out, detail.detailed > 0);
         for (at, (tool, name)) in self.tools.iter().zip(names).take(detail.compact).enumerate() {
@@ -127,9 +122,10 @@ impl PromptPage<'_> {
         });
     }
 
-    fn close(&self, out: &mut String, more: usize, catalogue: &SkillSection) {
-        let more = more + catalogue.hidden;
-        let total = self.tools.len() + self.more + catalogue.hidden;
+    fn close(&self, out: &mut String, more: usize, catalogue: &str) {
+        // Those that no section mentions.
+        let hidden = if catalogue.is_empty() { self.skills.len() } else { 0 };
+        let (more, total) = (more + hidden, self.tools.len() + self.more + hidden);
         let _ = match (more, self.lang) {
             (0, _) => Ok(()),
             (1, Lang::En) => write!(out, "(1 more tool can be called by name)\n\n"),
@@ -142,19 +138,20 @@ impl PromptPage<'_> {
             (_, Lang::En) => write!(out, "**You have {total} tools available.**\n\n"),
             (_, Lang::Zh) => write!(out, "**你有 {total} 个可用工具。**\n\n"),
         };
-        out.push_str(&catalogue.text);
+        out.push_str(catalogue);
         out.push_str(self.lang.pick(PROTOCOL_EN, PROTOCOL_ZH));
     }
 }
 
-/// Renders the prompt. With a budget, the first tools keep the most detail. Without tools it is the base alone.
-pub fn render(page: &PromptPage<'_>, budget: Option<(usize, Count<'_>)>) -> Result<String, TooSmall> {
+/// Renders the prompt. With a budget, the first tools keep the most detail; the error is for one that is too small. Without
+/// tools it is the base alone.
+pub fn render(page: &PromptPage<'_>, budget: Option<(usize, Count<'_>)>) -> Result<String, String> {
     if page.tools.is_empty() && page.skills.is_empty() && page.more == 0 {
         return Ok(page.base.to_owned());
     }
     let names: Vec<Cow<'_, str>> = page.tools.iter().map(|tool| shown_name(&tool.spec.name)).collect();
     let Some((budget, count)) = budget else {
-        let skills = SkillSection::new(page.skills, page.style, page.lang);
+        let skills = section(page.skills, page.style, page.lang);
         return Ok(page.assemble(&names, &DetailLevels::all(page.style, names.len()), &skills));
     };
     BudgetedPage { page, names: &names, budget, count }.render()

@@ -9,60 +9,51 @@ use toolhub_types::model::{Lang, ToolSpec};
 const DESCRIPTION: usize = 2_000;
 const SUMMARY: usize = 160;
 
-/// The section about skills; empty when there are none.
-pub struct SkillSection {
-    pub text: String,
-    /// The number of skills that the section does not mention.
-    pub hidden: usize,
+/// The section about skills, with full descriptions, shortened ones, or names only; empty when there are none.
+pub fn section(skills: &[&ToolSpec], style: PromptStyle, lang: Lang) -> String {
+    let mut text = String::new();
+    if skills.is_empty() {
+        return text;
+    }
+    text.push_str(lang.pick(INTRODUCTION_EN, INTRODUCTION_ZH));
+    text.push_str("<available_skills>\n");
+    for skill in skills {
+        text.push_str("<skill><name>");
+        escape(&mut text, &shown_name(&skill.name));
+        text.push_str("</name>");
+        if style > PromptStyle::Names {
+            let mut line = String::new();
+            let limit = if style == PromptStyle::Detailed { DESCRIPTION } else { SUMMARY };
+            push_line(&mut line, &skill.description, limit, lang);
+            text.push_str("<description>");
+            escape(&mut text, &line);
+            text.push_str("</description>");
+        }
+        text.push_str("</skill>\n");
+    }
+    text.push_str("</available_skills>\n\n");
+    text
 }
 
-impl SkillSection {
-    /// With full descriptions, shortened ones, or names only.
-    pub fn new(skills: &[&ToolSpec], style: PromptStyle, lang: Lang) -> Self {
-        let mut text = String::new();
-        if skills.is_empty() {
-            return SkillSection { text, hidden: 0 };
-        }
-        text.push_str(lang.pick(INTRODUCTION_EN, INTRODUCTION_ZH));
-        text.push_str("<available_skills>\n");
-        for skill in skills {
-            text.push_str("<skill><name>");
-            escape(&mut text, &shown_name(&skill.name));
-            text.push_str("</name>");
-            if style > PromptStyle::Names {
-                let mut line = String::new();
-                let limit = if style == PromptStyle::Detailed { DESCRIPTION } else { SUMMARY };
-                push_line(&mut line, &skill.description, limit, lang);
-                text.push_str("<description>");
-                escape(&mut text, &line);
-                text.push_str("</description>");
-            }
-            text.push_str("</skill>\n");
-        }
-        text.push_str("</available_skills>\n\n");
-        SkillSection { text, hidden: 0 }
+/// For a small budget: the names of the first skills. Without a name there is no section.
+pub fn brief(skills: &[&ToolSpec], named: usize, lang: Lang) -> String {
+    let mut text = String::new();
+    if named == 0 {
+        return text;
     }
-
-    /// For a small budget: the names of the first skills. Without a name there is no section.
-    pub fn brief(skills: &[&ToolSpec], named: usize, lang: Lang) -> Self {
-        let mut text = String::new();
-        if named == 0 {
-            return SkillSection { text, hidden: skills.len() };
-        }
-        text.push_str(lang.pick(BRIEF_EN, BRIEF_ZH));
-        for (at, skill) in skills[..named].iter().enumerate() {
-            text.push_str(if at == 0 { "" } else { ", " });
-            text.push_str(&shown_name(&skill.name));
-        }
-        text.push_str("\n\n");
-        let _ = match (skills.len() - named, lang) {
-            (0, _) => Ok(()),
-            (1, Lang::En) => write!(text, "(1 more skill can be called by name)\n\n"),
-            (more, Lang::En) => write!(text, "({more} more skills can be called by name)\n\n"),
-            (more, Lang::Zh) => write!(text, "(还有 {more} 个其他技能，可通过技能名称直接调用)\n\n"),
-        };
-        SkillSection { text, hidden: 0 }
+    text.push_str(lang.pick(BRIEF_EN, BRIEF_ZH));
+    for (at, skill) in skills[..named].iter().enumerate() {
+        text.push_str(if at == 0 { "" } else { ", " });
+        text.push_str(&shown_name(&skill.name));
     }
+    text.push_str("\n\n");
+    let _ = match (skills.len() - named, lang) {
+        (0, _) => Ok(()),
+        (1, Lang::En) => write!(text, "(1 more skill can be called by name)\n\n"),
+        (more, Lang::En) => write!(text, "({more} more skills can be called by name)\n\n"),
+        (more, Lang::Zh) => write!(text, "(还有 {more} 个其他技能，可通过技能名称直接调用)\n\n"),
+    };
+    text
 }
 
 /// Escapes a text so that it cannot end its element.

@@ -3,7 +3,7 @@
 use super::Hub;
 use std::collections::HashSet;
 use std::sync::Arc;
-use toolhub_context::prompt::{self, Count, PromptKey, PromptPage, PromptStyle, PromptTool, TooSmall};
+use toolhub_context::prompt::{self, Count, PromptKey, PromptPage, PromptStyle, PromptTool};
 use toolhub_registry::Snapshot;
 use toolhub_types::model::{Lang, ToolSpec};
 
@@ -27,7 +27,7 @@ impl Hub {
         &self,
         request: &PromptRequest<'_>,
         budget: Option<(usize, Count<'_>)>,
-    ) -> Result<String, TooSmall> {
+    ) -> Result<String, String> {
         let snapshot = self.registry.snapshot();
         if request.others.is_some() || budget.is_some() {
             return self.written(&snapshot, request, budget);
@@ -48,7 +48,7 @@ impl Hub {
         snapshot: &Snapshot,
         request: &PromptRequest<'_>,
         budget: Option<(usize, Count<'_>)>,
-    ) -> Result<String, TooSmall> {
+    ) -> Result<String, String> {
         let sorted = snapshot.sorted_names();
         let core: HashSet<&str> = request.core.iter().map(String::as_str).collect();
         let all = sorted.iter().map(|name| &**name).filter(|name| !core.contains(name));

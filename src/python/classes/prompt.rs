@@ -50,7 +50,7 @@ pub fn prompt_text<'py>(
         let showing = PromptRequest { base, core: &core, others: others.as_deref(), more, style, lang };
         hub_core.prompt(&showing, budget.map(|budget| (budget, &count as Count<'_>)))
     });
-    let text = made.map_err(|error| PyValueError::new_err(error.to_string()))?;
+    let text = made.map_err(PyValueError::new_err)?;
     string(hub.py(), &text)
 }
 

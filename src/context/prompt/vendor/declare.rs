@@ -1,9 +1,9 @@
 //! One tool in the form of a vendor's API.
 
-use super::Vendor;
-use super::names::{is_vendor_name, vendor_name};
+use super::restore::gathered;
 use super::words::{parts_mut, rename_properties, types_in};
-use super::{gemini, inline, open, strict};
+use super::{Vendor, is_vendor_name, vendor_name};
+use super::{gemini, inline, strict};
 use crate::prompt::clean::{line, paragraphs, plain};
 use serde_json::{Value, json};
 use std::collections::HashMap;
@@ -70,7 +70,7 @@ pub fn declare(spec: &ToolSpec, vendor: Vendor, names: &VendorNames<'_>) -> Resu
             (json!({"type": "function", "function": function}), renamed)
         }
         Vendor::OpenAiStrict => {
-            let parameters = strict::closed(open::gathered(tree))?;
+            let parameters = strict::closed(gathered(tree))?;
             let function =
                 json!({"name": name, "description": description, "parameters": parameters, "strict": true});
             (json!({"type": "function", "function": function}), true)
@@ -81,7 +81,7 @@ pub fn declare(spec: &ToolSpec, vendor: Vendor, names: &VendorNames<'_>) -> Resu
             (declared, renamed || has_keys)
         }
         Vendor::Gemini => {
-            let mut tree = open::gathered(tree);
+            let mut tree = gathered(tree);
             rename_keys(&mut tree, vendor)?;
             let mut declared = json!({"name": name, "description": description});
             // An object without properties is rejected; a function without parameters omits the field.
