@@ -52,16 +52,13 @@ fn past_of(word: &str) -> Option<&'static str> {
     }
     let stem = word.strip_suffix("ed")?;
     let once = stem.char_indices().next_back().map(|(last, _)| stem[..last].to_owned());
+    // "shipp" for "ship".
+    let doubles = |once: &String| once.chars().next_back() == stem.chars().next_back();
     let with_y = stem.strip_suffix('i').map(|stem| format!("{stem}y"));
-    [Some(stem.to_owned()), Some(format!("{stem}e")), with_y, once.filter(|once| doubles(once, stem))]
+    [Some(stem.to_owned()), Some(format!("{stem}e")), with_y, once.filter(doubles)]
         .into_iter()
         .flatten()
         .find_map(|base| acting(&base))
-}
-
-/// Whether the last letter of a stem is there twice: "shipp" for "ship".
-fn doubles(once: &str, stem: &str) -> bool {
-    once.chars().next_back() == stem.chars().next_back()
 }
 
 fn acting(word: &str) -> Option<&'static str> {

@@ -28,7 +28,8 @@ pub struct Dictionary {
     rows: Vec<Option<VectorRow>>,
     /// Stems by first letter and length, for typo correction.
     buckets: Words<(u8, u8), Vec<StemEntry>>,
-    has_chinese: bool,
+    /// Whether any tool is described in a script without spaces.
+    pub has_chinese: bool,
 }
 
 struct StemEntry {
@@ -61,11 +62,6 @@ impl Dictionary {
     /// The row of a term among the word vectors.
     pub fn row(&self, term: Term) -> Option<VectorRow> {
         self.rows.get(term as usize).copied().flatten()
-    }
-
-    /// Whether any tool is described in a script without spaces.
-    pub fn has_chinese(&self) -> bool {
-        self.has_chinese
     }
 
     /// The term of a capability; adds new ones.

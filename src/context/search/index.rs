@@ -77,15 +77,11 @@ pub struct Index {
     log_size: f32,
     /// A scratch buffer, empty between uses.
     counts: Counts,
-    version: u64,
+    /// The version of the registry that the index reflects.
+    pub version: u64,
 }
 
 impl Index {
-    /// The version of the registry that the index reflects.
-    pub fn version(&self) -> u64 {
-        self.version
-    }
-
     /// The number of tools.
     pub fn len(&self) -> usize {
         self.slots.len()

@@ -80,12 +80,12 @@ impl Search {
     fn current(&self, registry: &Registry) -> (Option<Arc<Snapshot>>, RwLockReadGuard<'_, Index>) {
         let wanted = registry.load().version();
         let index = self.index.read();
-        if index.version() >= wanted {
+        if index.version >= wanted {
             return (None, index);
         }
         drop(index);
         let mut index = self.index.write();
-        let followed = (index.version() < wanted).then(|| index.follow(registry, self.part.as_deref()));
+        let followed = (index.version < wanted).then(|| index.follow(registry, self.part.as_deref()));
         (followed, RwLockWriteGuard::downgrade(index))
     }
 }

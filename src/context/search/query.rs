@@ -256,7 +256,7 @@ impl QueryReading<'_> {
 
     /// What an English word of a query is called in Chinese, where tools are described in it.
     fn add_chinese(&mut self, text: &str, kind: WordKind, weight: f32, sentence: u32) {
-        if kind != WordKind::Word || !self.index.dictionary.has_chinese() {
+        if kind != WordKind::Word || !self.index.dictionary.has_chinese {
             return;
         }
         let Some(bilingual) = bilingual() else { return };
