@@ -2,10 +2,11 @@
 
 use super::owner::new_id;
 use super::queue::OpenLedger;
+use super::rows::shown;
 use crate::time::now;
 use ring::hmac;
-use rusqlite::{Row, params};
-use serde::Serialize;
+use rusqlite::params;
+use serde_json::Value;
 use toolhub_text::{Message, message};
 use toolhub_types::error::clip;
 
@@ -40,22 +41,6 @@ pub enum ApprovalAnswer {
     NeverAsked,
 }
 
-/// A question as it is shown.
-#[derive(Clone, Debug, Serialize)]
-pub struct PendingApproval {
-    pub id: String,
-    pub principal: String,
-    pub run: Option<String>,
-    pub tool: String,
-    pub shown: String,
-    pub digest: String,
-    pub state: String,
-    pub reason: Option<String>,
-    /// Seconds since 1970.
-    pub asked_at: f64,
-    pub expires_at: f64,
-}
-
 /// Uses an approval up, or asks for one.
 pub fn ask(ledger: &OpenLedger<'_>, question: &ApprovalQuestion) -> rusqlite::Result<ApprovalAnswer> {
     let key = key(ledger)?;
@@ -65,6 +50,7 @@ pub fn ask(ledger: &OpenLedger<'_>, question: &ApprovalQuestion) -> rusqlite::Re
          WHERE digest = ?1 AND state IN ('pending', 'approved', 'denied') AND expires_at > ?2 ORDER BY asked_at LIMIT 1",
         params![digest, now()],
     )?;
+    let mut was_asked = ledger.prepare_cached("SELECT 1 FROM approvals WHERE digest = ?1")?;
     match known {
         Some((id, state, _)) if state == "approved" => {
             ledger.execute("UPDATE approvals SET state = 'used' WHERE id = ?1", [&id])?;
@@ -73,7 +59,7 @@ pub fn ask(ledger: &OpenLedger<'_>, question: &ApprovalQuestion) -> rusqlite::Re
         Some((_, state, reason)) if state == "denied" => Ok(ApprovalAnswer::Denied(reason)),
         Some((id, ..)) => Ok(ApprovalAnswer::Pending(id)),
         // An answer that was used or has expired is not one for this call.
-        None if !question.is_new_asked && !was_asked(ledger, &digest)? => Ok(ApprovalAnswer::NeverAsked),
+        None if !question.is_new_asked && !was_asked.exists([&digest])? => Ok(ApprovalAnswer::NeverAsked),
         None => {
             let ApprovalQuestion { values, principal, run, tool, lasts, .. } = question;
             let (id, shown) = (new_id(), format!("{}{}", question.shown, shown_values(&key, values)));
@@ -120,10 +106,6 @@ fn shown_values(key: &hmac::Key, values: &[(String, String)]) -> String {
 /// The digits of a value's digest that people see: enough to notice another value, and too few to find it.
 const SHOWN_DIGITS: usize = 4;
 
-fn was_asked(ledger: &OpenLedger<'_>, digest: &str) -> rusqlite::Result<bool> {
-    ledger.prepare_cached("SELECT 1 FROM approvals WHERE digest = ?1")?.exists([digest])
-}
-
 /// Answers a question, or says why it cannot be answered.
 pub fn decide(
     ledger: &OpenLedger<'_>,
@@ -161,26 +143,11 @@ fn why_not(ledger: &OpenLedger<'_>, id: &str, principal: Option<&str>) -> rusqli
 }
 
 /// The questions that wait, oldest first.
-pub fn pending(ledger: &OpenLedger<'_>, principal: Option<&str>) -> rusqlite::Result<Vec<PendingApproval>> {
+pub fn pending(ledger: &OpenLedger<'_>, principal: Option<&str>) -> rusqlite::Result<Vec<Value>> {
     let mut query = ledger.prepare(
-        "SELECT id, principal, run, tool, shown, digest, state, reason, asked_at, expires_at FROM approvals
-         WHERE state = 'pending' AND expires_at > ?1 AND (?2 IS NULL OR principal = ?2) ORDER BY asked_at, id",
+        "SELECT id, principal, run, tool, shown, digest, state, reason, asked_at / 1e6 AS asked_at,
+                expires_at / 1e6 AS expires_at FROM approvals a
+         WHERE state = 'pending' AND a.expires_at > ?1 AND (?2 IS NULL OR principal = ?2) ORDER BY a.asked_at, id",
     )?;
-    query.query_map(params![now(), principal], one)?.collect()
-}
-
-fn one(row: &Row<'_>) -> rusqlite::Result<PendingApproval> {
-    let seconds = |micros: i64| micros as f64 / 1e6;
-    Ok(PendingApproval {
-        id: row.get(0)?,
-        principal: row.get(1)?,
-        run: row.get(2)?,
-        tool: row.get(3)?,
-        shown: row.get(4)?,
-        digest: row.get(5)?,
-        state: row.get(6)?,
-        reason: row.get(7)?,
-        asked_at: seconds(row.get(8)?),
-        expires_at: seconds(row.get(9)?),
-    })
+    query.query_map(params![now(), principal], shown)?.collect()
 }

@@ -17,35 +17,30 @@ mod rows;
 mod runs;
 mod tidying;
 
-pub use approvals::{ApprovalAnswer, ApprovalQuestion, PendingApproval};
+pub use approvals::{ApprovalAnswer, ApprovalQuestion};
 pub use occurrences::OccurrenceTicket;
 pub use owner::fork_locks::close_in_child;
 pub use owner::{new_id, new_row_id};
 pub use queue::{LedgerFailure, LedgerQueue};
-pub use rows::{EffectEnd, EffectState, LateDigests, LedgerFilter, LedgerRow, NewEffect};
+pub use rows::{EffectEnd, EffectState, LateDigests, LedgerFilter, NewEffect};
 pub use runs::{CallsBefore, RunCall, RunClaim, RunMemory, Settlement};
 
 use super::fork::OpenStore;
 use occurrences::Occurrences;
 use parking_lot::Mutex;
 use queue::{LedgerTask, OpenLedger, TaskKind, TaskTerms};
-use runs::ClaimReason;
 use serde_json::Value;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 use toolhub_text::message::Message;
-
-/// Old rows are looked for after this many new ones.
-const TIDIED_EVERY: usize = 10_000;
 
 type LedgerDone<T> = Box<dyn FnOnce(Result<T, LedgerFailure>) + Send>;
 
 pub struct Ledger {
     queue: Arc<LedgerQueue>,
     occurrences: Occurrences,
-    begun: AtomicUsize,
     /// A ledger belongs to one process; its copy in a forked child does nothing.
     process: u32,
 }
@@ -56,7 +51,6 @@ impl Ledger {
         Arc::new(Ledger {
             queue: LedgerQueue::new(path),
             occurrences: Occurrences::default(),
-            begun: AtomicUsize::new(0),
             process: std::process::id(),
         })
     }
@@ -73,15 +67,12 @@ impl Ledger {
 
     /// Writes the row of an attempt; `done` is called on another thread when it is committed, or could not be.
     pub fn begin(&self, new: NewEffect, done: LedgerDone<()>) {
-        if self.begun.fetch_add(1, Ordering::Relaxed) % TIDIED_EVERY == TIDIED_EVERY - 1 {
-            self.queue.tidy_soon();
-        }
-        let terms = TaskTerms { syncs: new.run.is_some(), ..TaskTerms::new(TaskKind::Now, None) };
+        let terms = TaskTerms::new(TaskKind::Now, None).synced(new.run.is_some());
         let begin = move |ledger: &OpenLedger<'_>| {
             rows::insert(ledger, &new)?;
             new.run.as_ref().map_or(Ok(()), |run| runs::touch(ledger, &new.principal, run))
         };
-        self.ask_as(terms, begin, done);
+        self.ask(terms, begin, done);
     }
 
     /// Writes how attempts ended, and in a run what their call gave, in one transaction. Nobody waits for it: until it is
@@ -90,7 +81,7 @@ impl Ledger {
         if ends.is_empty() && call.is_none() {
             return;
         }
-        let terms = TaskTerms { syncs: call.is_some(), ..TaskTerms::new(TaskKind::MayBeLate, None) };
+        let terms = TaskTerms::new(TaskKind::MayBeLate, None).synced(call.is_some());
         let work = move |ledger: &OpenLedger<'_>| {
             ends.iter().try_for_each(|ended| rows::end(ledger, ended))?;
             match &call {
@@ -98,7 +89,7 @@ impl Ledger {
                 _ => Ok(()),
             }
         };
-        self.ask_as(terms, work, Box::new(drop));
+        self.ask(terms, work, Box::new(drop));
     }
 
     /// The number of a call among equal ones of its run.
@@ -116,34 +107,37 @@ impl Ledger {
     ) {
         let call = new_row_id();
         let recall = move |ledger: &OpenLedger<'_>| runs::recall(ledger, (&wanted, &before), &call);
-        self.ask_as(TaskTerms::new(TaskKind::Now, end), recall, done);
+        self.ask(TaskTerms::new(TaskKind::Now, end), recall, done);
     }
 
     /// Keeps what the program was told of a call that the run has no result of. Nobody waits for it.
     pub fn tell(&self, told: RunCall, answer: String) {
         let call = new_row_id();
         let tell = move |ledger: &OpenLedger<'_>| runs::tell(ledger, (&told, &answer), &call);
-        self.ask_as(TaskTerms::new(TaskKind::MayBeLate, None), tell, Box::new(drop));
+        self.ask(TaskTerms::new(TaskKind::MayBeLate, None), tell, Box::new(drop));
     }
 
     /// Takes a run that was begun, and counts its calls from the beginning.
     pub fn resume(&self, principal: String, run: String, done: LedgerDone<RunClaim>) {
         self.occurrences.restart(&principal, &run);
-        self.ask(move |ledger| runs::claim(ledger, (&principal, &run), ClaimReason::Resume), done);
+        let claim = move |ledger: &OpenLedger<'_>| runs::claim(ledger, (&principal, &run), true);
+        self.ask(TaskTerms::new(TaskKind::Now, None), claim, done);
     }
 
     /// Lets other processes have the run.
     pub fn release(&self, principal: String, run: String, done: LedgerDone<()>) {
         self.occurrences.restart(&principal, &run);
-        self.ask(move |ledger| runs::release(ledger, &principal, &run), done);
+        let release = move |ledger: &OpenLedger<'_>| runs::release(ledger, &principal, &run);
+        self.ask(TaskTerms::new(TaskKind::Now, None), release, done);
     }
 
-    pub fn rows(&self, filter: LedgerFilter, done: LedgerDone<Vec<LedgerRow>>) {
+    /// The rows as they are shown.
+    pub fn rows(&self, filter: LedgerFilter, done: LedgerDone<Vec<Value>>) {
         let list = move |ledger: &OpenLedger<'_>| {
             rows::mark_orphans_unknown(ledger)?;
             rows::list(ledger, &filter)
         };
-        self.ask_as(TaskTerms::new(TaskKind::OnlyReads, None), list, done);
+        self.ask(TaskTerms::new(TaskKind::OnlyReads, None), list, done);
     }
 
     /// Decides about a row. False if there is none that can be decided about.
@@ -157,7 +151,7 @@ impl Ledger {
         let settle = move |ledger: &OpenLedger<'_>| {
             runs::settle(ledger, (&id, principal.as_deref()), (decision, &value))
         };
-        self.ask_as(TaskTerms::synced(TaskKind::Now, None), settle, done);
+        self.ask(TaskTerms::new(TaskKind::Now, None).synced(true), settle, done);
     }
 
     /// Uses an approval up, or asks for one. A locked file is waited for until `end`.
@@ -168,12 +162,13 @@ impl Ledger {
         done: LedgerDone<ApprovalAnswer>,
     ) {
         let ask = move |ledger: &OpenLedger<'_>| approvals::ask(ledger, &question);
-        self.ask_as(TaskTerms::synced(TaskKind::Now, end), ask, done);
+        self.ask(TaskTerms::new(TaskKind::Now, end).synced(true), ask, done);
     }
 
-    pub fn pending(&self, principal: Option<String>, done: LedgerDone<Vec<PendingApproval>>) {
+    /// The questions that wait, as they are shown.
+    pub fn pending(&self, principal: Option<String>, done: LedgerDone<Vec<Value>>) {
         let pending = move |ledger: &OpenLedger<'_>| approvals::pending(ledger, principal.as_deref());
-        self.ask_as(TaskTerms::new(TaskKind::OnlyReads, None), pending, done);
+        self.ask(TaskTerms::new(TaskKind::OnlyReads, None), pending, done);
     }
 
     /// Answers a question, or says why it cannot be answered.
@@ -187,7 +182,7 @@ impl Ledger {
         let decide = move |ledger: &OpenLedger<'_>| {
             approvals::decide(ledger, (&id, principal.as_deref()), approves, reason.as_deref())
         };
-        self.ask_as(TaskTerms::synced(TaskKind::Now, None), decide, done);
+        self.ask(TaskTerms::new(TaskKind::Now, None).synced(true), decide, done);
     }
 
     /// Writes what is queued, and closes the file. False if that took too long.
@@ -200,14 +195,6 @@ impl Ledger {
     }
 
     fn ask<T: Send + 'static>(
-        &self,
-        work: impl FnMut(&OpenLedger<'_>) -> rusqlite::Result<T> + Send + 'static,
-        done: LedgerDone<T>,
-    ) {
-        self.ask_as(TaskTerms::new(TaskKind::Now, None), work, done);
-    }
-
-    fn ask_as<T: Send + 'static>(
         &self,
         terms: TaskTerms,
         mut work: impl FnMut(&OpenLedger<'_>) -> rusqlite::Result<T> + Send + 'static,

@@ -26,11 +26,6 @@ impl LedgerOwner {
         fork_locks::note(&file);
         Ok(LedgerOwner { id, lock_file: Some((path, ManuallyDrop::new(file))), process: std::process::id() })
     }
-
-    /// An owner for a ledger in memory, which no other process sees.
-    pub fn in_memory() -> Self {
-        LedgerOwner { id: new_id(), lock_file: None, process: std::process::id() }
-    }
 }
 
 impl Drop for LedgerOwner {

@@ -33,6 +33,8 @@ const MOST_LATE: usize = 10_000;
 const PATIENCE: Duration = Duration::from_secs(5);
 /// How long one attempt waits: what is queued meanwhile may have less time.
 const ATTEMPT: Duration = Duration::from_millis(50);
+/// Old rows are looked for after this many tasks: a row has a beginning and an end.
+const TIDIED_EVERY: usize = 20_000;
 /// A slice is deleted after this many commits, even if the queue is never empty.
 const COMMITS_BETWEEN_SLICES: u32 = 16;
 
@@ -44,7 +46,7 @@ pub struct OpenLedger<'a> {
     pub connection: &'a Connection,
     /// `None`: in memory.
     pub path: Option<&'a Path>,
-    /// Who works with them.
+    /// Who works with them; empty in memory, which no other process sees.
     pub own: &'a str,
 }
 
@@ -101,9 +103,8 @@ impl TaskTerms {
         TaskTerms { kind, until: end.unwrap_or_else(|| Instant::now() + PATIENCE), syncs: false }
     }
 
-    /// The same for what has to survive a power cut.
-    pub fn synced(kind: TaskKind, end: Option<Instant>) -> Self {
-        TaskTerms { syncs: true, ..TaskTerms::new(kind, end) }
+    pub fn synced(self, syncs: bool) -> Self {
+        TaskTerms { syncs, ..self }
     }
 }
 
@@ -158,6 +159,8 @@ pub struct LedgerQueue {
 #[derive(Default)]
 struct QueueState {
     tasks: Vec<LedgerTask>,
+    /// The number of tasks so far.
+    put: usize,
     /// What is to be deleted, if that is not known to be nothing.
     tidying: Option<Tidying>,
     is_started: bool,
@@ -191,6 +194,10 @@ impl LedgerQueue {
         }
         kill_point();
         state.tasks.push(task);
+        state.put += 1;
+        if state.put.is_multiple_of(TIDIED_EVERY) {
+            state.tidying.get_or_insert_default();
+        }
         if !std::mem::replace(&mut state.is_started, true) && self.start_writer().is_err() {
             state.is_started = false;
             let tasks = std::mem::take(&mut state.tasks);
@@ -200,11 +207,6 @@ impl LedgerQueue {
         }
         drop(state);
         self.changed.notify_all();
-    }
-
-    /// There may be something to delete.
-    pub fn tidy_soon(&self) {
-        self.state.lock().tidying.get_or_insert_default();
     }
 
     fn start_writer(self: &Arc<Self>) -> io::Result<()> {
@@ -387,7 +389,6 @@ impl LedgerQueue {
 
     fn connection(&self, file: &mut LedgerFile, patience: Duration) -> Result<Connection, CommitFailure> {
         let Some(path) = &self.path else {
-            file.owner.get_or_insert_with(LedgerOwner::in_memory);
             return file.slot.open.take().map_or_else(in_memory, Ok);
         };
         if file.owner.is_none() {

@@ -3,15 +3,15 @@
 use super::owner::is_alive;
 use super::queue::OpenLedger;
 use crate::time::now;
+use rusqlite::types::ValueRef;
 use rusqlite::{Row, params, params_from_iter};
-use serde::Serialize;
+use serde_json::Value;
 use std::sync::{Arc, LazyLock};
 use toolhub_types::model::KeyDigests;
 
 toolhub_types::named! {
     /// What is known about an effect.
-    #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
-    #[serde(rename_all = "snake_case")]
+    #[derive(Clone, Copy, Debug, PartialEq, Eq)]
     pub enum EffectState {
         /// Under way, in a process that lives.
         Started = "started",
@@ -55,37 +55,8 @@ pub struct EffectEnd {
 impl EffectEnd {
     /// Whether nothing has happened, so that a run makes the call again.
     pub fn is_harmless(&self) -> bool {
-        is_harmless(self.state, self.repeatable)
+        self.state == EffectState::NotSent || (self.state == EffectState::Failed && self.repeatable)
     }
-}
-
-pub fn is_harmless(state: EffectState, repeatable: bool) -> bool {
-    state == EffectState::NotSent || (state == EffectState::Failed && repeatable)
-}
-
-/// A row as it is shown.
-#[derive(Clone, Debug, Serialize)]
-pub struct LedgerRow {
-    pub id: String,
-    pub run: Option<String>,
-    pub call: String,
-    pub principal: String,
-    pub tool: String,
-    pub source: String,
-    pub server: Option<String>,
-    pub definition: String,
-    /// `None` in a row of an older version.
-    pub key: Option<String>,
-    pub arguments: String,
-    pub state: EffectState,
-    pub error: Option<String>,
-    /// It failed in a way that proves that nothing happened: its run makes the call again.
-    pub repeatable: bool,
-    /// Seconds since 1970.
-    pub started_at: f64,
-    pub ended_at: Option<f64>,
-    /// The result of the call, when it belongs to a run and is done.
-    pub result: Option<serde_json::Value>,
 }
 
 /// Which rows are wanted; the newest `limit`, oldest first.
@@ -143,13 +114,17 @@ pub fn mark_orphans_unknown(ledger: &OpenLedger<'_>) -> rusqlite::Result<()> {
     Ok(())
 }
 
-pub fn list(ledger: &OpenLedger<'_>, filter: &LedgerFilter) -> rusqlite::Result<Vec<LedgerRow>> {
+pub fn list(ledger: &OpenLedger<'_>, filter: &LedgerFilter) -> rusqlite::Result<Vec<Value>> {
     let (sql, wanted) = list_query(filter);
-    let mut rows: Vec<LedgerRow> =
-        ledger.prepare(&sql)?.query_map(params_from_iter(wanted), row)?.collect::<Result<_, _>>()?;
+    let mut rows: Vec<Value> =
+        ledger.prepare(&sql)?.query_map(params_from_iter(wanted), shown)?.collect::<Result<_, _>>()?;
     rows.reverse();
     Ok(rows)
 }
+
+/// A word that this version does not know says nothing about the effect.
+const STATE: &str =
+    "CASE WHEN l.state IN ('started', 'not_sent', 'done', 'failed') THEN l.state ELSE 'unknown' END";
 
 /// The query of a list, and its values. The condition that leaves the fewest rows is looked up in its index; a `+` keeps the
 /// others from being looked up in theirs.
@@ -174,37 +149,28 @@ fn list_query(filter: &LedgerFilter) -> (String, Vec<&str>) {
     let conditions = if conditions.is_empty() { "1".to_owned() } else { conditions.join(" AND ") };
     let limit = i64::try_from(filter.limit).unwrap_or(i64::MAX);
     let sql = format!(
-        "SELECT l.id, l.run, l.call, l.principal, l.tool, l.source, l.server, l.definition, l.arguments, l.state, l.error,
-                l.started_at, l.ended_at, CASE WHEN c.state IN ('over', 'changed') THEN c.result END, l.repeatable, l.key
+        "SELECT l.id, l.run, l.call, l.principal, l.tool, l.source, nullif(l.server, '') AS server, l.definition, l.key,
+                l.arguments, {STATE} AS state, l.error, l.repeatable, l.started_at / 1e6 AS started_at,
+                l.ended_at / 1e6 AS ended_at, CASE WHEN c.state IN ('over', 'changed') THEN c.result END AS result
          FROM ledger l LEFT JOIN run_calls c ON c.call = l.call
          WHERE {conditions} ORDER BY l.id DESC LIMIT {limit}"
     );
     (sql, values)
 }
 
-fn row(row: &Row<'_>) -> rusqlite::Result<LedgerRow> {
-    let state: String = row.get(9)?;
-    let seconds = |micros: i64| micros as f64 / 1e6;
-    let result: Option<String> = row.get(13)?;
-    Ok(LedgerRow {
-        id: row.get(0)?,
-        run: row.get(1)?,
-        call: row.get(2)?,
-        principal: row.get(3)?,
-        tool: row.get(4)?,
-        source: row.get(5)?,
-        server: row.get::<_, Option<String>>(6)?.filter(|server| !server.is_empty()),
-        definition: row.get(7)?,
-        key: row.get(15)?,
-        arguments: row.get(8)?,
-        // A word that this version does not know says nothing about the effect.
-        state: EffectState::parse(&state).unwrap_or(EffectState::Unknown),
-        error: row.get(10)?,
-        repeatable: row.get(14)?,
-        started_at: seconds(row.get(11)?),
-        ended_at: row.get::<_, Option<i64>>(12)?.map(seconds),
-        result: result.and_then(|text| serde_json::from_str(&text).ok()),
-    })
+/// A row as it is shown: its columns by their names.
+pub fn shown(row: &Row<'_>) -> rusqlite::Result<Value> {
+    let columns = row.as_ref().column_names().enumerate().map(|(at, name)| {
+        let value = match row.get_ref(at)? {
+            ValueRef::Text(text) if name == "result" => serde_json::from_slice(text).unwrap_or_default(),
+            ValueRef::Text(_) => row.get::<_, String>(at)?.into(),
+            ValueRef::Integer(flag) => (flag != 0).into(),
+            ValueRef::Real(seconds) => seconds.into(),
+            ValueRef::Null | ValueRef::Blob(_) => Value::Null,
+        };
+        Ok((name.to_owned(), value))
+    });
+    columns.collect()
 }
 
 #[cfg(test)]

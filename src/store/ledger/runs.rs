@@ -15,7 +15,7 @@ use super::rows::{self, EffectState};
 use crate::file::older_copy;
 use crate::identity;
 use crate::time::now;
-use rusqlite::params;
+use rusqlite::{OptionalExtension, params};
 use serde_json::{Value, json};
 use toolhub_text::message::{Join, Message};
 use toolhub_text::{message, near_names};
@@ -68,14 +68,6 @@ pub struct CallsBefore {
 /// What came of taking a run; the error says why it cannot be worked on.
 pub type RunClaim = Result<(), Message>;
 
-/// Why a run is taken.
-#[derive(Clone, Copy, PartialEq, Eq)]
-pub enum ClaimReason {
-    /// For a call, which may be its first one.
-    Call,
-    Resume,
-}
-
 /// How old the time of the last call of a run may be, in microseconds: it is not written again for each call.
 const LAST_CALL: i64 = 60 * 1_000_000;
 /// The most names of runs that are looked through for one that was meant.
@@ -83,33 +75,24 @@ const MOST_NAMES: u32 = 1_000;
 /// The most names that a sentence offers.
 const MOST_NEAR: usize = 3;
 
-/// A run as the file knows it.
-struct KnownRun {
-    owner: String,
-    state: String,
-    changed_at: i64,
-}
-
-fn known(ledger: &OpenLedger<'_>, principal: &str, run: &str) -> rusqlite::Result<Option<KnownRun>> {
-    let sql = "SELECT owner, state, changed_at FROM runs WHERE principal = ?1 AND run = ?2";
-    let known = ledger.first(sql, [principal, run])?;
-    Ok(known.map(|(owner, state, changed_at)| KnownRun { owner, state, changed_at }))
-}
-
+/// Takes a run: for a call, which may be its first one, or, if it `resumes`, one that was begun.
 pub fn claim(
     ledger: &OpenLedger<'_>,
     (principal, run): (&str, &str),
-    reason: ClaimReason,
+    resumes: bool,
 ) -> rusqlite::Result<RunClaim> {
-    let known = known(ledger, principal, run)?;
-    if let Some(refusal) = refusal(ledger, run, known.as_ref())? {
+    let sql = "SELECT owner, state, changed_at FROM runs WHERE principal = ?1 AND run = ?2";
+    let known: Option<(String, String, i64)> = ledger.first(sql, [principal, run])?;
+    let is_new = known.is_none();
+    let (owner, state, changed_at) = known.unwrap_or_else(|| (String::new(), "open".to_owned(), 0));
+    if let Some(refusal) = refusal(ledger, run, (&owner, &state))? {
         return Ok(Err(refusal));
     }
-    if known.is_none() && reason == ClaimReason::Resume {
-        return Ok(Err(never_begun(run, &names(ledger, principal)?)));
+    if is_new && resumes {
+        return never_begun(ledger, principal, run).map(Err);
     }
-    let is_own = known.as_ref().is_some_and(|known| known.owner == ledger.own);
-    if is_own && known.is_some_and(|known| now() - known.changed_at < LAST_CALL) {
+    let is_own = owner == ledger.own;
+    if is_own && now() - changed_at < LAST_CALL {
         return Ok(Ok(()));
     }
     ledger.run(
@@ -123,11 +106,11 @@ pub fn claim(
     }
 }
 
-/// Why nobody, or not this owner, may work on a run.
+/// Why nobody, or not this owner, may work on a run; an empty owner is none.
 fn refusal(
     ledger: &OpenLedger<'_>,
     run: &str,
-    known: Option<&KnownRun>,
+    (owner, state): (&str, &str),
 ) -> rusqlite::Result<Option<Message>> {
     let (path, name) = (ledger.path, clip(run));
     let lost = || {
@@ -138,9 +121,8 @@ fn refusal(
             path.map(|path| path.display().to_string()).unwrap_or_default()
         )
     };
-    let is_alive = |owner: &str| path.is_some_and(|path| !owner.is_empty() && is_alive(path, owner));
-    Ok(Some(match known {
-        Some(known) if known.state == "older" => match path.and_then(older_copy) {
+    Ok(Some(match state {
+        "older" => match path.and_then(older_copy) {
             Some(copy) => message!(
                 "run '{}' was begun with an older version of toolhub. Finish it with that version and the copy of its store \
                  in '{}', or settle what is unknown in it and use another run.",
@@ -152,44 +134,39 @@ fn refusal(
                 name
             ),
         },
-        Some(known) if known.state == "lost" => lost(),
+        "lost" => lost(),
+        "open" if owner == ledger.own => return Ok(None),
+        "open" if path.is_some_and(|path| !owner.is_empty() && is_alive(path, owner)) => message!(
+            "another hub, in this process or another one, is working on run '{}'. Close it first, or use one hub.",
+            name
+        ),
+        "open" => match path {
+            Some(path) if identity::is_doubted(path, ledger)? => lost(),
+            _ => return Ok(None),
+        },
         // A word of a later version says nothing that allows the run.
-        Some(known) if known.state != "open" => message!(
+        _ => message!(
             "the last call of run '{}' was more than 30 days ago, so what the run has done is not kept any more. Use \
              another run.",
             name
         ),
-        Some(known) if known.owner == ledger.own => return Ok(None),
-        Some(known) if is_alive(&known.owner) => message!(
-            "another hub, in this process or another one, is working on run '{}'. Close it first, or use one hub.",
-            name
-        ),
-        _ => match path {
-            Some(path) if identity::is_doubted(path, ledger)? => lost(),
-            _ => return Ok(None),
-        },
     }))
 }
 
-/// Why a run cannot be resumed that is not among these.
-fn never_begun(run: &str, names: &[String]) -> Message {
-    match near_names(run, names.iter().map(|name| (name.as_str(), name)), MOST_NEAR).as_slice() {
+/// Why a run that nobody has begun cannot be resumed, with the names that may have been meant.
+fn never_begun(ledger: &OpenLedger<'_>, principal: &str, run: &str) -> rusqlite::Result<Message> {
+    let sql =
+        "SELECT run FROM runs WHERE principal = ?1 AND state = 'open' ORDER BY changed_at DESC LIMIT ?2";
+    let mut names = ledger.prepare(sql)?;
+    let names: Vec<String> =
+        names.query_map(params![principal, MOST_NAMES], |row| row.get(0))?.collect::<Result<_, _>>()?;
+    Ok(match near_names(run, names.iter().map(|name| (name.as_str(), name)), MOST_NEAR).as_slice() {
         [] => message!("run '{}' was never begun.", clip(run)),
         near => {
             let near = near.iter().map(|name| format!("'{}'", clip(name)).into()).collect();
             message!("run '{}' was never begun; did you mean {}?", clip(run), Message::list(near, Join::Or))
         }
-    }
-}
-
-/// The runs of a principal, the last first.
-fn names(ledger: &OpenLedger<'_>, principal: &str) -> rusqlite::Result<Vec<String>> {
-    ledger
-        .prepare(
-            "SELECT run FROM runs WHERE principal = ?1 AND state = 'open' ORDER BY changed_at DESC LIMIT ?2",
-        )?
-        .query_map(params![principal, MOST_NAMES], |row| row.get(0))?
-        .collect()
+    })
 }
 
 /// Notes the time of a row of a run, which was claimed before.
@@ -210,7 +187,7 @@ pub fn recall(
     call: &str,
 ) -> rusqlite::Result<RunMemory> {
     let name = (wanted.principal.as_str(), wanted.run.as_str());
-    if let Err(refusal) = claim(ledger, name, ClaimReason::Call)? {
+    if let Err(refusal) = claim(ledger, name, false)? {
         return Ok(RunMemory::Refused(refusal));
     }
     let own = known_call(ledger, wanted, wanted.occurrence)?;
@@ -279,18 +256,20 @@ fn known_call(
     wanted: &RunCall,
     occurrence: u32,
 ) -> rusqlite::Result<Option<KnownCall>> {
-    let known: Option<(String, String, String, Option<String>)> = ledger.first(
-        "SELECT call, definition, state, result FROM run_calls
-         WHERE principal = ?1 AND run = ?2 AND key = ?3 AND occurrence = ?4",
-        params![wanted.principal, wanted.run, wanted.key, occurrence],
+    // A row is harmless as [`rows::EffectEnd::is_harmless`] says.
+    let mut query = ledger.prepare_cached(
+        "SELECT call, definition, state, result, (
+            SELECT min(id) FROM ledger l WHERE l.call = run_calls.call AND l.run IS NOT NULL
+            AND NOT (l.state = 'not_sent' OR (l.state = 'failed' AND l.repeatable)))
+         FROM run_calls WHERE principal = ?1 AND run = ?2 AND key = ?3 AND occurrence = ?4",
     )?;
-    let Some((call, definition, state, kept)) = known else { return Ok(None) };
-    let kept = kept.and_then(|text| serde_json::from_str(&text).ok());
-    let (result, told) = if is_told(&state) { (None, kept) } else { (kept, None) };
-    let open = attempts(ledger, &call)?
-        .into_iter()
-        .find(|(_, state, repeatable)| !rows::is_harmless(*state, *repeatable));
-    Ok(Some(KnownCall { call, definition, result, told, open: open.map(|(row, ..)| row) }))
+    let known = query.query_row(params![wanted.principal, wanted.run, wanted.key, occurrence], |row| {
+        let kept = row.get::<_, Option<String>>(3)?.and_then(|text| serde_json::from_str(&text).ok());
+        let is_told = matches!(&*row.get::<_, String>(2)?, "told" | "unknown");
+        let (result, told) = if is_told { (None, kept) } else { (kept, None) };
+        Ok(KnownCall { call: row.get(0)?, definition: row.get(1)?, result, told, open: row.get(4)? })
+    });
+    known.optional()
 }
 
 /// The number of the call that was made once the question about this one was answered.
@@ -302,10 +281,6 @@ fn made_with_answer(
     let Some(id) = own.and_then(|own| own.told.as_ref()?.get("paused")?.as_str()) else { return Ok(None) };
     let sql = "SELECT 1 FROM approvals WHERE id = ?1 AND state = 'used'";
     if ledger.prepare_cached(sql)?.exists([id])? { made_later(ledger, wanted) } else { Ok(None) }
-}
-
-fn is_told(state: &str) -> bool {
-    matches!(state, "told" | "unknown")
 }
 
 /// The number of the next equal call that was made, or may have been.
@@ -335,7 +310,7 @@ fn write(
 /// Keeps what the program was told of a call that has no result; nothing, if somebody else has the run.
 pub fn tell(ledger: &OpenLedger<'_>, (told, answer): (&RunCall, &str), call: &str) -> rusqlite::Result<()> {
     let name = (told.principal.as_str(), told.run.as_str());
-    if claim(ledger, name, ClaimReason::Call)?.is_err() {
+    if claim(ledger, name, false)?.is_err() {
         return Ok(());
     }
     match known_call(ledger, told, told.occurrence)? {
@@ -351,21 +326,6 @@ pub fn tell(ledger: &OpenLedger<'_>, (told, answer): (&RunCall, &str), call: &st
 
 /// The definition of a call that somebody has decided about: the decision counts with any definition.
 const SETTLED: &str = "";
-
-/// The id of its row, its state, and whether it is repeatable.
-type KnownAttempt = (String, EffectState, bool);
-
-fn attempts(ledger: &OpenLedger<'_>, call: &str) -> rusqlite::Result<Vec<KnownAttempt>> {
-    ledger
-        .prepare_cached(
-            "SELECT id, state, repeatable FROM ledger WHERE call = ?1 AND run IS NOT NULL ORDER BY id",
-        )?
-        .query_map([call], |row| {
-            let state: String = row.get(1)?;
-            Ok((row.get(0)?, EffectState::parse(&state).unwrap_or(EffectState::Unknown), row.get(2)?))
-        })?
-        .collect()
-}
 
 /// Keeps what a call gave.
 pub fn keep(ledger: &OpenLedger<'_>, call: &str, result: &str) -> rusqlite::Result<()> {

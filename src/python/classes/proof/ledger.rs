@@ -7,7 +7,6 @@ use crate::prelude::*;
 use crate::runtime::{call_scope, process, waiting};
 use crate::values::json::JsonValue;
 use pyo3::exceptions::PyOSError;
-use serde::Serialize;
 use std::path::PathBuf;
 use tokio::sync::oneshot;
 use toolhub::hub::not_settled;
@@ -34,10 +33,6 @@ fn wait<T: Send + 'static>(py: Python<'_>, ask: impl FnOnce(Done<T>) + Send) -> 
     answer.map_err(|why| PyOSError::new_err(format!("The ledger in the store cannot be used ({why}).")))
 }
 
-fn shown<T: Serialize>(rows: Vec<T>) -> Vec<JsonValue> {
-    rows.iter().map(|row| JsonValue(serde_json::to_value(row).unwrap_or(Value::Null))).collect()
-}
-
 /// The rows of calls that may have had effects, oldest first.
 #[pyfunction]
 #[pyo3(signature = (hub, run: "str | None", principal: "str | None", state: "str | None", tool: "str | None", limit: "int") -> "list[dict[str, object]]")]
@@ -53,7 +48,7 @@ pub fn ledger_rows(
     let state = state.map(|name| named("state", name)).transpose()?;
     let filter = LedgerFilter { run, principal: seen_by(py, principal)?, state, tool, limit };
     let core = hub.get().checked_core()?;
-    Ok(shown(wait(py, |done| core.ledger().rows(filter, done))?))
+    Ok(wait(py, |done| core.ledger().rows(filter, done))?.into_iter().map(JsonValue).collect())
 }
 
 /// Why something was not done, as an exception in the language of the hub.
@@ -103,7 +98,7 @@ pub fn settle_row(
 pub fn pending_approvals(hub: &Bound<'_, PyHub>, principal: Option<String>) -> PyResult<Vec<JsonValue>> {
     let py = hub.py();
     let (core, principal) = (hub.get().checked_core()?, seen_by(py, principal)?);
-    Ok(shown(wait(py, |done| core.ledger().pending(principal, done))?))
+    Ok(wait(py, |done| core.ledger().pending(principal, done))?.into_iter().map(JsonValue).collect())
 }
 
 /// Answers a question; raises if that cannot be.
