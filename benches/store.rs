@@ -85,7 +85,7 @@ fn warm() -> PathBuf {
     }
     for tool in 0..SERVERS * TOOLS / 5 {
         let stats = Arc::new(CandidateStats::default());
-        store.stats().track(key(tool), &stats);
+        store.stats.track(key(tool), &stats);
         stats.record(Ok(()), Duration::from_millis(3), Instant::now(), &BreakerPolicy::default());
     }
     assert!(store.close(PATIENCE));
@@ -102,7 +102,7 @@ fn statistics(c: &mut Criterion) {
     });
     let store = open(&path);
     let kept = Arc::new(CandidateStats::default());
-    store.stats().track(key(0), &kept);
+    store.stats.track(key(0), &kept);
     group.bench_function("with a store (goal: 1 µs at most)", |b| {
         b.iter(|| kept.record(black_box(Ok(())), Duration::from_micros(300), now, &policy))
     });

@@ -48,21 +48,11 @@ impl FileSlot {
     }
 }
 
-/// What is read from the file when it is opened.
-pub struct StoredState {
-    pub stats: Vec<(StatsKey, Record)>,
-    pub uses: Vec<Use>,
-    pub pins: Vec<StoredPin>,
-}
+/// What is read whenever the file is opened, so that a damaged one is noticed before anything is written to it.
+pub type StoredState = (Vec<(StatsKey, Record)>, Vec<Use>, Vec<StoredPin>);
 
-impl StoredState {
-    pub fn load(connection: &Connection) -> rusqlite::Result<StoredState> {
-        Ok(StoredState {
-            stats: candidates::load(connection)?,
-            uses: tables::uses(connection)?,
-            pins: tables::pins(connection)?,
-        })
-    }
+fn load(connection: &Connection) -> rusqlite::Result<StoredState> {
+    Ok((candidates::load(connection)?, tables::uses(connection)?, tables::pins(connection)?))
 }
 
 /// Identifies a file on its disk, whatever its name is; empty where the system has no such number.
@@ -117,7 +107,7 @@ pub fn prepare(path: &Path, patience: Duration) -> Result<(Connection, StoredSta
     loop {
         let error = match connect(path, patience) {
             Err(error) => error,
-            Ok((connection, SchemaState::Ready)) => match StoredState::load(&connection) {
+            Ok((connection, SchemaState::Ready)) => match load(&connection) {
                 Ok(state) => return Ok((connection, state)),
                 Err(error) => error,
             },

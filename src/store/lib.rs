@@ -33,11 +33,11 @@ use fork::OpenStore;
 use parking_lot::Mutex;
 use rusqlite::Connection;
 use shared::SharedStore;
+use std::ops::Deref;
 use std::path::Path;
 use std::sync::{Arc, Weak};
 use std::time::{Duration, Instant};
 use tables::KeptResult;
-use toolhub_types::stats::StatsSink;
 
 /// How long the first use of a pinned server waits until its pins are written.
 const PINS_PATIENCE: Duration = Duration::from_secs(2);
@@ -52,12 +52,20 @@ pub struct Store {
     process: u32,
 }
 
+impl Deref for Store {
+    type Target = SharedStore;
+
+    fn deref(&self) -> &SharedStore {
+        &self.shared
+    }
+}
+
 impl Store {
     /// Opens or creates the file, which keeps `results_limit` bytes of results. Returns notices for the user; without a
     /// store, everything stays in memory.
     pub fn open(path: &Path, results_limit: u64) -> (Option<Arc<Store>>, Vec<String>) {
         let path = real_place(path);
-        let (connection, state) = match open_file(&path) {
+        let (connection, (stats, uses, pins)) = match open_file(&path) {
             Ok(opened) => opened,
             Err(why) => return (None, vec![in_memory(&path, &why)]),
         };
@@ -68,7 +76,7 @@ impl Store {
             format!("Runs, approvals and new pins are refused in the store '{store}': {doubt}.")
         });
         let slot = FileSlot::new(&path, connection);
-        let shared = SharedStore::new(path.clone(), results_limit, slot, state.stats);
+        let shared = SharedStore::new(path.clone(), results_limit, slot, stats);
         let open: Weak<SharedStore> = Arc::downgrade(&shared);
         fork::register(open);
         let written = shared.clone();
@@ -77,17 +85,12 @@ impl Store {
         }
         let store = Arc::new(Store {
             shared,
-            uses: Mutex::new(state.uses),
-            pins: Mutex::new(state.pins),
+            uses: Mutex::new(uses),
+            pins: Mutex::new(pins),
             is_doubted,
             process: std::process::id(),
         });
         (Some(store), doubt.into_iter().collect())
-    }
-
-    /// The sink that candidates get their statistics from and report new calls to.
-    pub fn stats(&self) -> &Arc<StatsSink> {
-        &self.shared.stats
     }
 
     /// Which tools were used for which queries, as read when the file was opened. Empty after the first call.
@@ -113,85 +116,65 @@ impl Store {
         }
     }
 
-    /// Calls `wake` after each new notice, from any thread. Only the first function counts.
-    pub fn on_notice(&self, wake: Box<dyn Fn() + Send + Sync>) {
-        self.shared.on_notice(wake);
-    }
-
     /// The current pin of a tool: another process may have accepted it.
     pub fn pin(&self, server: &str, tool: &str) -> Option<StoredPin> {
-        self.shared.with_file(|file| tables::stored_pin(file, server, tool)).flatten()
+        self.with_file(|file| tables::stored_pin(file, server, tool)).flatten()
     }
 
     pub fn list(&self, key: &ListKey) -> Option<StoredList> {
-        if let Some(list) = self.shared.pending.lock().lists.get(key) {
+        if let Some(list) = self.pending.lock().lists.get(key) {
             return Some(list.clone());
         }
-        self.shared.with_file(|file| tables::list(file, key)).flatten()
+        self.with_file(|file| tables::list(file, key)).flatten()
     }
 
     pub fn save_list(&self, key: ListKey, list: StoredList) {
-        self.shared.put(|batch| drop(batch.lists.insert(key, list)));
+        self.put(|batch| drop(batch.lists.insert(key, list)));
     }
 
     pub fn save_uses(&self, uses: Vec<Use>) {
         if !uses.is_empty() {
-            self.shared.put(|batch| batch.uses.extend(uses));
+            self.put(|batch| batch.uses.extend(uses));
         }
     }
 
     pub fn change_pin(&self, server: Arc<str>, tool: Arc<str>, change: PinChange) {
-        self.shared.put(|batch| batch.pins.push((server, tool, change)));
+        self.put(|batch| batch.pins.push((server, tool, change)));
     }
 
     /// Whether the file keeps results at all.
     pub fn keeps_results(&self) -> bool {
-        self.shared.results_limit > 0
+        self.results_limit > 0
     }
 
     /// Keeps a result under its handle. One that is larger than the limit is not stored.
     pub fn keep(&self, handle: &str, text: String) {
-        let limit = self.shared.results_limit;
+        let limit = self.results_limit;
         if text.len() as u64 <= limit {
             let result = KeptResult { handle: handle.to_owned(), text };
-            self.shared.put(|batch| batch.keep(result, limit));
+            self.put(|batch| batch.keep(result, limit));
         }
     }
 
     pub fn result(&self, handle: &str) -> Option<String> {
         let pending = {
-            let pending = self.shared.pending.lock();
+            let pending = self.pending.lock();
             pending.results.iter().find(|one| one.handle == handle).map(|one| one.text.clone())
         };
-        pending.or_else(|| self.shared.read(|connection| tables::result(connection, handle)).flatten())
-    }
-
-    /// Where the file is.
-    pub fn path(&self) -> &Path {
-        &self.shared.path
-    }
-
-    /// Writes everything now. False if that failed or took too long.
-    pub fn flush(&self, patience: Duration) -> bool {
-        self.shared.flush(patience)
-    }
-
-    /// The problems since the last call.
-    pub fn notices(&self) -> Vec<String> {
-        self.shared.take_notices()
+        pending.or_else(|| self.read(|connection| tables::result(connection, handle)).flatten())
     }
 
     /// Writes what is pending and closes the file. False if that took too long.
     pub fn close(&self, patience: Duration) -> bool {
-        self.shared.stop();
-        self.shared.wait_for_end(patience)
+        self.stop();
+        self.wait_for_end(patience)
     }
 }
 
 impl Drop for Store {
     fn drop(&mut self) {
         if self.process == std::process::id() {
-            self.shared.stop();
+            self.stop();
         }
     }
 }

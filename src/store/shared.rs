@@ -19,11 +19,13 @@ pub const GATHER: Duration = Duration::from_secs(1);
 const LONGEST_PAUSE: Duration = Duration::from_secs(60);
 
 pub struct SharedStore {
+    /// Where the file is.
     pub path: PathBuf,
     /// The number of bytes of results that the file keeps.
     pub results_limit: u64,
     file: Mutex<FileSlot>,
     pub pending: Mutex<PendingChanges>,
+    /// The sink that candidates get their statistics from and report new calls to.
     pub stats: Arc<StatsSink>,
     signal: Mutex<WriterSignal>,
     changed: Condvar,
@@ -134,7 +136,7 @@ impl SharedStore {
     }
 
     /// The problems since the last call.
-    pub fn take_notices(&self) -> Vec<String> {
+    pub fn notices(&self) -> Vec<String> {
         std::mem::take(&mut *self.notices.lock())
     }
 
@@ -143,8 +145,8 @@ impl SharedStore {
         self.on_notice.get().into_iter().for_each(|wake| wake());
     }
 
+    /// Calls `wake` after each new notice, from any thread. Only the first function counts.
     pub fn on_notice(&self, wake: Box<dyn Fn() + Send + Sync>) {
-        // Only the first counts.
         let _ = self.on_notice.set(wake);
     }
 

@@ -35,21 +35,18 @@ pub struct StoredList {
 }
 
 pub fn list(connection: &Connection, key: &ListKey) -> rusqlite::Result<Option<StoredList>> {
-    let mut query = connection.prepare(
-        "SELECT era, protocol, version, listed_at, ttl_ms, tools FROM lists WHERE server = ?1 AND config = ?2",
-    )?;
-    query
-        .query_row(params![&*key.server, key.config], |row| {
-            Ok(StoredList {
-                era: row.get(0)?,
-                protocol: row.get(1)?,
-                version: row.get(2)?,
-                listed_at: moment(row.get(3)?),
-                ttl_ms: row.get::<_, Option<i64>>(4)?.and_then(|ms| u64::try_from(ms).ok()),
-                tools: row.get(5)?,
-            })
+    let sql = "SELECT era, protocol, version, listed_at, ttl_ms, tools FROM lists WHERE server = ?1 AND config = ?2";
+    let list = connection.query_row(sql, params![&*key.server, key.config], |row| {
+        Ok(StoredList {
+            era: row.get(0)?,
+            protocol: row.get(1)?,
+            version: row.get(2)?,
+            listed_at: moment(row.get(3)?),
+            ttl_ms: row.get::<_, Option<i64>>(4)?.and_then(|ms| u64::try_from(ms).ok()),
+            tools: row.get(5)?,
         })
-        .optional()
+    });
+    list.optional()
 }
 
 /// Keeps a list that another process has fetched later, unless its time is in the future (the clock was set back).
@@ -85,11 +82,8 @@ pub fn save_lists(connection: &Connection, lists: &HashMap<ListKey, StoredList>)
 /// A hub remembers this many, so more pending ones are not worth writing.
 pub const MAX_USES: usize = 1_024;
 
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Use {
-    pub words: Vec<u64>,
-    pub tool: Arc<str>,
-}
+/// The hashed words of a query, and the tool that was used for it.
+pub type Use = (Vec<u64>, Arc<str>);
 
 /// The oldest first.
 pub fn uses(connection: &Connection) -> rusqlite::Result<Vec<Use>> {
@@ -98,7 +92,7 @@ pub fn uses(connection: &Connection) -> rusqlite::Result<Vec<Use>> {
         let words: Vec<u8> = row.get(0)?;
         let (words, _) = words.as_chunks::<8>();
         let tool: String = row.get(1)?;
-        Ok(Use { words: words.iter().map(|word| u64::from_le_bytes(*word)).collect(), tool: Arc::from(tool) })
+        Ok((words.iter().map(|word| u64::from_le_bytes(*word)).collect(), Arc::from(tool)))
     })?;
     rows.collect()
 }
@@ -108,13 +102,12 @@ pub fn save_uses(connection: &Connection, uses: &[Use]) -> rusqlite::Result<()> 
         return Ok(());
     }
     let mut put = connection.prepare("INSERT INTO uses (words, tool) VALUES (?1, ?2)")?;
-    for one in uses {
-        let words: Vec<u8> = one.words.iter().flat_map(|word| word.to_le_bytes()).collect();
-        put.execute(params![words, &*one.tool])?;
+    for (words, tool) in uses {
+        let words: Vec<u8> = words.iter().flat_map(|word| word.to_le_bytes()).collect();
+        put.execute(params![words, &**tool])?;
     }
-    connection
-        .execute("DELETE FROM uses WHERE id <= (SELECT max(id) FROM uses) - ?1", [MAX_USES as i64])
-        .map(drop)
+    let too_old = "DELETE FROM uses WHERE id <= (SELECT max(id) FROM uses) - ?1";
+    connection.execute(too_old, [MAX_USES as i64]).map(drop)
 }
 
 #[derive(Clone, Debug)]
@@ -124,10 +117,7 @@ pub struct KeptResult {
 }
 
 pub fn result(connection: &Connection, handle: &str) -> rusqlite::Result<Option<String>> {
-    connection
-        .prepare("SELECT text FROM results WHERE handle = ?1")?
-        .query_row([handle], |row| row.get(0))
-        .optional()
+    connection.query_row("SELECT text FROM results WHERE handle = ?1", [handle], |row| row.get(0)).optional()
 }
 
 /// Saves results, and deletes the oldest while all together exceed `limit` bytes. A handle that is in use
@@ -152,19 +142,10 @@ pub fn save_results(
             refused.push(result.handle.clone());
         }
     }
-    trim(connection, limit).map(|()| refused)
-}
-
-/// Deletes the oldest until the rest fits.
-pub fn trim(connection: &Connection, limit: u64) -> rusqlite::Result<()> {
-    connection
-        .execute(
-            "DELETE FROM results WHERE handle IN (
-                SELECT handle FROM (SELECT handle, sum(bytes) OVER (ORDER BY kept_at DESC) AS newer FROM results)
-                WHERE newer > ?1)",
-            [i64::try_from(limit).unwrap_or(i64::MAX)],
-        )
-        .map(drop)
+    let too_old = "DELETE FROM results WHERE handle IN (
+        SELECT handle FROM (SELECT handle, sum(bytes) OVER (ORDER BY kept_at DESC) AS newer FROM results)
+        WHERE newer > ?1)";
+    connection.execute(too_old, [i64::try_from(limit).unwrap_or(i64::MAX)]).map(|_| refused)
 }
 
 /// A tool's definition as JSON, and its hash.
@@ -203,10 +184,8 @@ pub fn pins(connection: &Connection) -> rusqlite::Result<Vec<StoredPin>> {
 }
 
 pub fn stored_pin(connection: &Connection, server: &str, tool: &str) -> rusqlite::Result<Option<StoredPin>> {
-    connection
-        .prepare(&format!("SELECT {PIN_COLUMNS} FROM pins WHERE server = ?1 AND tool = ?2"))?
-        .query_row([server, tool], pin)
-        .optional()
+    let sql = format!("SELECT {PIN_COLUMNS} FROM pins WHERE server = ?1 AND tool = ?2");
+    connection.query_row(&sql, [server, tool], pin).optional()
 }
 
 fn pin(row: &Row<'_>) -> rusqlite::Result<StoredPin> {
@@ -250,7 +229,7 @@ pub fn save_pins(
                 definition,
             ),
         };
-        connection.prepare(sql)?.execute(params![&**server, &**tool, text, hash, now()])?;
+        connection.execute(sql, params![&**server, &**tool, text, hash, now()])?;
     }
     Ok(())
 }

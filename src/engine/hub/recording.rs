@@ -18,7 +18,7 @@ use toolhub_store::ledger::{EffectEnd, EffectState, Ledger};
 use toolhub_store::tape::{
     self, CallOnTape, MissedCall, Recording, ReplayTool, ReplayedCall, Tape, recording_of,
 };
-use toolhub_store::{Store, Use, real_place};
+use toolhub_store::{Store, real_place};
 use toolhub_text::canonical::digest_of;
 use toolhub_text::message;
 use toolhub_text::secret::scrubbed_text;
@@ -149,11 +149,10 @@ impl Hub {
     /// first store stays.
     pub fn keep_in(&self, store: Arc<Store>) {
         if self.store.set(store.clone()).is_ok() {
-            let _ = self.recording.path.set(store.path().to_owned());
-            self.registry.persist_stats(store.stats().clone());
+            let _ = self.recording.path.set(store.path.clone());
+            self.registry.persist_stats(store.stats.clone());
             self.texts.keep_in(store.clone());
-            let uses = store.take_uses().into_iter().map(|one| (one.words, one.tool));
-            self.uses.lock().restore(uses);
+            self.uses.lock().restore(store.take_uses().into_iter());
         }
     }
 
@@ -185,7 +184,7 @@ impl Hub {
     pub(super) fn keep_uses(&self, uses: &mut Uses) {
         let new = uses.take_unsaved();
         if let Some(store) = self.store() {
-            store.save_uses(new.into_iter().map(|(words, tool)| Use { words, tool }).collect());
+            store.save_uses(new);
         }
     }
 

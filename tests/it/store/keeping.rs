@@ -6,7 +6,7 @@ use std::time::{Instant, SystemTime};
 use toolhub::error::ErrorKind;
 use toolhub::model::Source;
 use toolhub::stats::{BreakerPolicy, BreakerState, CandidateStats, StatsKey, StatsView};
-use toolhub::store::{Definition, ListKey, PinChange, StoredList, Use};
+use toolhub::store::{Definition, ListKey, PinChange, StoredList};
 
 pub fn key(tool: &str) -> StatsKey {
     StatsKey { tool: Arc::from(tool), source: Source::Mcps, server: Some(Arc::from("s")), variant: 1 }
@@ -14,7 +14,7 @@ pub fn key(tool: &str) -> StatsKey {
 
 pub fn tracked(store: &Store, key: StatsKey) -> Arc<CandidateStats> {
     let stats = Arc::new(CandidateStats::default());
-    store.stats().track(key, &stats);
+    store.stats.track(key, &stats);
     stats
 }
 
@@ -106,7 +106,7 @@ fn lists_uses_results_and_pins_come_back() {
     let id = ListKey { server: Arc::from("files"), config: 7 };
     store.save_list(id.clone(), list("[1]"));
     assert_eq!(store.list(&id), Some(list("[1]")), "also while it waits to be written");
-    let uses = vec![Use { words: vec![1, u64::MAX], tool: Arc::from("read") }];
+    let uses = vec![(vec![1, u64::MAX], Arc::from("read"))];
     store.save_uses(uses.clone());
     store.keep("r_1", "Straße 搜索".into());
     assert_eq!(store.result("r_1").as_deref(), Some("Straße 搜索"));

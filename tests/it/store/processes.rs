@@ -16,7 +16,7 @@ fn key() -> StatsKey {
 fn calls(path: &Path) -> u64 {
     let store = open(path);
     let stats = Arc::new(CandidateStats::default());
-    store.stats().track(key(), &stats);
+    store.stats.track(key(), &stats);
     close(&store);
     stats.view(Instant::now()).calls
 }
@@ -28,7 +28,7 @@ fn other_process() {
     let (store, notices) = Store::open(Path::new(&path), ROOM);
     let store = store.filter(|_| notices.is_empty()).unwrap_or_else(|| unreachable!("{notices:?}"));
     let stats = Arc::new(CandidateStats::default());
-    store.stats().track(key(), &stats);
+    store.stats.track(key(), &stats);
     let once = || stats.record(Ok(()), Duration::from_millis(1), Instant::now(), &BreakerPolicy::default());
     let say = |text: &str| {
         println!("\n{text}");
