@@ -345,6 +345,7 @@ impl Hub {
             breaker: self.options.breaker,
             caller: caller.and_then(|id| self.callers.visit(id)),
             recorded: None,
+            is_replayed: false,
             missed: None,
             lang: self.options.lang,
             freshness: Freshness::default(),

@@ -6,7 +6,7 @@
 //! ```text
 //!                  ┌─ Recorded(OpenCall): each candidate that is called gets a `Taping`, which writes one line
 //! Tape::call(key) ─┼─ Replayed(recordings): each recording takes the place of a tool, see `ReplayTool`
-//!                  └─ Missed(HubError): nothing runs; nothing that was recorded fits
+//!                  └─ Err(MissedCall): nothing runs; nothing that was recorded fits
 //! ```
 //!
 //! A replay finds a call by its key ([`toolhub_registry::identity`]), in the recorded order of start among calls of that key. Candidates
@@ -37,7 +37,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use toolhub_registry::identity::CallIdentity;
 use toolhub_types::error::HubError;
 
-static IS_ON: AtomicBool = AtomicBool::new(false);
+/// Whether there is a tape at all: usually there is none, and a call looks no further.
+pub static IS_ON: AtomicBool = AtomicBool::new(false);
 static CURRENT: ArcSwapOption<Tape> = ArcSwapOption::const_empty();
 
 /// What happens to calls at present.
@@ -55,11 +56,10 @@ pub enum Deck {
     Replay(Box<Replayer>),
 }
 
-/// What becomes of a call.
-pub enum CallOnTape {
-    Recorded(OpenCall),
+/// What becomes of a call, or of a question to a model, that a recording fits.
+pub enum OnTape<T> {
+    Recorded(T),
     Replayed(ReplayedCall),
-    Missed(MissedCall),
 }
 
 /// A call that no recording fits. It counts when a tool would be called: arguments that do not fit are refused before.
@@ -70,8 +70,8 @@ pub struct MissedCall {
 }
 
 impl MissedCall {
-    pub fn new(tape: Arc<Tape>, error: HubError) -> Self {
-        MissedCall { tape, error, is_counted: AtomicBool::new(false) }
+    pub fn new(tape: Arc<Tape>, error: HubError) -> Arc<Self> {
+        Arc::new(MissedCall { tape, error, is_counted: AtomicBool::new(false) })
     }
 
     /// A tool would be called now. However many candidates there are, it is one miss.
@@ -83,13 +83,6 @@ impl MissedCall {
         }
         self.error.clone()
     }
-}
-
-/// What becomes of a question to a model.
-pub enum QuestionOnTape {
-    Recorded(Box<Taping>),
-    Replayed(ReplayedCall),
-    Missed(HubError),
 }
 
 impl Tape {
@@ -107,37 +100,33 @@ impl Tape {
         matches!(self.deck, Deck::Replay(_))
     }
 
-    /// A call that is about to run.
-    pub fn call(self: &Arc<Self>, identity: &CallIdentity) -> CallOnTape {
+    /// A call that is about to run; the error is for one that no recording fits.
+    pub fn call(self: &Arc<Self>, identity: &CallIdentity) -> Result<OnTape<OpenCall>, Arc<MissedCall>> {
         match &self.deck {
-            Deck::Record(recorder) => CallOnTape::Recorded(recorder.open(identity.key.clone())),
-            Deck::Replay(replayer) => match replayer.call(identity) {
-                Ok(replayed) => CallOnTape::Replayed(replayed),
-                Err(miss) => CallOnTape::Missed(MissedCall::new(self.clone(), miss)),
-            },
+            Deck::Record(recorder) => Ok(OnTape::Recorded(recorder.open(identity.key.clone()))),
+            Deck::Replay(replayer) => {
+                let replayed = replayer.call(identity).map(OnTape::Replayed);
+                replayed.map_err(|miss| MissedCall::new(self.clone(), miss))
+            }
         }
     }
 
     /// A question to a model, which a tool asks if there is one around it.
-    pub fn question(&self, model: &str, request: Value, inside: Option<&OuterCall>) -> QuestionOnTape {
+    pub fn question(
+        &self,
+        model: &str,
+        request: Value,
+        inside: Option<&OuterCall>,
+    ) -> Result<OnTape<Taping>, HubError> {
         match &self.deck {
-            Deck::Record(recorder) => {
-                QuestionOnTape::Recorded(Box::new(recorder.ask(model, request, inside)))
-            }
-            Deck::Replay(replayer) => match replayer.ask(model, request) {
-                Ok(replayed) => QuestionOnTape::Replayed(replayed),
-                Err(miss) => QuestionOnTape::Missed(miss),
-            },
+            Deck::Record(recorder) => Ok(OnTape::Recorded(recorder.ask(model, request, inside))),
+            Deck::Replay(replayer) => replayer.ask(model, request).map(OnTape::Replayed),
         }
     }
 }
 
 /// The tape for calls of this hub, or for what belongs to none; `None` if there is none.
-#[inline]
 pub fn current(hub: Option<u64>) -> Option<Arc<Tape>> {
-    if !IS_ON.load(Ordering::Relaxed) {
-        return None;
-    }
     current_of_any().filter(|tape| tape.hub.is_none() || tape.hub == hub)
 }
 

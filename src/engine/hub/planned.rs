@@ -29,6 +29,8 @@ pub struct PlannedRun {
     pub recorder: Option<Arc<EffectRecorder>>,
     /// What writes its attempts to a cassette.
     pub recorded: Option<Arc<OpenCall>>,
+    /// Whether recordings answer it: they are its candidates.
+    pub is_replayed: bool,
     /// Why a replay does not answer it: nothing runs.
     pub missed: Option<Arc<MissedCall>>,
     pub strategy: Strategy,

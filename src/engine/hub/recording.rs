@@ -15,9 +15,7 @@ use toolhub_registry::Candidate;
 use toolhub_registry::identity::{CallDefinition, CallIdentity};
 use toolhub_registry::select::Candidates;
 use toolhub_store::ledger::{EffectEnd, EffectState, Ledger};
-use toolhub_store::tape::{
-    self, CallOnTape, MissedCall, Recording, ReplayTool, ReplayedCall, Tape, recording_of,
-};
+use toolhub_store::tape::{self, MissedCall, OnTape, Recording, ReplayTool, ReplayedCall, Tape};
 use toolhub_store::{Store, real_place};
 use toolhub_text::canonical::digest_of;
 use toolhub_text::message;
@@ -91,9 +89,8 @@ impl Hub {
 impl PlannedRun {
     /// Whether an attempt needs a row before it starts.
     pub fn needs_row(&self, slot: usize) -> bool {
-        let candidate = &self.candidates[slot];
         // A recording has no effects.
-        let may_act = !candidate.spec().effects.are_harmless() && recording_of(candidate).is_none();
+        let may_act = !self.is_replayed && !self.candidates[slot].spec().effects.are_harmless();
         self.recorder.as_ref().is_some_and(|recorder| may_act && !recorder.has_row(slot))
     }
 
@@ -190,7 +187,7 @@ impl Hub {
 
     /// The tape that is in.
     pub fn tape(&self) -> Option<Arc<Tape>> {
-        tape::current(Some(self.number))
+        if tape::IS_ON.load(Ordering::Relaxed) { tape::current(Some(self.number)) } else { None }
     }
 
     /// The ledger of the present replay; `None` if calls are real.
@@ -223,9 +220,9 @@ impl PlannedRun {
     pub fn put_on_tape(&mut self, tape: &Arc<Tape>, identity: Option<&CallIdentity>, now: Instant) {
         let on_tape = identity.map(|identity| tape.call(identity));
         match on_tape {
-            Some(CallOnTape::Recorded(call)) => self.recorded = Some(Arc::new(call)),
-            Some(CallOnTape::Replayed(call)) => self.answer_from(call, now),
-            Some(CallOnTape::Missed(miss)) => self.miss(miss),
+            Some(Ok(OnTape::Recorded(call))) => self.recorded = Some(Arc::new(call)),
+            Some(Ok(OnTape::Replayed(call))) => self.answer_from(call, now),
+            Some(Err(miss)) => self.miss(miss),
             None if tape.is_replay() => {
                 self.miss(MissedCall::new(tape.clone(), not_on_tape(&self.what)));
             }
@@ -245,7 +242,7 @@ impl PlannedRun {
         let candidates: Candidates = call.recordings.into_iter().map(candidate).collect();
         let timeout = (0..self.candidates.len()).map(|slot| self.run.timeout(slot)).max();
         let deadline = self.run.deadline_at().map(|at| at.saturating_duration_since(self.run.begun()));
-        self.candidates = candidates;
+        (self.candidates, self.is_replayed) = (candidates, true);
         let rules = Rules {
             strategy: if self.strategy == Strategy::All { Strategy::All } else { Strategy::Fallback },
             batch: self.candidates.len(),
@@ -263,15 +260,10 @@ impl PlannedRun {
     }
 
     /// No recording fits. The candidates check the arguments as ever, and nothing runs.
-    fn miss(&mut self, miss: MissedCall) {
+    fn miss(&mut self, miss: Arc<MissedCall>) {
         self.candidates = self.candidates.iter().map(|one| Arc::new(one.apart())).collect();
         self.entry = None;
-        self.missed = Some(Arc::new(miss));
-    }
-
-    /// Whether recordings answer.
-    pub fn is_replayed(&self) -> bool {
-        self.candidates.first().is_some_and(|one| tape::recording_of(one).is_some())
+        self.missed = Some(miss);
     }
 }
 

@@ -189,7 +189,7 @@ async fn carry_out<S: CallServices>(plan: &mut CallPlan, services: &S) -> Result
                 }
             },
             PlanStep::Run(planned) => {
-                let approvals = approvals.filter(|_| !planned.is_replayed());
+                let approvals = approvals.filter(|_| !planned.is_replayed);
                 let approved = approvals.map(|approvals| approvals.for_run(&planned));
                 let result = services.run(planned, approved).await;
                 if let Some(lead) = lead {

@@ -1,6 +1,5 @@
 //! The lines that a recorder writes, and their times. Their fields are described in `docs/reference/events.md`.
 
-use serde::Serialize;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 use toolhub_types::error::HubError;
 use toolhub_types::model::ToolOutput;
@@ -12,8 +11,7 @@ pub const FORMAT: &str = "toolhub-events";
 
 toolhub_types::named! {
     /// What was called.
-    #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize)]
-    #[serde(rename_all = "snake_case")]
+    #[derive(Clone, Copy, Debug, PartialEq, Eq)]
     pub enum LineKind {
         /// A tool.
         Call = "call",
@@ -26,19 +24,8 @@ toolhub_types::named! {
 #[derive(Clone)]
 pub struct OuterCall {
     /// The number of the recording in this process.
-    recording: u64,
-    began: u64,
-}
-
-impl OuterCall {
-    pub(super) fn new(recording: u64, began: u64) -> Self {
-        OuterCall { recording, began }
-    }
-
-    /// Its number in this recording; a task of its tool may live on into a later one.
-    pub(super) fn number_in(&self, recording: u64) -> Option<u64> {
-        (self.recording == recording).then_some(self.began)
-    }
+    pub(super) recording: u64,
+    pub(super) began: u64,
 }
 
 /// What came of a call; `None` if it was given up: another candidate had won, or its caller had gone.

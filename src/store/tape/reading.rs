@@ -144,41 +144,30 @@ fn check_end(events: &mut Vec<NumberedEvent>) -> Result<(), (usize, String)> {
     }
 }
 
-/// What replaying needs of a cassette.
-#[derive(Default)]
-pub(super) struct ReadCassette {
-    pub calls: Vec<Recording>,
-    /// The lists of servers as JSON.
-    pub lists: Vec<ServerTools>,
-}
+/// What replaying needs of a cassette: its calls, and the lists of servers.
+pub(super) type ReadCassette = (Vec<Recording>, Vec<ServerTools>);
 
 pub(super) fn read_cassette(path: &Path) -> Result<ReadCassette, String> {
     let mut read = ReadCassette::default();
     for (line, event) in read_events(path)? {
         let wrong = |why| format!("The cassette '{}' is wrong in line {line}: {why}.", path.display());
-        LineFields { event: &event }.add_to(&mut read, line).map_err(wrong)?;
+        LineFields(&event).add_to(&mut read, line).map_err(wrong)?;
     }
     Ok(read)
 }
 
-struct LineFields<'a> {
-    event: &'a Map<String, Value>,
-}
+struct LineFields<'a>(&'a Map<String, Value>);
 
 impl<'a> LineFields<'a> {
-    fn version(&self) -> Result<(), String> {
-        match self.whole("v")? {
-            VERSION => Ok(()),
-            other => Err(format!("'v' must be {VERSION}, not {other}")),
+    fn add_to(&self, (calls, lists): &mut ReadCassette, line: usize) -> Result<(), String> {
+        let version = self.whole("v")?;
+        if version != VERSION {
+            return Err(format!("'v' must be {VERSION}, not {version}"));
         }
-    }
-
-    fn add_to(&self, read: &mut ReadCassette, line: usize) -> Result<(), String> {
-        self.version()?;
         match self.text("type")? {
-            "call" => read.calls.push(self.recording(LineKind::Call, line)?),
-            "model" => read.calls.push(self.recording(LineKind::Model, line)?),
-            "list" => read.lists.push((self.text("server")?.to_owned(), Value::Array(self.items("tools")?))),
+            "call" => calls.push(self.recording(LineKind::Call, line)?),
+            "model" => calls.push(self.recording(LineKind::Model, line)?),
+            "list" => lists.push((self.text("server")?.to_owned(), Value::Array(self.items("tools")?))),
             // What is not known says nothing about calls.
             _ => {}
         }
@@ -186,7 +175,7 @@ impl<'a> LineFields<'a> {
     }
 
     fn field<T>(&self, key: &str, wanted: &str, read: impl Fn(&'a Value) -> Option<T>) -> Result<T, String> {
-        self.event.get(key).and_then(read).ok_or_else(|| format!("'{key}' {wanted}"))
+        self.0.get(key).and_then(read).ok_or_else(|| format!("'{key}' {wanted}"))
     }
 
     fn text(&self, key: &str) -> Result<&'a str, String> {
@@ -212,7 +201,7 @@ impl<'a> LineFields<'a> {
 
     /// What is a secret by the rules of today is taken out again: a call is found without its secrets.
     fn arguments(&self) -> Result<Value, String> {
-        Ok(scrubbed(self.event.get("arguments").cloned().ok_or("'arguments' is missing")?))
+        Ok(scrubbed(self.0.get("arguments").cloned().ok_or("'arguments' is missing")?))
     }
 
     fn key(&self, arguments: Value) -> Result<CallKey, String> {
@@ -242,7 +231,7 @@ impl<'a> LineFields<'a> {
             LineKind::Call => (self.text("tool")?, self.text("candidate")?, self.key(arguments)?),
             LineKind::Model => (self.text("model")?, "", model_key(self.text("model")?, arguments)),
         };
-        let progress = if self.event.contains_key("progress") { self.items("progress")? } else { Vec::new() };
+        let progress = if self.0.contains_key("progress") { self.items("progress")? } else { Vec::new() };
         let (began, ended) = (self.whole("began")?, self.whole("ended")?);
         if ended <= began {
             return Err("'ended' must be above 'began'".to_owned());
@@ -252,10 +241,10 @@ impl<'a> LineFields<'a> {
             name: name.to_owned(),
             candidate: candidate.to_owned(),
             key,
-            definition: self.event.get("definition").cloned(),
+            definition: self.0.get("definition").cloned(),
             began,
-            call: self.event.get("call").and_then(Value::as_u64),
-            inside: self.event.get("inside").and_then(Value::as_u64),
+            call: self.0.get("call").and_then(Value::as_u64),
+            inside: self.0.get("inside").and_then(Value::as_u64),
             at: self.number("at")?,
             ms: self.number("ms")?,
             progress,
@@ -267,7 +256,7 @@ impl<'a> LineFields<'a> {
     fn answer(&self) -> Result<TapedAnswer, String> {
         match self.text("outcome")? {
             // It answered when the call was decided, so a replay must not let it win.
-            "ok" if self.event.get("late") == Some(&Value::Bool(true)) => Ok(None),
+            "ok" if self.0.get("late") == Some(&Value::Bool(true)) => Ok(None),
             "ok" => {
                 let result = self.object("result")?;
                 let value = result.get("value").cloned().ok_or("'result' must have a 'value'")?;

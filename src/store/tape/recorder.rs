@@ -6,7 +6,7 @@ use parking_lot::Mutex;
 use serde_json::{Map, Value, json};
 use std::collections::{HashMap, HashSet};
 use std::fs::{File, OpenOptions, TryLockError};
-use std::io::{Seek, SeekFrom, Write};
+use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -124,7 +124,8 @@ impl Recorder {
             name: name.to_owned(),
             arguments,
             tool: None,
-            inside: inside.and_then(|outer| outer.number_in(self.number)),
+            // A task of its tool may live on into a later recording.
+            inside: inside.filter(|outer| outer.recording == self.number).map(|outer| outer.began),
             is_late: false,
             began: self.moment(),
             at: Instant::now(),
@@ -259,9 +260,8 @@ pub fn finish_cut(path: &Path) -> Result<Option<u64>, String> {
     }
     let events = lines.len() as u64 - 1;
     let end = json!({"v": VERSION, "type": "end", "time": timestamp(SystemTime::now()), "events": events, "cut": true});
-    let mut file = OpenOptions::new().write(true).open(path).map_err(failed)?;
+    let mut file = OpenOptions::new().append(true).open(path).map_err(failed)?;
     file.set_len(whole as u64).map_err(failed)?;
-    file.seek(SeekFrom::End(0)).map_err(failed)?;
     file.write_all(format!("{end}\n").as_bytes()).map_err(failed)?;
     Ok(Some(events))
 }
@@ -366,7 +366,7 @@ pub struct Taping {
 impl Taping {
     /// What the calls that its tool makes are told of it.
     pub fn as_outer(&self) -> OuterCall {
-        OuterCall::new(self.recorder.number, self.began)
+        OuterCall { recording: self.recorder.number, began: self.began }
     }
 
     /// The tool has told how far it is.

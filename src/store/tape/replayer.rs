@@ -173,12 +173,12 @@ impl RecordedCalls {
 
 impl Replayer {
     pub fn open(path: &Path, mode: ReplayMode) -> Result<Self, String> {
-        let read = read_cassette(path)?;
+        let (calls, lists) = read_cassette(path)?;
         Ok(Replayer {
             path: path.to_owned(),
             mode,
-            calls: Mutex::new(RecordedCalls::new(read.calls)),
-            lists: joined(read.lists),
+            calls: Mutex::new(RecordedCalls::new(calls)),
+            lists: joined(lists),
             missed: Mutex::default(),
             notices: Mutex::default(),
         })

@@ -9,7 +9,7 @@ use std::path::PathBuf;
 use toolhub::error::UpstreamError;
 use toolhub::model::ToolOutput;
 use toolhub::secret;
-use toolhub::tape::{self, Deck, QuestionOnTape, Recorder, Recording, Replayer, TapedAnswer, Taping};
+use toolhub::tape::{self, Deck, OnTape, Recorder, Recording, Replayer, TapedAnswer, Taping};
 
 /// Begins to record the calls of one hub, or of all hubs of this process.
 #[pyfunction]
@@ -69,12 +69,12 @@ pub fn question_on_tape(model: &str, request: &Bound<'_, PyAny>) -> PyResult<Opt
     let Some(tape) = tape::current(None) else { return Ok(None) };
     let arguments = json::image(request).map_or(Value::Null, |(value, _)| value);
     let around = call_scope::current(request.py())?;
-    match tape.question(model, arguments, around.outer.as_ref()) {
-        QuestionOnTape::Recorded(taping) => {
-            Ok(Some(TapedQuestion { taping: Mutex::new(Some(*taping)), recording: None, delay: 0.0 }))
+    let question = tape.question(model, arguments, around.outer.as_ref());
+    match question.map_err(|miss| tool_error(request.py(), &miss))? {
+        OnTape::Recorded(taping) => {
+            Ok(Some(TapedQuestion { taping: Mutex::new(Some(taping)), recording: None, delay: 0.0 }))
         }
-        QuestionOnTape::Missed(miss) => Err(tool_error(request.py(), &miss)),
-        QuestionOnTape::Replayed(replayed) => {
+        OnTape::Replayed(replayed) => {
             let recording = replayed.recordings.into_iter().next();
             let took = recording.as_ref().filter(|_| replayed.is_timed).map(|one| one.took());
             let delay = took.unwrap_or_default().as_secs_f64();

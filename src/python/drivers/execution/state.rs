@@ -354,9 +354,12 @@ impl Execution {
 
 /// How long a replayed call took when it was recorded; `None` if it was not replayed.
 pub fn replayed_time(plan: &PlannedRun) -> Option<Duration> {
+    if !plan.is_replayed {
+        return None;
+    }
     let recordings: Vec<&Recording> =
         plan.candidates.iter().filter_map(|candidate| recording_of(candidate)).collect();
     let first = recordings.iter().map(|one| one.at).fold(f64::INFINITY, f64::min);
     let last = recordings.iter().map(|one| one.at + one.ms).fold(0.0, f64::max);
-    Duration::try_from_secs_f64((last - first).max(0.0) / 1e3).ok().filter(|_| !recordings.is_empty())
+    Duration::try_from_secs_f64((last - first).max(0.0) / 1e3).ok()
 }

@@ -26,12 +26,13 @@ pub fn prepare(
     given: &Bound<'_, PyAny>,
     pass: &mut CheckPass,
 ) -> Result<PreparedArguments, HubError> {
-    if recording_of(candidate).is_some() {
+    let tool = python_tool(candidate);
+    if tool.is_none() && recording_of(candidate).is_some() {
         // The call was found by what was given, which need not be JSON for the tool.
         return Ok(PreparedArguments::Native(Box::default()));
     }
     let given = &whole(candidate, given, pass)?;
-    match python_tool(candidate) {
+    match tool {
         Some(tool) => tool.prepare(given, pass),
         None => {
             native_arguments(candidate, given, pass).map(|args| PreparedArguments::Native(Box::new(args)))

@@ -156,7 +156,8 @@ fn describe_attempts(
             Fate::Stopped if answered => Some(&templates.lost),
             _ => None,
         });
-        let ran = match recording_of(candidate) {
+        let recording = if plan.is_replayed { recording_of(candidate) } else { None };
+        let ran = match recording {
             Some(recording) => recording.ms,
             None => plan.run.duration(slot, now).unwrap_or_default().as_secs_f64() * 1e3,
         };
