@@ -139,7 +139,7 @@ pub fn not_finite(object: &Bound<'_, PyAny>) -> Option<String> {
 fn place_of_infinite(object: &Bound<'_, PyAny>, depth: usize, seen: &mut usize) -> Option<String> {
     *seen += 1;
     // What is larger or deeper is refused later.
-    if *seen > MAX_ARGUMENTS || depth > MAX_DEPTH || stack::remaining() < LEVEL {
+    if *seen > MAX_ARGUMENTS || depth > MAX_DEPTH || system::remaining() < LEVEL {
         return None;
     }
     if let Ok(float) = object.cast::<PyFloat>() {

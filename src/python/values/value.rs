@@ -3,7 +3,7 @@
 use crate::drivers::awaiting::is_coroutine;
 use crate::drivers::execution::Attempt;
 use crate::prelude::*;
-use crate::runtime::gil::Entries;
+use crate::runtime::interpreter::Entries;
 use crate::values::arguments::given::{is_container, occurs_once};
 use crate::values::results::blocks::Blocks;
 use crate::values::results::result::{new_result, tool_result};

@@ -23,6 +23,7 @@ use toolhub::identity::CallContent;
 use toolhub::model::ToolOutput;
 use toolhub::registry::Candidate;
 use toolhub::shape::content::ImageNotes;
+use toolhub::system::kill_point;
 use toolhub::tape::{TapedAnswer, Taping};
 
 /// What is told of an attempt.

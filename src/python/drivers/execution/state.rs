@@ -19,11 +19,11 @@ use tokio_util::sync::CancellationToken;
 use toolhub::error::clip;
 use toolhub::execute::{Answer, Fate, reported};
 use toolhub::hub::PlannedRun;
-use toolhub::system::kill_point;
 use toolhub::limit::{PassageWait, Permits};
 use toolhub::message::Message;
 use toolhub::model::{Meaning, NothingMeans, ReportedFailure, Unchecked};
 use toolhub::registry::Candidate;
+use toolhub::system::kill_point;
 use toolhub::tape::{Recording, Taping, recording_of};
 
 /// Held by a call that has to end; the receiver sees when the last one is dropped.
