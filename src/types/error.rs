@@ -22,10 +22,10 @@ enum ErrorWords {
     Inner,
 }
 
-/// One row for each kind: the variant, its wire name, whether a retry can help, whom its messages are for, and the
-/// sentence without internals.
+/// One row for each kind: the variant, its wire name, whether a retry can help, whom its messages are for, what it
+/// says of effects, and the sentence without internals.
 macro_rules! kinds {
-    ($($variant:ident, $name:literal, $retryable:literal, $words:ident, $sentence:literal;)*) => {
+    ($($variant:ident, $name:literal, $retryable:literal, $words:ident, $outcome:ident, $sentence:literal;)*) => {
         /// The kinds of errors that code can switch on.
         #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
         #[serde(rename_all = "snake_case")]
@@ -37,6 +37,8 @@ macro_rules! kinds {
             pub fn named(name: &str) -> Option<Self> { Self::ALL.iter().copied().find(|kind| kind.name() == name) }
             pub fn retryable(self) -> bool { match self { $(ErrorKind::$variant => $retryable),* } }
             fn words(self) -> ErrorWords { match self { $(ErrorKind::$variant => ErrorWords::$words),* } }
+            /// What is known of the effects of such a failure, unless more is known of the call.
+            fn outcome(self) -> Outcome { match self { $(ErrorKind::$variant => Outcome::$outcome),* } }
             /// A sentence without internals, safe to show to a model.
             pub fn sentence(self) -> &'static str { match self { $(ErrorKind::$variant => $sentence),* } }
         }
@@ -44,42 +46,35 @@ macro_rules! kinds {
 }
 
 kinds! {
-    NotFound, "not_found", false, Own, "There is no tool of that name.";
-    NoCapability, "no_capability", false, Own, "No tool has that capability.";
-    InvalidArguments, "invalid_arguments", false, Own, "The arguments do not fit the tool's parameters.";
-    Timeout, "timeout", true, Inner, "The tool did not answer in time.";
-    Cancelled, "cancelled", false, Own, "The call was cancelled.";
-    Connect, "connect", true, Inner, "The tool's server could not be started or reached.";
-    Closed, "closed", true, Inner, "The connection to the tool's server was lost.";
-    Auth, "auth", false, Inner, "The tool's server refused the credentials.";
-    Http, "http", false, Inner, "The tool's server answered with an HTTP error.";
-    Rpc, "rpc", false, Inner, "The tool's server answered with an error.";
-    Protocol, "protocol", false, Inner, "The tool's server sent a malformed message.";
-    Limit, "limit", false, Inner, "A size or count limit was exceeded.";
-    ToolError, "tool_error", false, Own, "The tool ran and failed.";
-    NotAllowed, "not_allowed", false, Inner, "This tool may not be called here.";
-    Overloaded, "overloaded", true, Own, "Too many calls are waiting; try again later.";
-    Paused, "paused", false, Own, "The call waits for a decision.";
-    NotSent, "not_sent", false, Own, "An earlier call of the message has to be cleared up first.";
-    Proposed, "proposed", false, Own, "The call may not have been meant; say it alone to make it.";
+    NotFound, "not_found", false, Own, NotSent, "There is no tool of that name.";
+    NoCapability, "no_capability", false, Own, NotSent, "No tool has that capability.";
+    InvalidArguments, "invalid_arguments", false, Own, NotSent, "The arguments do not fit the tool's parameters.";
+    Timeout, "timeout", true, Inner, Unknown, "The tool did not answer in time.";
+    Cancelled, "cancelled", false, Own, Unknown, "The call was cancelled.";
+    Connect, "connect", true, Inner, NotSent, "The tool's server could not be started or reached.";
+    Closed, "closed", true, Inner, Unknown, "The connection to the tool's server was lost.";
+    Auth, "auth", false, Inner, Failed, "The tool's server refused the credentials.";
+    Http, "http", false, Inner, Failed, "The tool's server answered with an HTTP error.";
+    Rpc, "rpc", false, Inner, Failed, "The tool's server answered with an error.";
+    Protocol, "protocol", false, Inner, Failed, "The tool's server sent a malformed message.";
+    Limit, "limit", false, Inner, Failed, "A size or count limit was exceeded.";
+    ToolError, "tool_error", false, Own, Failed, "The tool ran and failed.";
+    NotAllowed, "not_allowed", false, Inner, NotSent, "This tool may not be called here.";
+    Overloaded, "overloaded", true, Own, NotSent, "Too many calls are waiting; try again later.";
+    Paused, "paused", false, Own, NotSent, "The call waits for a decision.";
+    NotSent, "not_sent", false, Own, NotSent, "An earlier call of the message has to be cleared up first.";
+    Proposed, "proposed", false, Own, NotSent, "The call may not have been meant; say it alone to make it.";
 }
 
 impl ErrorKind {
     /// Whether a failure of this kind speaks about the candidate's health. Wrong arguments, refusals and
     /// cancellations are the caller's doing and must not rest a healthy tool.
     pub fn blames_candidate(self) -> bool {
-        !matches!(
-            self,
-            ErrorKind::NotFound
-                | ErrorKind::NoCapability
-                | ErrorKind::InvalidArguments
-                | ErrorKind::Cancelled
-                | ErrorKind::NotAllowed
-                | ErrorKind::Overloaded
-                | ErrorKind::Paused
-                | ErrorKind::NotSent
-                | ErrorKind::Proposed
-        )
+        match self {
+            ErrorKind::Connect => true,
+            ErrorKind::Cancelled => false,
+            other => other.outcome() != Outcome::NotSent,
+        }
     }
 }
 
@@ -171,24 +166,11 @@ impl PartialEq for ErrorContent {
 
 impl HubError {
     pub fn new(kind: ErrorKind, message: impl Into<Message>) -> Self {
-        let outcome = match kind {
-            ErrorKind::NotFound
-            | ErrorKind::NoCapability
-            | ErrorKind::InvalidArguments
-            | ErrorKind::NotAllowed
-            | ErrorKind::Overloaded
-            | ErrorKind::Paused
-            | ErrorKind::NotSent
-            | ErrorKind::Proposed
-            | ErrorKind::Connect => Outcome::NotSent,
-            ErrorKind::Timeout | ErrorKind::Cancelled | ErrorKind::Closed => Outcome::Unknown,
-            _ => Outcome::Failed,
-        };
         HubError {
             kind,
             message: message.into(),
             public: None,
-            outcome,
+            outcome: kind.outcome(),
             nothing_happened: false,
             code: None,
             status: None,
