@@ -175,7 +175,7 @@ struct WaitPath {
     entrances: VecDeque<Entrance>,
     held: Permits,
     ticket: Option<Ticket>,
-    abandoned: bool,
+    /// `None` once it was called, or the call has given up.
     done: Option<Box<dyn FnOnce(Option<Permits>) + Send>>,
 }
 
@@ -208,7 +208,6 @@ pub fn pass(
         entrances: gates.into_iter().map(entrance).collect(),
         held: Permits::default(),
         ticket: None,
-        abandoned: false,
         done: Some(Box::new(done)),
     }));
     match walk(&path) {
@@ -249,7 +248,7 @@ fn walk(path: &Arc<Mutex<WaitPath>>) -> Option<Option<Permits>> {
 fn go_on(path: Arc<Mutex<WaitPath>>, permit: Permit) {
     {
         let mut state = path.lock();
-        if state.abandoned {
+        if state.done.is_none() {
             drop(state);
             return drop(permit);
         }
@@ -267,7 +266,6 @@ impl Drop for PassageWait {
     fn drop(&mut self) {
         let (held, ticket, done, entrances) = {
             let mut path = self.0.lock();
-            path.abandoned = true;
             let entrances = std::mem::take(&mut path.entrances);
             (std::mem::take(&mut path.held), path.ticket.take(), path.done.take(), entrances)
         };
