@@ -1,7 +1,6 @@
 //! Contracts and plain data: a tool, a call, an error, limits, who calls.
 
 pub mod aside;
-pub mod callbacks;
 pub mod error;
 pub mod giving_up;
 pub mod inline_task;
@@ -12,7 +11,6 @@ pub mod model;
 mod named;
 pub mod notices;
 pub mod principal;
-pub mod reports;
 pub mod stats;
 pub mod sync;
 pub mod system;

@@ -15,7 +15,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use toolhub::execute::Answer;
 use toolhub::limit::Permits;
 use toolhub::mailbox::Mailbox;
-use toolhub::reports::WaitingReports;
+use toolhub::notices::WaitingReports;
 use toolhub::workers::PoolRefusal;
 
 /// What other threads send to a loop.

@@ -1,21 +1,17 @@
 //! L0, the words: plain data, no I/O.
 
 mod call;
-mod checking;
 mod effects;
-mod identity;
 mod offer;
-mod spec;
+mod tool;
 
 pub use call::{
     Arguments, CallOptions, Freshness, KeyDigests, Meaning, NothingMeans, Part, Prefer, ReportedFailure,
     ReturnedValue, Shadow, Source, Strategy, ToolOutput, left_after, meaning, own_result, size_within,
 };
-pub use checking::{CheckOptions, Fitting, RunAside, Unchecked};
 pub use effects::{Effects, Evidence, Safety, Trust};
-pub use identity::{BoundValue, ToolIdentity};
 pub use offer::{ChangedOffer, OfferChange, OfferKind};
-pub use spec::{ToolSpec, tags};
+pub use tool::{BoundValue, CheckOptions, Fitting, RunAside, ToolIdentity, ToolSpec, Unchecked, tags};
 pub use toolhub_text::message::Lang;
 
 use std::time::Duration;

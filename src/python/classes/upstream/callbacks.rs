@@ -3,8 +3,7 @@
 use crate::prelude::*;
 use crate::runtime::process;
 use tokio::sync::oneshot;
-use toolhub::callbacks::Callbacks;
-use toolhub::notices::Notices;
+use toolhub::notices::{Callbacks, Notices};
 use toolhub::tool::QuestionAnswer;
 
 /// Events as `(server, event)`, lines as `(server, level, text)`, and how many lines were dropped.

@@ -3,8 +3,8 @@
 use crate::prelude::*;
 use crate::runtime::call_scope::principal_value;
 use std::sync::atomic::AtomicBool;
-use toolhub::callbacks::Callbacks;
 use toolhub::model::Lang;
+use toolhub::notices::Callbacks;
 use toolhub::sources::mcp::auth::{
     AskedHeaders, Bearer, Credentials, HeaderFunction, OAuth, OAuthConfig, Opener, TokenExchange,
     TokenFunction, TokenStore, open_browser,

@@ -20,8 +20,8 @@ use toolhub::execute::overloaded;
 use toolhub::hub::PlannedRun;
 use toolhub::limit::{self, Passage, Permits};
 use toolhub::model::Arguments;
+use toolhub::notices::WaitingReports;
 use toolhub::registry::Candidate;
-use toolhub::reports::WaitingReports;
 use toolhub::system::kill_point;
 use toolhub::tool::{CallContext, OnProgress, SentFlag};
 

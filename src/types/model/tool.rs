@@ -1,7 +1,8 @@
-//! What a tool says about itself.
+//! One tool as data: what it says about itself, what makes two registrations the same tool, how its arguments are checked.
 
 use super::{Effects, Strategy, Trust};
 use serde_json::{Map, Value};
+use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -109,6 +110,92 @@ pub fn tags(given: impl IntoIterator<Item = String>) -> Vec<String> {
     tags
 }
 
+/// Where a tool of the program comes from. The numbers are addresses of objects that the tool keeps alive.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ToolIdentity {
+    /// The registered object.
+    pub object: usize,
+    /// The qualified name of what defines it; `None` for what has no name, such as a lambda.
+    pub name: Option<Arc<str>>,
+    /// The definition itself: the code of a function, the class of an object.
+    pub definition: usize,
+    /// What tells apart things that one definition has made: values in a closure, defaults, the object of a method.
+    pub parts: Vec<usize>,
+    /// A digest of what runs: the code, and the plain values that it was made with. Equal in another process of the same Python.
+    pub code: Arc<str>,
+}
+
+/// Something that a tool runs with and that nobody is shown: code, or a value that may be secret.
+#[derive(Clone, PartialEq, Eq)]
+pub struct BoundValue {
+    /// What people know it by; `None` for code, which is known by the tool.
+    pub name: Option<String>,
+    pub parts: Vec<String>,
+}
+
+impl fmt::Debug for BoundValue {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("BoundValue").field("name", &self.name).finish_non_exhaustive()
+    }
+}
+
+impl ToolIdentity {
+    /// The same object, or a new definition under the same qualified name: the cell of a notebook that was run again, a module
+    /// that was reloaded. Two things that one definition has made, such as two instances of a class, are not the same.
+    pub fn is_same(&self, other: &ToolIdentity) -> bool {
+        let is_redefined = self.definition != other.definition || self.parts == other.parts;
+        self.object == other.object || (self.name.is_some() && self.name == other.name && is_redefined)
+    }
+}
+
+/// Runs work that may take long.
+pub type RunAside<'a> = &'a dyn Fn(&mut (dyn FnMut() + Send));
+
+/// How arguments are checked.
+#[derive(Clone, Copy)]
+pub struct CheckOptions<'a> {
+    /// Whether arguments may be replaced by others that fit and mean the same.
+    pub coerce: bool,
+    /// Runs a check that takes longer than usual (up to some tenths of a second), where it holds up no other work.
+    pub aside: RunAside<'a>,
+}
+
+impl CheckOptions<'_> {
+    /// A check on the current thread.
+    pub fn here(coerce: bool) -> Self {
+        CheckOptions { coerce, aside: &|work| work() }
+    }
+}
+
+/// A rule of a schema that was not checked, and why.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Unchecked {
+    /// The keyword, as a JSON pointer into the schema.
+    pub place: Arc<str>,
+    pub reason: &'static str,
+}
+
+impl fmt::Display for Unchecked {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "#{} is not checked: {}", self.place, self.reason)
+    }
+}
+
+/// Arguments that fit.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Fitting<T> {
+    /// What replaces the arguments; `None` if they fit as they are.
+    pub replacement: Option<T>,
+    /// Rules that were not checked.
+    pub unchecked: Vec<Unchecked>,
+}
+
+impl<T> Fitting<T> {
+    pub fn unchanged() -> Self {
+        Fitting { replacement: None, unchecked: Vec::new() }
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -158,5 +245,28 @@ mod tests {
             let is_read = spec.reads_as_arguments(keys.iter().copied(), takes_text);
             assert_eq!(is_read, read, "{keys:?} for {}", spec.parameters);
         }
+    }
+}
+
+#[cfg(test)]
+mod identity_tests {
+    use super::*;
+
+    #[test]
+    fn a_new_definition_of_a_name_is_the_same_tool_and_another_product_of_one_definition_is_not() {
+        let tool = |object, name: Option<&str>, definition, parts: &[usize]| ToolIdentity {
+            object,
+            name: name.map(Arc::from),
+            definition,
+            parts: parts.to_vec(),
+            code: "".into(),
+        };
+        let first = tool(1, Some("app.search"), 10, &[5]);
+        assert!(first.is_same(&tool(1, None, 0, &[])), "the same object");
+        assert!(first.is_same(&tool(2, Some("app.search"), 11, &[6])), "defined again");
+        assert!(first.is_same(&tool(2, Some("app.search"), 10, &[5])), "made again from the same values");
+        assert!(!first.is_same(&tool(2, Some("app.search"), 10, &[6])), "made from other values");
+        assert!(!first.is_same(&tool(2, Some("app.find"), 11, &[5])));
+        assert!(!tool(1, None, 10, &[]).is_same(&tool(2, None, 11, &[])), "lambdas have no name");
     }
 }
