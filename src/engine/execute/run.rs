@@ -10,7 +10,6 @@
 //! ```
 
 use smallvec::SmallVec;
-use std::ops::Deref;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 use toolhub_types::model::{FOREVER, Strategy};
@@ -76,24 +75,6 @@ pub enum Fate {
     Stopped,
 }
 
-/// The flag of an attempt, shared only if another thread may send: most attempts need no allocation for it.
-#[derive(Debug)]
-enum AttemptFlag {
-    Here(SentFlag),
-    Shared(Arc<SentFlag>),
-}
-
-impl Deref for AttemptFlag {
-    type Target = SentFlag;
-
-    fn deref(&self) -> &SentFlag {
-        match self {
-            AttemptFlag::Here(flag) => flag,
-            AttemptFlag::Shared(flag) => flag,
-        }
-    }
-}
-
 #[derive(Debug)]
 struct Slot {
     fate: Fate,
@@ -101,7 +82,9 @@ struct Slot {
     due: Action,
     /// Asked to stop, not ended yet.
     stopping: bool,
-    sent: AttemptFlag,
+    /// Of an attempt that no other thread begins: most need no allocation for it.
+    own_flag: SentFlag,
+    shared_flag: Option<Arc<SentFlag>>,
     /// Its failure proves that nothing happened.
     proves_nothing_happened: bool,
     /// Has no effects: the next candidate may be tried after its failure, even in a guarded run.
@@ -109,6 +92,12 @@ struct Slot {
     started: Option<Instant>,
     ended: Option<Instant>,
     timeout: Duration,
+}
+
+impl Slot {
+    fn sent(&self) -> &SentFlag {
+        self.shared_flag.as_deref().unwrap_or(&self.own_flag)
+    }
 }
 
 pub struct Run {
@@ -135,7 +124,8 @@ impl Run {
                 fate: Fate::NotTried,
                 due: Action::Wait,
                 stopping: false,
-                sent: AttemptFlag::Here(SentFlag::default()),
+                own_flag: SentFlag::default(),
+                shared_flag: None,
                 proves_nothing_happened: false,
                 harmless: false,
                 started: None,
@@ -250,23 +240,18 @@ impl Run {
 
     /// The driver itself is about to call this candidate. False if the candidate was stopped, and must not be called.
     pub fn begin_here(&self, slot: usize) -> bool {
-        self.slots[slot].sent.may_begin()
+        self.slots[slot].sent().may_begin()
     }
 
     /// The flag of a candidate, for whoever sends on another thread.
     pub fn share_flag(&mut self, slot: usize) -> Arc<SentFlag> {
-        let own = &mut self.slots[slot].sent;
-        let shared = match own {
-            AttemptFlag::Shared(flag) => flag.clone(),
-            AttemptFlag::Here(flag) => Arc::new(std::mem::take(flag)),
-        };
-        *own = AttemptFlag::Shared(shared.clone());
-        shared
+        let Slot { own_flag, shared_flag, .. } = &mut self.slots[slot];
+        shared_flag.get_or_insert_with(|| Arc::new(std::mem::take(own_flag))).clone()
     }
 
     /// Whether nothing of this candidate was sent. Of one that has ended, nothing will be.
     pub fn never_sent(&self, slot: usize) -> bool {
-        !self.slots[slot].sent.was_sent()
+        !self.slots[slot].sent().was_sent()
     }
 
     /// Whether the failure of this candidate, though it was sent, proves that nothing happened.
@@ -403,7 +388,7 @@ impl Run {
     fn is_blocked(&self) -> bool {
         let may_have_acted = |slot: &Slot| {
             let is_over = matches!(slot.fate, Fate::Failed | Fate::TimedOut);
-            is_over && slot.sent.was_sent() && !slot.harmless && !slot.proves_nothing_happened
+            is_over && slot.sent().was_sent() && !slot.harmless && !slot.proves_nothing_happened
         };
         self.rules.guarded && self.slots.iter().any(may_have_acted)
     }
@@ -424,7 +409,7 @@ impl Run {
     /// From here on nothing of this candidate is sent, whatever ended it.
     fn over(&mut self, slot: usize, fate: Fate, now: Instant) {
         let slot = &mut self.slots[slot];
-        slot.sent.end();
+        slot.sent().end();
         (slot.fate, slot.due, slot.ended) = (fate, Action::Wait, Some(now));
     }
 
