@@ -10,28 +10,30 @@ mod missing;
 mod planned;
 mod prompt;
 mod recording;
-mod result_texts;
 mod search;
 mod shaping;
 
+pub(crate) use effects::not_recorded;
 pub use effects::{
-    AskedCall, CallRecord, EffectRecorder, EndedRows, LedgerMode, held_back, kept_error, kept_failure,
-    kept_result, not_recalled, not_settled, without_secrets,
+    AskedCall, CallRecord, EffectRecorder, EndedRows, held_back, kept_error, kept_failure, kept_result,
+    not_recalled, not_settled, without_secrets,
 };
 pub use planned::{PlannedRun, RunReport, answer_text, call_cancelled, cancelled, late, part};
 pub use prompt::{PromptRequest, ShownTools};
 pub use search::{CallerRecord, SearchQuery};
-pub use shaping::{CutText, MIN_RESULT_LIMIT, ResultBudget, ResultLimit, ShapeRequest, ShapedText};
+pub use shaping::{
+    CutText, MIN_RESULT_LIMIT, ResultBudget, ResultLimit, SKILL_LIMIT, ShapeRequest, ShapedText,
+};
 
 use crate::execute::{Rules, Run};
 use crate::offers::NativeOffers;
-use effects::HubLedger;
 use missing::PinRefusals;
 use parking_lot::{Mutex, RwLock};
-use result_texts::ResultTexts;
 use search::KnownCallers;
+use shaping::ResultTexts;
+use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::{Arc, OnceLock};
+use std::sync::{Arc, OnceLock, Weak};
 use std::time::{Duration, Instant};
 use toolhub_context::prompt::PromptCache;
 use toolhub_context::search::{Search, Uses, Vectors};
@@ -41,12 +43,28 @@ use toolhub_registry::route::{Directory, Labels, Route};
 use toolhub_registry::select::{self, Candidates, StrategyInput, StrategyPatterns, Wanted};
 use toolhub_registry::{Candidate, Filter, NameEntry, Registry, Snapshot, UsersWord};
 use toolhub_store::Store;
+use toolhub_store::ledger::Ledger;
+use toolhub_store::tape::{self, Tape};
 use toolhub_text::message;
 use toolhub_types::error::{ErrorKind, HubError, clip};
 use toolhub_types::limit::Gate;
 use toolhub_types::model::{CallOptions, Freshness, Lang, Prefer, Shadow, Source};
 use toolhub_types::stats::BreakerPolicy;
 use toolhub_types::telemetry::Telemetry;
+
+toolhub_types::named! {
+    /// Whether calls that may have effects need a row in the ledger.
+    #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+    pub enum LedgerMode {
+        /// Without a row nothing is sent.
+        #[default]
+        Required = "required",
+        /// If the row cannot be written, the call is made without one.
+        Optional = "optional",
+        /// No rows, except in runs.
+        Off = "off",
+    }
+}
 
 /// The hub's defaults, each overridable for a call or a tool.
 #[derive(Clone, Debug)]
@@ -137,10 +155,14 @@ pub struct Hub {
     gate: Option<Arc<Gate>>,
     source_gates: Vec<(Source, Arc<Gate>)>,
     store: OnceLock<Arc<Store>>,
-    /// There should be a store, but it cannot be used.
-    has_no_store: AtomicBool,
-    recording: HubLedger,
-    texts: Arc<ResultTexts>,
+    /// The file of the store, whether it can be used or not.
+    store_path: OnceLock<PathBuf>,
+    /// Made when it is first needed.
+    own_ledger: OnceLock<Arc<Ledger>>,
+    /// The ledger of the last replay.
+    replayed: Mutex<Option<(Weak<Tape>, Arc<Ledger>)>>,
+    /// Results that were cut.
+    pub texts: Arc<ResultTexts>,
     /// Held while the tool that reads cut results is registered.
     offering: Mutex<()>,
     /// Tools of servers that are refused.
@@ -173,7 +195,7 @@ impl Hub {
         self.callers.clear();
         self.texts.clear();
         // The ledger of the last replay ends, and its thread.
-        let replayed = self.recording.replayed.lock().take();
+        let replayed = self.replayed.lock().take();
         drop(replayed);
     }
 
@@ -239,7 +261,8 @@ impl Hub {
         now: Instant,
     ) -> Result<Box<PlannedRun>, HubError> {
         let planned = self.plan_known(snapshot, name, options, now);
-        planned.unwrap_or_else(|| Err(self.not_registered(snapshot, name, options)))
+        // Near names take milliseconds when there are very many names.
+        planned.unwrap_or_else(|| Err(self.missing(snapshot, name, self.wanted(options).filter)))
     }
 
     /// The same; `None` for a name that is not registered.
@@ -257,11 +280,6 @@ impl Hub {
             return Some(Err(self.no_provider(name, &entry, wanted.filter)));
         }
         Some(Ok(self.plan(entry.name.clone(), Some(entry), (candidates, healthy), options, now)))
-    }
-
-    /// The error for a name that is not registered, with near ones. It takes milliseconds when there are very many names.
-    pub fn not_registered(&self, snapshot: &Snapshot, name: &str, options: &CallOptions) -> HubError {
-        self.missing(snapshot, name, self.wanted(options).filter)
     }
 
     /// An execution of one candidate, whether it is registered or not.
@@ -326,14 +344,12 @@ impl Hub {
             options.timeout.or(candidate.spec().timeout).unwrap_or(self.options.timeout)
         };
         let mut run = Run::new(rules, candidates.iter().map(timeout), now);
-        for (slot, candidate) in candidates.iter().enumerate().filter(|_| guarded) {
-            if !select::runs_alone(candidate) {
-                run.set_harmless(slot);
-            }
+        let is_harmless = |one: &Arc<Candidate>| guarded && !select::runs_alone(one);
+        for (slot, _) in candidates.iter().enumerate().filter(|(_, one)| is_harmless(one)) {
+            run.set_harmless(slot);
         }
         // What a recording answers happens for nobody.
-        let is_real = self.tape().is_none_or(|tape| !tape.is_replay());
-        let caller = options.principal.as_ref().filter(|_| is_real);
+        let caller = options.principal.as_ref().filter(|_| !self.is_replaying());
         Box::new(PlannedRun {
             what,
             candidates,
@@ -352,6 +368,41 @@ impl Hub {
             has_waited_for_lock: false,
             in_doubt: Arc::default(),
         })
+    }
+
+    /// The tape that is in.
+    pub fn tape(&self) -> Option<Arc<Tape>> {
+        if tape::IS_ON.load(Ordering::Relaxed) { tape::current(Some(self.number)) } else { None }
+    }
+
+    /// Whether a tape answers.
+    pub(crate) fn is_replaying(&self) -> bool {
+        self.tape().is_some_and(|tape| tape.is_replay())
+    }
+
+    /// Whether calls of these candidates have rows outside of a run too.
+    pub fn keeps_rows(&self, candidates: &[Arc<Candidate>]) -> bool {
+        self.store_path.get().is_some()
+            && self.options.ledger != LedgerMode::Off
+            && candidates.iter().any(|one| !one.spec().effects.are_harmless())
+            // What a recording answers happens for nobody.
+            && !self.is_replaying()
+    }
+
+    /// Records what these candidates may do, and in a run what the call gives.
+    pub fn record(
+        &self,
+        planned: &mut PlannedRun,
+        record: Option<CallRecord>,
+        asked: impl FnOnce() -> AskedCall,
+    ) {
+        let ledger = match &record {
+            Some(_) => self.ledger(),
+            None if self.keeps_rows(&planned.candidates) => self.own_ledger().clone(),
+            None => return,
+        };
+        let recorder = EffectRecorder::new(ledger, self.options.ledger, asked(), record);
+        planned.recorder = Some(Arc::new(recorder));
     }
 
     /// The limits that an attempt has to pass, narrowest first.

@@ -1,7 +1,7 @@
 //! Drives a run on tokio.
 
 use super::run::Action;
-use crate::hub::{EffectRecorder, Hub, PlannedRun, RunReport, kept_result};
+use crate::hub::{EffectRecorder, Hub, PlannedRun, RunReport, kept_result, not_recorded};
 use futures_util::future::BoxFuture;
 use futures_util::stream::FuturesUnordered;
 use futures_util::{FutureExt, StreamExt};
@@ -13,7 +13,7 @@ use tokio::sync::oneshot;
 use tokio::task::JoinSet;
 use tokio_util::sync::{CancellationToken, DropGuard};
 use toolhub_registry::Candidate;
-use toolhub_registry::identity::{CallContent, CandidateDefinition};
+use toolhub_registry::identity::CallContent;
 use toolhub_store::tape::{MissedCall, OpenCall, Taping};
 use toolhub_text::invisible::error_line;
 use toolhub_text::message;
@@ -92,12 +92,13 @@ impl TokioRun<'_> {
                     Action::Finish => return,
                 }
             }
-            let wake_at = self.plan.run.wake_at().map(tokio::time::Instant::from_std);
+            let wake_at = self.plan.run.wake_at();
+            let sleep = tokio::time::sleep_until(wake_at.unwrap_or_else(now).into());
             tokio::select! {
                 biased;
                 () = cancel.cancelled(), if !cancelled => {}
                 Some((slot, answer)) = self.attempts.next() => self.ended(slot, answer),
-                () = sleep_until(wake_at) => self.plan.run.tick(now()),
+                () = sleep, if wake_at.is_some() => self.plan.run.tick(now()),
             }
         }
     }
@@ -139,15 +140,14 @@ impl TokioRun<'_> {
         context.freshness = self.plan.freshness;
         context.sent = run.share_flag(slot);
         let latest_start = run.latest_start(slot).unwrap_or(deadline);
-        let (plan, definition) = (&self.plan, || candidate.definition().clone());
         let attempt = Attempt {
             slot,
             args: fitting.replacement.map_or_else(|| self.args.clone(), Arc::new),
             asked: self.args.clone(),
             gates: self.hub.gates(&candidate),
-            row: plan.recorder.clone().filter(|_| plan.needs_row(slot)).map(|one| (one, definition())),
-            missed: plan.missed.clone(),
-            recorded: plan.recorded.clone().map(|one| (one, definition())),
+            row: self.plan.recorder.clone().filter(|_| self.plan.needs_row(slot)),
+            missed: self.plan.missed.clone(),
+            recorded: self.plan.recorded.clone(),
             context,
             latest_start,
             candidate: candidate.clone(),
@@ -197,9 +197,9 @@ struct Attempt {
     asked: Arc<Arguments>,
     gates: Vec<Arc<Gate>>,
     /// What writes its row, before anything is sent.
-    row: Option<(Arc<EffectRecorder>, Arc<CandidateDefinition>)>,
+    row: Option<Arc<EffectRecorder>>,
     missed: Option<Arc<MissedCall>>,
-    recorded: Option<(Arc<OpenCall>, Arc<CandidateDefinition>)>,
+    recorded: Option<Arc<OpenCall>>,
     context: CallContext,
     /// Only one that had to wait at a limit may be too late.
     latest_start: Instant,
@@ -214,7 +214,7 @@ impl Attempt {
         }
         let candidate = &self.candidate;
         let recorded = self.recorded.as_ref();
-        let taping = recorded.map(|(call, definition)| call.attempt(candidate, definition, None));
+        let taping = recorded.map(|call| call.attempt(candidate, candidate.definition(), None));
         let allowed = tokio::select! {
             biased;
             allowed = self.allowed() => allowed,
@@ -270,10 +270,15 @@ impl Attempt {
     /// What has to be done before anything is sent; if it fails, the tool does not start.
     async fn allowed(&self) -> Result<(), HubError> {
         let (candidate, extras) = (&self.candidate, &self.context.extras);
-        if let Some((recorder, definition)) = &self.row {
+        if let Some(recorder) = &self.row {
             let arguments = self.asked.as_value().clone();
             let content = CallContent { arguments, meta: extras.meta.clone(), ..CallContent::default() };
-            recorder.written((self.slot, candidate), &definition.digest, content).await?;
+            let (written, is_written) = oneshot::channel();
+            let place = (self.slot, &**candidate);
+            let written = move |result| drop(written.send(result));
+            recorder.write(place, &candidate.definition().digest, content, written);
+            let closed = |_| Err(not_recorded(&candidate.spec().name, &"it is closed".into()));
+            is_written.await.unwrap_or_else(closed)?;
         }
         match &extras.before_acting {
             Some(acts) if !candidate.spec().effects.are_harmless() => acts(&candidate.label()).await,
@@ -354,13 +359,6 @@ pub fn not_returned(tool: &str, refusal: Option<PoolRefusal>) -> HubError {
 /// The time of the runtime, which a test may pause.
 pub(crate) fn now() -> Instant {
     tokio::time::Instant::now().into_std()
-}
-
-async fn sleep_until(at: Option<tokio::time::Instant>) {
-    match at {
-        Some(at) => tokio::time::sleep_until(at).await,
-        None => std::future::pending().await,
-    }
 }
 
 /// Calls the tool, and writes down what comes of it.

@@ -1,45 +1,19 @@
 //! What records the effects of a call: the rows of its attempts, and what a run keeps of it.
 
+use super::LedgerMode;
 use parking_lot::Mutex;
 use serde_json::{Value, json};
-use std::path::PathBuf;
-use std::sync::{Arc, LazyLock, OnceLock, Weak};
-use tokio::sync::oneshot;
+use std::sync::{Arc, LazyLock, OnceLock};
 use toolhub_registry::Candidate;
 use toolhub_registry::identity::{CallContent, CallKey, CallTarget, definition_change};
 use toolhub_store::ledger::{
     EffectEnd, EffectState, LateDigests, Ledger, NewEffect, OccurrenceTicket, RunMemory, new_row_id,
 };
-use toolhub_store::tape::Tape;
 use toolhub_text::secret::scrubbed_text;
 use toolhub_text::{Message, message};
 use toolhub_types::error::{ErrorKind, HubError, Outcome, clip};
 use toolhub_types::model::{CallOptions, KeyDigests};
 use toolhub_types::system::kill_point;
-
-toolhub_types::named! {
-    /// Whether calls that may have effects need a row in the ledger.
-    #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-    pub enum LedgerMode {
-        /// Without a row nothing is sent.
-        #[default]
-        Required = "required",
-        /// If the row cannot be written, the call is made without one.
-        Optional = "optional",
-        /// No rows, except in runs.
-        Off = "off",
-    }
-}
-
-/// The ledger of a hub, made when it is first needed.
-#[derive(Default)]
-pub struct HubLedger {
-    pub(super) ledger: OnceLock<Arc<Ledger>>,
-    /// The file of the store, whether it can be used or not.
-    pub(super) path: OnceLock<PathBuf>,
-    /// The ledger of the last replay.
-    pub(super) replayed: Mutex<Option<(Weak<Tape>, Arc<Ledger>)>>,
-}
 
 /// A call of a run, while it is made.
 pub struct CallRecord {
@@ -81,9 +55,6 @@ pub struct EffectRecorder {
     rows: Mutex<Option<Vec<(usize, String)>>>,
 }
 
-/// What is called when the row of an attempt is written, or could not be.
-pub type RowWritten = Box<dyn FnOnce(Result<(), HubError>) + Send>;
-
 impl EffectRecorder {
     pub(super) fn new(
         ledger: Arc<Ledger>,
@@ -121,13 +92,14 @@ impl EffectRecorder {
         self.asked.digests.get().is_some()
     }
 
-    /// Writes the row of an attempt, unless the call has ended. `content` counts if the key of the call is not known yet.
+    /// Writes the row of an attempt, unless the call has ended; `written` hears whether it could be. `content` counts if the key of
+    /// the call is not known yet.
     pub fn write(
         &self,
         (slot, candidate): (usize, &Candidate),
         definition: &Arc<str>,
         content: CallContent,
-        written: RowWritten,
+        written: impl FnOnce(Result<(), HubError>) + Send + 'static,
     ) {
         let (id, asked, is_heavy) = (new_row_id(), self.asked.clone(), content.is_heavy());
         let digests = LateDigests::new(Box::new(move || asked.digests(content)));
@@ -159,19 +131,6 @@ impl EffectRecorder {
             });
         };
         self.ledger.begin(row, Box::new(done));
-    }
-
-    /// The same, awaited.
-    pub(crate) async fn written(
-        &self,
-        place: (usize, &Candidate),
-        definition: &Arc<str>,
-        content: CallContent,
-    ) -> Result<(), HubError> {
-        let (written, is_written) = oneshot::channel();
-        self.write(place, definition, content, Box::new(move |result| drop(written.send(result))));
-        let closed = |_| Err(not_recorded(&place.1.spec().name, &"it is closed".into()));
-        is_written.await.unwrap_or_else(closed)
     }
 }
 
@@ -222,7 +181,7 @@ impl Drop for EffectRecorder {
 }
 
 /// The error of an attempt whose row cannot be written.
-fn not_recorded(tool: &str, why: &Message) -> HubError {
+pub(crate) fn not_recorded(tool: &str, why: &Message) -> HubError {
     let text = message!(
         "Tool '{}' was not called: it may have effects, and the ledger in the store cannot be written ({}). Make the \
          store writable, or allow calls without a row with ToolHub(ledger=\"optional\").",

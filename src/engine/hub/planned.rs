@@ -7,14 +7,16 @@ use serde_json::Value;
 use smallvec::SmallVec;
 use std::borrow::Cow;
 use std::sync::Arc;
-use std::sync::atomic::AtomicBool;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 use toolhub_context::merge;
 use toolhub_context::shape::content::{self, ImageNotes};
 use toolhub_context::truncate::{Options, truncate};
 use toolhub_registry::NameEntry;
 use toolhub_registry::select::{Candidates, Rule};
+use toolhub_store::ledger::{EffectEnd, EffectState};
 use toolhub_store::tape::{MissedCall, OpenCall};
+use toolhub_text::secret::scrubbed_text;
 use toolhub_text::{Message, message};
 use toolhub_types::error::{ErrorKind, HubError, Outcome, clip};
 use toolhub_types::model::{Freshness, Lang, Part, Strategy};
@@ -93,6 +95,60 @@ impl PlannedRun {
         }
         if leads {
             candidate.stats.mark_preferred();
+        }
+    }
+
+    /// Whether an attempt needs a row before it starts.
+    pub fn needs_row(&self, slot: usize) -> bool {
+        let Some(recorder) = &self.recorder else { return false };
+        // A recording has no effects.
+        let may_act = !self.is_replayed && !self.candidates[slot].spec().effects.are_harmless();
+        may_act && !recorder.has_row(slot)
+    }
+
+    /// How the attempts ended; `error` is that of an attempt. `None` if nothing was recorded.
+    pub(crate) fn ended_rows<'a>(
+        &mut self,
+        error: impl Fn(usize) -> Option<&'a HubError>,
+    ) -> Option<EndedRows> {
+        let may_have_run = |slot: usize| {
+            let candidate = &self.candidates[slot];
+            !candidate.spec().effects.are_harmless()
+                && self.state_of(slot, error(slot)).0 == EffectState::Unknown
+        };
+        // Of one candidate the result says so.
+        if self.candidates.len() > 1 && (0..self.candidates.len()).any(may_have_run) {
+            self.in_doubt.store(true, Ordering::Relaxed);
+        }
+        let recorder = self.recorder.take()?;
+        self.has_waited_for_lock = recorder.waits_for_lock();
+        let rows = recorder.take_rows();
+        let ends = rows.into_iter().map(|(slot, id)| self.end_of(slot, id, error(slot))).collect();
+        Some(EndedRows { recorder, ends })
+    }
+
+    fn end_of(&self, slot: usize, id: String, error: Option<&HubError>) -> EffectEnd {
+        let (state, text) = self.state_of(slot, error);
+        // People read the ledger; what was sent is known by its digest.
+        let error = text.map(|text| scrubbed_text(text).into_owned());
+        let repeatable = state == EffectState::Failed && self.run.proves_nothing_happened(slot);
+        EffectEnd { id, state, error, repeatable }
+    }
+
+    /// What became of an attempt, and why it did not succeed.
+    fn state_of<'a>(&self, slot: usize, error: Option<&'a HubError>) -> (EffectState, Option<&'a str>) {
+        let said = error.map(|error| &*error.message);
+        match (self.run.fate(slot), error) {
+            (Fate::Succeeded, _) => (EffectState::Done, None),
+            _ if self.run.never_sent(slot) => (EffectState::NotSent, said.or(Some("it was not started"))),
+            (Fate::Failed, Some(error))
+                if self.run.proves_nothing_happened(slot) || error.outcome == Outcome::Failed =>
+            {
+                (EffectState::Failed, said)
+            }
+            (Fate::Failed, _) => (EffectState::Unknown, said.or(Some("it failed"))),
+            (Fate::TimedOut, _) => (EffectState::Unknown, Some("it timed out")),
+            _ => (EffectState::Unknown, Some("it was cancelled")),
         }
     }
 

@@ -4,17 +4,15 @@
 //! is in memory and begins empty; statistics are those of the recordings ([`toolhub_store::tape::ReplayTool`]).
 
 use super::Hub;
-use super::effects::{AskedCall, CallRecord, EffectRecorder, EndedRows, LedgerMode};
 use super::planned::PlannedRun;
-use crate::execute::{Fate, Rules, Run};
+use crate::execute::{Rules, Run};
 use std::sync::Arc;
-use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 use toolhub_context::search::Uses;
 use toolhub_registry::Candidate;
 use toolhub_registry::identity::{CallDefinition, CallIdentity};
 use toolhub_registry::select::Candidates;
-use toolhub_store::ledger::{EffectEnd, EffectState, Ledger};
+use toolhub_store::ledger::Ledger;
 use toolhub_store::tape::{self, MissedCall, OnTape, Recording, ReplayTool, ReplayedCall, Tape};
 use toolhub_store::{Store, real_place};
 use toolhub_text::canonical::digest_of;
@@ -34,50 +32,24 @@ impl Hub {
     }
 
     /// The ledger of the hub: in the file of the store, or in memory.
-    fn own_ledger(&self) -> &Arc<Ledger> {
-        self.recording.ledger.get_or_init(|| Ledger::new(self.recording.path.get().cloned()))
+    pub(super) fn own_ledger(&self) -> &Arc<Ledger> {
+        self.own_ledger.get_or_init(|| Ledger::new(self.store_path.get().cloned()))
     }
 
     /// Notes that the store is in this file but cannot be used.
     pub fn go_without_store(&self, path: &std::path::Path) {
         // Only the first store counts.
-        let _ = self.recording.path.set(real_place(path));
-        self.has_no_store.store(true, Ordering::Relaxed);
+        let _ = self.store_path.set(real_place(path));
     }
 
     /// Whether the ledger was needed so far.
     pub fn has_ledger(&self) -> bool {
-        self.recording.ledger.get().is_some()
+        self.own_ledger.get().is_some()
     }
 
     /// Writes what is queued, and closes the ledger. False if that took too long.
     pub fn close_ledger(&self, patience: Duration) -> bool {
-        self.recording.ledger.get().is_none_or(|ledger| ledger.close(patience))
-    }
-
-    /// Whether calls of these candidates have rows outside of a run too.
-    pub fn keeps_rows(&self, candidates: &[Arc<Candidate>]) -> bool {
-        self.options.ledger != LedgerMode::Off
-            && self.recording.path.get().is_some()
-            && candidates.iter().any(|one| !one.spec().effects.are_harmless())
-            // What a recording answers happens for nobody.
-            && self.tape().is_none_or(|tape| !tape.is_replay())
-    }
-
-    /// Records what these candidates may do, and in a run what the call gives.
-    pub fn record(
-        &self,
-        planned: &mut PlannedRun,
-        record: Option<CallRecord>,
-        asked: impl FnOnce() -> AskedCall,
-    ) {
-        let ledger = match &record {
-            Some(_) => self.ledger(),
-            None if self.keeps_rows(&planned.candidates) => self.own_ledger().clone(),
-            None => return,
-        };
-        let recorder = EffectRecorder::new(ledger, self.options.ledger, asked(), record);
-        planned.recorder = Some(Arc::new(recorder));
+        self.own_ledger.get().is_none_or(|ledger| ledger.close(patience))
     }
 
     /// What these candidates are.
@@ -86,67 +58,12 @@ impl Hub {
     }
 }
 
-impl PlannedRun {
-    /// Whether an attempt needs a row before it starts.
-    pub fn needs_row(&self, slot: usize) -> bool {
-        // A recording has no effects.
-        let may_act = !self.is_replayed && !self.candidates[slot].spec().effects.are_harmless();
-        self.recorder.as_ref().is_some_and(|recorder| may_act && !recorder.has_row(slot))
-    }
-
-    /// How the attempts ended; `error` is that of an attempt. `None` if nothing was recorded.
-    pub(crate) fn ended_rows<'a>(
-        &mut self,
-        error: impl Fn(usize) -> Option<&'a HubError>,
-    ) -> Option<EndedRows> {
-        let may_have_run = |slot: usize| {
-            let candidate = &self.candidates[slot];
-            !candidate.spec().effects.are_harmless()
-                && self.state_of(slot, error(slot)).0 == EffectState::Unknown
-        };
-        // Of one candidate the result says so.
-        if self.candidates.len() > 1 && (0..self.candidates.len()).any(may_have_run) {
-            self.in_doubt.store(true, Ordering::Relaxed);
-        }
-        let recorder = self.recorder.take()?;
-        self.has_waited_for_lock = recorder.waits_for_lock();
-        let rows = recorder.take_rows();
-        let ends = rows.into_iter().map(|(slot, id)| self.end_of(slot, id, error(slot))).collect();
-        Some(EndedRows { recorder, ends })
-    }
-
-    fn end_of(&self, slot: usize, id: String, error: Option<&HubError>) -> EffectEnd {
-        let (state, text) = self.state_of(slot, error);
-        // People read the ledger; what was sent is known by its digest.
-        let error = text.map(|text| scrubbed_text(text).into_owned());
-        let repeatable = state == EffectState::Failed && self.run.proves_nothing_happened(slot);
-        EffectEnd { id, state, error, repeatable }
-    }
-
-    /// What became of an attempt, and why it did not succeed.
-    fn state_of<'a>(&self, slot: usize, error: Option<&'a HubError>) -> (EffectState, Option<&'a str>) {
-        let said = error.map(|error| &*error.message);
-        match (self.run.fate(slot), error) {
-            (Fate::Succeeded, _) => (EffectState::Done, None),
-            _ if self.run.never_sent(slot) => (EffectState::NotSent, said.or(Some("it was not started"))),
-            (Fate::Failed, Some(error))
-                if self.run.proves_nothing_happened(slot) || error.outcome == Outcome::Failed =>
-            {
-                (EffectState::Failed, said)
-            }
-            (Fate::Failed, _) => (EffectState::Unknown, said.or(Some("it failed"))),
-            (Fate::TimedOut, _) => (EffectState::Unknown, Some("it timed out")),
-            _ => (EffectState::Unknown, Some("it was cancelled")),
-        }
-    }
-}
-
 impl Hub {
     /// Starts from the content of the store, and writes new statistics to it. Call it before anything is registered; the
     /// first store stays.
     pub fn keep_in(&self, store: Arc<Store>) {
         if self.store.set(store.clone()).is_ok() {
-            let _ = self.recording.path.set(store.path.clone());
+            let _ = self.store_path.set(store.path.clone());
             self.registry.persist_stats(store.stats.clone());
             self.texts.keep_in(store.clone());
             self.uses.lock().restore(store.take_uses().into_iter());
@@ -155,7 +72,7 @@ impl Hub {
 
     /// Whether pins were accepted once that this hub does not know.
     pub fn pins_are_lost(&self) -> bool {
-        self.has_no_store.load(Ordering::Relaxed) || self.store().is_some_and(|store| store.pins_are_lost())
+        self.store().map_or(self.store_path.get().is_some(), |store| store.pins_are_lost())
     }
 
     pub fn store(&self) -> Option<&Arc<Store>> {
@@ -164,18 +81,14 @@ impl Hub {
 
     /// Sees what was used for the last queries, and forgets all tools.
     pub fn clear(&self) {
-        self.settle_uses();
-        self.registry.clear();
-    }
-
-    /// Sees what was used for the queries so far, so that it can be kept.
-    pub fn settle_uses(&self) {
         let snapshot = self.registry.load();
         let mut uses = self.uses.lock();
         uses.credit_successes(|name| {
             snapshot.get(name).map_or(0, |entry| super::search::successes(entry, None))
         });
         self.keep_uses(&mut uses);
+        drop((uses, snapshot));
+        self.registry.clear();
     }
 
     pub(super) fn keep_uses(&self, uses: &mut Uses) {
@@ -185,15 +98,10 @@ impl Hub {
         }
     }
 
-    /// The tape that is in.
-    pub fn tape(&self) -> Option<Arc<Tape>> {
-        if tape::IS_ON.load(Ordering::Relaxed) { tape::current(Some(self.number)) } else { None }
-    }
-
     /// The ledger of the present replay; `None` if calls are real.
     pub(super) fn replay_ledger(&self) -> Option<Arc<Ledger>> {
         let tape = self.tape().filter(|tape| tape.is_replay())?;
-        let mut slot = self.recording.replayed.lock();
+        let mut slot = self.replayed.lock();
         if let Some((known, ledger)) = &*slot
             && std::ptr::eq(known.as_ptr(), Arc::as_ptr(&tape))
         {

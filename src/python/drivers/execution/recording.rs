@@ -143,8 +143,7 @@ impl Execution {
         kill_point();
         let content = (!recorder.knows_call()).then(content).unwrap_or_default();
         let (candidate, is_heavy) = (start.candidate.clone(), content.is_heavy());
-        let write =
-            move || recorder.write((slot, &candidate), &definition.digest, content, Box::new(written));
+        let write = move || recorder.write((slot, &candidate), &definition.digest, content, written);
         // The digest of large arguments would hold up the loop.
         match is_heavy {
             true => runtime::spawn(async { _ = aside::on_thread(write).await }),

@@ -8,7 +8,7 @@ use crate::runtime::interpreter::released;
 use crate::values::arguments::callable::{CallableKind, raised};
 use crate::values::results::blocks::{images_of, lang_of, success_text};
 use crate::values::unicode::{start_of, string};
-use toolhub::hub::{CutText, Hub, ResultBudget, ResultLimit, ShapeRequest, ShapedText};
+use toolhub::hub::{CutText, Hub, ResultBudget, ResultLimit, SKILL_LIMIT, ShapeRequest, ShapedText};
 use toolhub::invisible::visible;
 use toolhub::model::Lang;
 use toolhub::shape::content::ImageNotes;
@@ -112,7 +112,7 @@ pub fn read_more(
     let handle = as_text("handle", handle)?.to_string_lossy();
     let core = hub.get().checked_core()?;
     let reader = call_scope::principal(hub.py())?;
-    let page = hub.py().detach(|| core.read_more(&handle, (offset, limit), reader.as_deref()));
+    let page = hub.py().detach(|| core.texts.page(&handle, (offset, limit), reader.as_deref()));
     page.map(|page| page.text).map_err(|error| tool_error(hub.py(), &error.in_language(core.options.lang)))
 }
 
@@ -192,7 +192,7 @@ fn success_request(
     if is_skill(hub, result, &tool)?
         && let Some(answer) = value.as_ref().and_then(|value| json::from_python(value).ok())
     {
-        let chars = limit.unwrap_or(Hub::skill_limit().chars);
+        let chars = limit.unwrap_or(SKILL_LIMIT);
         let skill = SkillBlock::of(&answer);
         let full = match &skill {
             Some(skill) => Some(skill.with(&skill.instructions)),
