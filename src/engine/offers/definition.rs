@@ -62,9 +62,8 @@ impl NativeOffer {
                 refused(message!("The template '{}' cannot be used: {}.", clip(&key), reason))
             })?,
         };
-        check_parameters(kind, &key, template.as_ref(), &function)?;
+        check(kind, &key, template.as_ref(), &function.spec().parameters, &completions).map_err(refused)?;
         let kind = if template.is_some() { OfferKind::ResourceTemplates } else { kind };
-        check_completions(&key, template.as_ref(), &function, &completions)?;
         let mut shown = Map::from_iter([(kind.key().to_owned(), json!(key))]);
         shown.extend(entry);
         if kind == OfferKind::Prompts {
@@ -92,61 +91,43 @@ fn has_scheme(uri: &str) -> bool {
         && !rest.is_empty()
 }
 
-/// The variables of a template are the parameters of its function. A resource without variables has none to give.
-fn check_parameters(
+/// The variables of a template are the parameters of its function; a resource without variables has none to give. Completions are
+/// for arguments and variables that there are.
+fn check(
     kind: OfferKind,
     key: &str,
     template: Option<&UriTemplate>,
-    function: &Arc<dyn Tool>,
-) -> Result<(), HubError> {
-    if kind == OfferKind::Prompts {
-        return Ok(());
-    }
-    let schema = &function.spec().parameters;
-    let takes =
-        |name: &str| schema.get("properties").is_some_and(|properties| properties.get(name).is_some());
+    schema: &Value,
+    completions: &[(String, Suggestions)],
+) -> Result<(), Message> {
+    let takes = |name: &str| schema.get("properties").is_some_and(|all| all.get(name).is_some());
     let takes_any = schema.get("additionalProperties").is_some_and(|more| *more != json!(false));
     let variables: Vec<&str> = template.into_iter().flat_map(UriTemplate::variables).collect();
     if let Some(unknown) = variables.iter().find(|name| !takes(name) && !takes_any) {
-        let text =
-            message!("The function for '{}' has no parameter for the variable '{}'.", clip(key), unknown);
-        return Err(refused(text));
+        return Err(message!(
+            "The function for '{}' has no parameter for the variable '{}'.",
+            clip(key),
+            unknown
+        ));
     }
     let given: Vec<&str> = template.into_iter().flat_map(UriTemplate::required).collect();
-    let mut required = schema.get("required").and_then(Value::as_array).into_iter().flatten();
-    let lacking = required.find_map(|name| name.as_str().filter(|name| !given.contains(name)));
-    match lacking {
-        None => Ok(()),
-        Some(name) => {
-            let text = message!(
-                "The parameter '{}' of the function for '{}' needs a default, or a variable in the URI.",
-                name,
-                clip(key)
-            );
-            Err(refused(text))
-        }
+    let required = schema.get("required").and_then(Value::as_array).into_iter().flatten();
+    let mut lacking = required.filter_map(Value::as_str).filter(|name| !given.contains(name));
+    if kind != OfferKind::Prompts
+        && let Some(name) = lacking.next()
+    {
+        return Err(message!(
+            "The parameter '{}' of the function for '{}' needs a default, or a variable in the URI.",
+            name,
+            clip(key)
+        ));
     }
-}
-
-/// Completions are for arguments and variables that there are.
-fn check_completions(
-    key: &str,
-    template: Option<&UriTemplate>,
-    function: &Arc<dyn Tool>,
-    completions: &[(String, Suggestions)],
-) -> Result<(), HubError> {
-    let properties = function.spec().parameters.get("properties");
-    let is_known = |name: &str| match template {
-        Some(template) => template.variables().any(|one| one == name),
-        None => properties.is_some_and(|properties| properties.get(name).is_some()),
-    };
+    let is_known = |name: &str| if template.is_some() { variables.contains(&name) } else { takes(name) };
     match completions.iter().find(|(name, _)| !is_known(name)) {
         None => Ok(()),
-        Some((name, _)) => Err(refused(message!(
-            "'{}' has no argument '{}' that could be completed.",
-            clip(key),
-            clip(name)
-        ))),
+        Some((name, _)) => {
+            Err(message!("'{}' has no argument '{}' that could be completed.", clip(key), clip(name)))
+        }
     }
 }
 
