@@ -7,8 +7,8 @@
 //! A service that is interrupted (the caller is cancelled, or presses Ctrl-C) does not return: the future is dropped. The
 //! plan then ends as given up, and one of the calls that follow this one leads.
 
-use super::request::not_approved;
 use super::share::{Consulted, FlightLead, FollowedFlight, RunEnd, Shareable};
+use super::state::not_approved;
 use super::{
     ApprovalRequest, Approver, CallPlan, CallVerdict, FunctionAnswer, IsGone, LookUpRequest, NOT_APPROVED,
     PlanStep, SharedResults, Unreachable, closed,
@@ -166,7 +166,7 @@ async fn carry_out<S: CallServices>(plan: &mut CallPlan, services: &S) -> Result
         match step {
             PlanStep::Identify(work) => {
                 let key = services.wait(aside::on_thread_until(plan.end(), move || work.run())).await;
-                plan.identified(key.ok_or_else(|| plan.deadline_passed(Outcome::NotSent))?);
+                plan.identified(key.ok_or_else(|| plan.late(Outcome::NotSent, false))?);
             }
             PlanStep::LookUp(request) => plan.looked_up(services.look_up(request).await),
             PlanStep::AwaitTurn => await_turn(plan, services).await,
@@ -320,7 +320,7 @@ async fn share<S: CallServices>(
             begun = at;
         }
         if plan.end().is_some_and(|end| end <= at) {
-            return Err(plan.deadline_passed(Outcome::Unknown));
+            return Err(plan.late(Outcome::Unknown, false));
         }
         // A leader that takes as long as this call may is replaced by it.
         let is_shorter = begun + time.longest.min(FOREVER) < flight.overdue_at;

@@ -17,8 +17,7 @@
 //!
 //! | file | holds |
 //! |---|---|
-//! | [`request`] | what a caller asks for, what an agent may call, and the question that asks for an approval |
-//! | [`state`] | a call under way: what is known and decided so far; what a model is asked when several answers were merged |
+//! | [`state`] | what a caller asks for, what an agent may call, the question that asks for an approval; what is known and decided so far; what a model is asked when several answers were merged |
 //! | [`question`] | what binds an approval in the store, and what a person reads |
 //! | [`providers`] | who may be called: the servers, the permissions, and asking servers for a tool that none has listed |
 //! | [`order`] | the order of the calls of one message |
@@ -33,7 +32,6 @@ mod order;
 mod providers;
 mod question;
 mod recall;
-mod request;
 mod share;
 mod state;
 
@@ -45,12 +43,12 @@ pub use providers::{
 };
 pub use question::in_short;
 pub use recall::RecallRequest;
-pub use request::{
-    ApprovalRequest, Approver, CallRequest, FunctionAnswer, NOT_APPROVED, Permissions, SharingRequest,
-    TimeAllowed,
-};
 pub use share::{IsGone, Shareable, SharedResults};
-pub use state::{CallPlan, UNKNOWN_SOURCE, UNREADABLE, Unreachable, answer_kind, question, synthesis_prompt};
+pub use state::{
+    ApprovalRequest, Approver, CallPlan, CallRequest, FunctionAnswer, NOT_APPROVED, Permissions,
+    SharingRequest, TimeAllowed, UNKNOWN_SOURCE, UNREADABLE, Unreachable, answer_kind, question,
+    synthesis_prompt,
+};
 pub use toolhub_registry::identity::CallTarget;
 
 use crate::hub::{Hub, PlannedRun};
@@ -173,7 +171,7 @@ impl CallPlan {
         self.in_doubt = planned.in_doubt.clone();
         self.record(hub, &mut planned);
         if let Some(tape) = tape {
-            let identity = self.identity(hub, &planned.candidates).and_then(Result::ok);
+            let identity = self.identity(hub, &planned.candidates).ok();
             planned.put_on_tape(&tape, identity.as_ref(), now);
         }
         Ok(PlanStep::Run(planned))
@@ -220,7 +218,7 @@ impl CallPlan {
         let permissions = self.request.permissions.as_ref();
         if self.request.proposed_in.is_some() && permissions.is_none_or(|one| one.approvers.is_empty()) {
             self.is_forbidden = true;
-            return Err(request::only_proposed(self.request.target.name()));
+            return Err(state::only_proposed(self.request.target.name()));
         }
         Ok(!self.is_approved && permissions.is_some_and(Permissions::needs_approval))
     }
@@ -229,7 +227,7 @@ impl CallPlan {
     pub fn approval_answered(&mut self, verdict: Result<(), Message>) -> Result<(), HubError> {
         self.is_approved = verdict.is_ok();
         self.is_forbidden = verdict.is_err();
-        verdict.map_err(|reason| request::not_approved(self.request.target.name(), reason))
+        verdict.map_err(|reason| state::not_approved(self.request.target.name(), reason))
     }
 }
 

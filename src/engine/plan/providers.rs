@@ -1,7 +1,6 @@
 //! A tool that no provider has: ask the servers whose list is missing or stale, once, before "not found".
 
-use super::request::{Permissions, not_approved};
-use super::state::CallPlan;
+use super::state::{CallPlan, Permissions, not_approved};
 use crate::hub::{Hub, PlannedRun};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -65,7 +64,7 @@ impl CallPlan {
         }
         let stale = planned.candidates.iter().filter(|one| !one.tool.is_current(freshness));
         let servers: Vec<_> = stale.filter_map(|one| one.server.clone()).collect();
-        if servers.is_empty() || view.hub.tape().is_some_and(|tape| tape.is_replay()) {
+        if servers.is_empty() || view.hub.is_replaying() {
             return None;
         }
         // A run compares the definition again.

@@ -2,8 +2,7 @@
 
 use super::HeavyWork;
 use super::drive::WithoutRun;
-use super::request::{ApprovalRequest, NOT_APPROVED, not_approved};
-use super::state::CallPlan;
+use super::state::{ApprovalRequest, CallPlan, NOT_APPROVED, not_approved, not_json};
 use crate::hub::Hub;
 use serde_json::Value;
 use std::path::Path;
@@ -42,19 +41,15 @@ impl CallPlan {
             return Err(not_approved(&request.name, reason));
         }
         let not_json = |why: NotJson| {
-            if why.too_many {
-                return why.refusal(&request.name);
-            }
             let text = message!(
                 "Tool '{}' was not called: an approval is bound to arguments, and these are not JSON: {}.",
                 clip(&request.name),
                 why.sentence
             );
-            HubError::new(ErrorKind::InvalidArguments, text)
+            not_json(&request.name, &why, text)
         };
         let forms = forms.map_err(not_json)?;
-        let identity = self.identity(hub, &request.candidates);
-        let identity = identity.unwrap_or_else(|| Err(NotJson::not_given())).map_err(not_json)?;
+        let identity = self.identity(hub, &request.candidates).map_err(not_json)?;
         let run = self.options.run.as_deref().map(str::to_owned);
         let principal = self.options.principal.as_deref().unwrap_or_default().to_owned();
         let proposed_in = self.request.proposed_in.clone();

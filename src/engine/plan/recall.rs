@@ -1,7 +1,6 @@
 //! Calls of a run: what the run has recorded of this call, before anything else is done for it.
 
-use super::request::CallRequest;
-use super::state::{CallPlan, NumberedCall};
+use super::state::{CallPlan, CallRequest, NumberedCall, not_json};
 use crate::hub::{
     AskedCall, CallRecord, Hub, PlannedRun, call_cancelled, held_back, kept_result, not_recalled,
     without_secrets,
@@ -12,7 +11,7 @@ use std::time::Instant;
 use toolhub_registry::identity::NotJson;
 use toolhub_store::ledger::{CallsBefore, Ledger, LedgerFailure, OccurrenceTicket, RunCall, RunMemory};
 use toolhub_text::message;
-use toolhub_types::error::{ErrorKind, HubError, clip};
+use toolhub_types::error::{HubError, clip};
 
 /// Asks the ledger what a run knows of a call; report it with [`CallPlan::recalled`].
 pub struct RecallRequest {
@@ -74,8 +73,16 @@ impl CallPlan {
         let (Some(run), None) = (&self.options.run, &self.record) else { return Ok(None) };
         let tool = self.request.target.name();
         let identity = self.identity(hub, &planned.candidates);
-        let identity = identity.unwrap_or_else(|| Err(NotJson::not_given()));
-        let definition = identity.map_err(|why| not_json(tool, run, &why))?.definition;
+        let not_json = |why: NotJson| {
+            let text = message!(
+                "Tool '{}' was not called: a call of run '{}' is recognised by its arguments, and these are not JSON: {}.",
+                clip(tool),
+                clip(run),
+                why.sentence
+            );
+            not_json(tool, &why, text)
+        };
+        let definition = identity.map_err(not_json)?.definition;
         let may_act = planned.candidates.iter().any(|one| !one.spec().effects.are_harmless());
         // It has a number, because it has a key.
         let Some(NumberedCall { ledger, ticket, call }) = &self.number else { return Ok(None) };
@@ -132,18 +139,4 @@ impl CallPlan {
         let answer = without_secrets(answer.unwrap_or_else(cancelled));
         ledger.tell(call, answer.to_string());
     }
-}
-
-/// The error of a call that a run could not recognise later.
-fn not_json(tool: &str, run: &str, why: &NotJson) -> HubError {
-    if why.too_many {
-        return why.refusal(tool);
-    }
-    let text = message!(
-        "Tool '{}' was not called: a call of run '{}' is recognised by its arguments, and these are not JSON: {}.",
-        clip(tool),
-        clip(run),
-        why.sentence
-    );
-    HubError::new(ErrorKind::InvalidArguments, text)
 }

@@ -7,8 +7,7 @@
 //! While a tape is in, nothing is shared: each call has its own recording.
 
 use super::providers::{PlanView, are_harmless};
-use super::request::TimeAllowed;
-use super::state::CallPlan;
+use super::state::{CallPlan, TimeAllowed};
 use crate::hub::PlannedRun;
 use parking_lot::Mutex;
 use std::collections::HashMap;
@@ -43,6 +42,7 @@ pub enum RunEnd {
 }
 
 /// A call that may be shared, and how.
+#[derive(Clone)]
 pub struct Shareable {
     pub key: ShareKey,
     pub cache_ttl: Option<Duration>,
@@ -58,7 +58,7 @@ impl CallPlan {
             return None;
         }
         // Arguments that are not JSON cannot be compared.
-        let identity = self.identity(view.hub, &planned.candidates)?.ok()?;
+        let identity = self.identity(view.hub, &planned.candidates).ok()?;
         let key = ShareKey {
             identity: identity.digest(),
             candidates: planned.entry.as_ref().map_or(view.snapshot.version(), |entry| entry.changed_at),
@@ -185,8 +185,8 @@ impl<V> SharedResults<V> {
             (None, None) => {
                 let flight = single_flight
                     .then(|| tables.lead(key, is_gone, now + time.longest.min(FOREVER), &mut before));
-                let (tables, key, time, cache_ttl) = (self.0.clone(), key.clone(), *time, *cache_ttl);
-                Consulted::Lead(Box::new(FlightLead { tables, key, time, flight, cache_ttl }))
+                let (tables, shareable) = (self.0.clone(), shareable.clone());
+                Consulted::Lead(Box::new(FlightLead { tables, shareable, flight }))
             }
         };
         drop(tables);
@@ -243,11 +243,9 @@ impl<V> Tables<V> {
 /// followers lead.
 pub(super) struct FlightLead<V> {
     tables: Arc<Mutex<Tables<V>>>,
-    key: ShareKey,
-    time: TimeAllowed,
+    shareable: Shareable,
     /// What others may follow, and who leads it.
     flight: Option<(watch::Sender<FlightState<V>>, u64)>,
-    cache_ttl: Option<Duration>,
 }
 
 impl<V> FlightLead<V> {
@@ -258,18 +256,19 @@ impl<V> FlightLead<V> {
 
     /// Whether the result is cached, so that its size has to be known.
     pub fn is_cached(&self, end: RunEnd) -> bool {
-        end == RunEnd::Success && self.cache_ttl.is_some()
+        end == RunEnd::Success && self.shareable.cache_ttl.is_some()
     }
 
     /// Hands the result to the followers; a success is cached too, as one of `bytes`.
     pub fn land(mut self, value: V, bytes: usize, end: RunEnd, now: Instant) {
         let value = Arc::new(value);
-        if let Some(ttl) = self.cache_ttl.filter(|_| end == RunEnd::Success) {
-            let key = (self.key.clone(), self.time);
+        let Shareable { key, cache_ttl, time, .. } = &self.shareable;
+        if let Some(ttl) = cache_ttl.filter(|_| end == RunEnd::Success) {
+            let key = (key.clone(), *time);
             let gone = self.tables.lock().cache.put(&key, ttl, now, value.clone(), bytes);
             drop(gone);
         }
-        let landed = FlightState::Landed(value, end, self.time);
+        let landed = FlightState::Landed(value, end, *time);
         self.end(Some(landed));
     }
 
@@ -277,11 +276,11 @@ impl<V> FlightLead<V> {
     fn end(&mut self, landed: Option<FlightState<V>>) {
         let Some((state, leader)) = self.flight.take() else { return };
         let mut tables = self.tables.lock();
-        if tables.flights.get(&self.key).is_none_or(|one| one.leader != leader) {
+        if tables.flights.get(&self.shareable.key).is_none_or(|one| one.leader != leader) {
             return;
         }
         let is_left = landed.is_some() || state.receiver_count() == 0;
-        let ended = if is_left { tables.flights.remove(&self.key) } else { None };
+        let ended = if is_left { tables.flights.remove(&self.shareable.key) } else { None };
         if landed.is_none() {
             state.send_replace(FlightState::Free);
         }
