@@ -13,7 +13,7 @@ use toolhub_registry::Candidate;
 use toolhub_registry::identity::{CallDefinition, CallIdentity};
 use toolhub_registry::select::Candidates;
 use toolhub_store::ledger::Ledger;
-use toolhub_store::tape::{self, MissedCall, OnTape, Recording, ReplayTool, ReplayedCall, Tape};
+use toolhub_store::tape::{MissedCall, OnTape, Recording, ReplayTool, ReplayedCall, Tape};
 use toolhub_store::{Store, real_place};
 use toolhub_text::canonical::digest_of;
 use toolhub_text::message;

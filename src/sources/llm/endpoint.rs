@@ -56,6 +56,9 @@ impl ChatEndpoint {
             #[serde(skip_serializing_if = "std::ops::Not::not")]
             stream: bool,
         }
+        if messages.is_empty() {
+            return Err(config_error("A chat needs at least one message; none was given."));
+        }
         // They are sent as they are.
         if !messages.iter().all(|message| message.get("role").is_some_and(Value::is_string)) {
             return Err(config_error(
