@@ -27,15 +27,14 @@ GOAL = {
     "Python": 16_000,
 }
 CEILING = {
-    "text": 4_170,
-    "parse": 6_670,
-    "registry": 4_600,
-    "context": 7_060,
-    "store": 3_920,
-    "engine": 5_880,
-    "sources": 14_700,
-    "python": 12_110,
-    "Rust": 71_390,
+    "text": 4_120,
+    "parse": 6_480,
+    "registry": 4_550,
+    "store": 3_750,
+    "engine": 5_690,
+    "sources": 14_190,
+    "python": 11_700,
+    "Rust": 69_640,
 }
 
 
