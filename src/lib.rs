@@ -43,6 +43,6 @@ pub use toolhub_store::tape;
 pub use toolhub_text as text;
 pub use toolhub_text::{canonical, invisible, message, pattern, secret, wording};
 pub use toolhub_types::{
-    Named, aside, error, giving_up, inline_task, kind, limit, mailbox, model, notices, principal, stats,
-    sync, system, telemetry, tool, workers,
+    Named, blocking, error, inline_task, kind, limit, mailbox, model, notices, principal, stats, sync,
+    system, telemetry, tool, wait_cancel, workers,
 };

@@ -15,8 +15,8 @@ mod shaping;
 
 pub(crate) use effects::not_recorded;
 pub use effects::{
-    AskedCall, CallRecord, EffectRecorder, EndedRows, held_back, kept_error, kept_failure, kept_result,
-    not_recalled, not_settled, without_secrets,
+    AskedCall, CallRecord, EffectRecorder, EndedRows, blocked_by_run, kept_error, kept_failure, kept_result,
+    not_settled, run_unreadable, without_secrets,
 };
 pub use planned::{PlannedRun, RunReport, answer_text, call_cancelled, cancelled, late, part};
 pub use prompt::{PromptRequest, ShownTools};

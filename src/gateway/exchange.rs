@@ -18,7 +18,7 @@ use std::sync::Arc;
 use std::time::Instant;
 use tokio_util::sync::CancellationToken;
 use toolhub_protocol::Era;
-use toolhub_types::aside::heavy;
+use toolhub_types::blocking::block_if_large;
 use toolhub_types::error::{ErrorKind, HubError, clip};
 use toolhub_types::principal::Principal;
 use toolhub_types::tool::CancelReason;
@@ -116,7 +116,7 @@ pub async fn answer(request: RpcRequest, exchange: &Arc<Exchange>) -> AnsweredRe
         Box::pin(gateway.log_written()).await;
     }
     let message = match dispatched {
-        Ok(result) => heavy(result.len(), || result_message(&id, &result)),
+        Ok(result) => block_if_large(result.len(), || result_message(&id, &result)),
         Err(error) => error_message(Some(&id), &error),
     };
     match gateway.operation.admission.hold(&exchange.caller.principal.id, message.len()) {

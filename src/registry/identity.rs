@@ -23,7 +23,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use toolhub_text::canonical::{canonical, canonical_object, digest_of, json_digest, text_digest};
 use toolhub_text::{Message, message};
-use toolhub_types::aside::is_heavy;
+use toolhub_types::blocking::is_large;
 use toolhub_types::error::{ErrorKind, HubError, Outcome, clip};
 use toolhub_types::model::{BoundValue, CallOptions, KeyDigests, Source};
 
@@ -74,8 +74,8 @@ pub struct CallContent {
 
 impl CallContent {
     /// Whether it takes a while to make the key.
-    pub fn is_heavy(&self) -> bool {
-        [&self.arguments, &self.passed_on].into_iter().chain(self.meta.values()).any(is_heavy)
+    pub fn is_large(&self) -> bool {
+        [&self.arguments, &self.passed_on].into_iter().chain(self.meta.values()).any(is_large)
     }
 }
 

@@ -1,8 +1,7 @@
 //! Contracts and plain data: a tool, a call, an error, limits, who calls.
 
-pub mod aside;
+pub mod blocking;
 pub mod error;
-pub mod giving_up;
 pub mod inline_task;
 pub mod kind;
 pub mod limit;
@@ -16,6 +15,7 @@ pub mod sync;
 pub mod system;
 pub mod telemetry;
 pub mod tool;
+pub mod wait_cancel;
 pub mod workers;
 
 pub use named::Named;

@@ -43,9 +43,9 @@ pub enum PoolRefusal {
 /// A call in the queue.
 pub trait QueuedCall {
     /// What an abandoned call holds until it ends.
-    type Leftover;
+    type AbandonedResources;
     /// Its stage, which says whether it is still wanted.
-    fn stage(&self) -> &CallStage<Self::Leftover>;
+    fn stage(&self) -> &CallStage<Self::AbandonedResources>;
     /// After this moment it must not begin.
     fn latest_start(&self) -> Option<Instant>;
     /// Whether calls of the same tool were abandoned and still run.
@@ -273,7 +273,7 @@ impl<J: QueuedCall> WorkerPool<J> {
     }
 
     /// A call has ended on its thread, which comes back to [`WorkerPool::take`] or reports its own end.
-    pub fn end(&self, call: &CallStage<J::Leftover>) -> CallEnd<J::Leftover> {
+    pub fn end(&self, call: &CallStage<J::AbandonedResources>) -> CallEnd<J::AbandonedResources> {
         let mut state = self.lock();
         match std::mem::replace(&mut *call.lock(), Stage::Over) {
             Stage::Taken | Stage::Running => {
@@ -293,7 +293,11 @@ impl<J: QueuedCall> WorkerPool<J> {
     }
 
     /// The caller gives up. A call that has begun keeps `kept` until it ends; otherwise it is given back.
-    pub fn abandon(&self, call: &CallStage<J::Leftover>, kept: J::Leftover) -> Abandonment<J::Leftover> {
+    pub fn abandon(
+        &self,
+        call: &CallStage<J::AbandonedResources>,
+        kept: J::AbandonedResources,
+    ) -> Abandonment<J::AbandonedResources> {
         let mut state = self.lock();
         let mut stage = call.lock();
         let mut unwanted = None;
@@ -322,7 +326,7 @@ impl<J: QueuedCall> WorkerPool<J> {
     }
 
     /// The thread of this call waits for another call. False if it does not count anyway; then it must not step back.
-    pub fn step_aside(&self, call: &CallStage<J::Leftover>) -> bool {
+    pub fn step_aside(&self, call: &CallStage<J::AbandonedResources>) -> bool {
         let mut state = self.lock();
         let mut stage = call.lock();
         let counts = matches!(*stage, Stage::Running);
@@ -336,7 +340,7 @@ impl<J: QueuedCall> WorkerPool<J> {
     }
 
     /// The thread of this call goes on. For a while more calls than the limit may run; no other starts meanwhile.
-    pub fn step_back(&self, call: &CallStage<J::Leftover>) {
+    pub fn step_back(&self, call: &CallStage<J::AbandonedResources>) {
         let mut state = self.lock();
         let mut stage = call.lock();
         if matches!(*stage, Stage::Aside) {
@@ -397,7 +401,7 @@ mod tests {
     );
 
     impl QueuedCall for Call {
-        type Leftover = &'static str;
+        type AbandonedResources = &'static str;
         fn stage(&self) -> &CallStage<&'static str> {
             &self.0
         }

@@ -17,7 +17,7 @@ use toolhub_registry::identity::CallContent;
 use toolhub_store::tape::{MissedCall, OpenCall, Taping};
 use toolhub_text::invisible::error_line;
 use toolhub_text::message;
-use toolhub_types::aside;
+use toolhub_types::blocking;
 use toolhub_types::error::{ErrorKind, HubError, Outcome, clip};
 use toolhub_types::limit::{self, Gate, Passage, Permits};
 use toolhub_types::model::{Arguments, CheckOptions, Meaning, ReportedFailure, ToolOutput};
@@ -119,7 +119,7 @@ impl TokioRun<'_> {
 
     fn start(&mut self, slot: usize) {
         let candidate = self.plan.candidates[slot].clone();
-        let options = CheckOptions { coerce: true, aside: &|work| aside::in_place(work) };
+        let options = CheckOptions { coerce: true, offload: &|work| blocking::block_in_place(work) };
         let fitting = match candidate.tool.check(&self.args, &options) {
             Ok(fitting) => fitting,
             Err(refusal) => {

@@ -101,9 +101,9 @@ impl EffectRecorder {
         content: CallContent,
         written: impl FnOnce(Result<(), HubError>) + Send + 'static,
     ) {
-        let (id, asked, is_heavy) = (new_row_id(), self.asked.clone(), content.is_heavy());
+        let (id, asked, is_large) = (new_row_id(), self.asked.clone(), content.is_large());
         let digests = LateDigests::new(Box::new(move || asked.digests(content)));
-        if is_heavy {
+        if is_large {
             // The rows of others would wait for it on the thread of the ledger.
             LazyLock::force(&digests);
         }
@@ -192,7 +192,7 @@ pub(crate) fn not_recorded(tool: &str, why: &Message) -> HubError {
 }
 
 /// The error of a call of a run that must not be made now; `None` if it may be.
-pub fn held_back(tool: &str, run: &str, memory: &RunMemory) -> Option<HubError> {
+pub fn blocked_by_run(tool: &str, run: &str, memory: &RunMemory) -> Option<HubError> {
     let (tool, run) = (clip(tool), clip(run));
     let paused = |text: Message| Some(HubError::new(ErrorKind::Paused, text));
     match memory {
@@ -238,7 +238,7 @@ pub fn not_settled(id: &str) -> Message {
 }
 
 /// The error of a call of a run whose ledger cannot be asked.
-pub fn not_recalled(tool: &str, run: &str, why: &Message) -> HubError {
+pub fn run_unreadable(tool: &str, run: &str, why: &Message) -> HubError {
     let (tool, run) = (clip(tool), clip(run));
     let text =
         message!("Tool '{}' was not called: what run '{}' has done cannot be read ({}).", tool, run, why);

@@ -22,7 +22,7 @@ use tokio::sync::oneshot;
 use toolhub_registry::Candidate;
 use toolhub_registry::identity::{NotJson, is_same_tool};
 use toolhub_text::{Message, message};
-use toolhub_types::aside;
+use toolhub_types::blocking;
 use toolhub_types::error::{ErrorKind, HubError, Outcome};
 use toolhub_types::model::FOREVER;
 
@@ -165,7 +165,8 @@ async fn carry_out<S: CallServices>(plan: &mut CallPlan, services: &S) -> Result
         }
         match step {
             PlanStep::Identify(work) => {
-                let key = services.wait(aside::on_thread_until(plan.end(), move || work.run())).await;
+                let key =
+                    services.wait(blocking::on_blocking_thread_until(plan.end(), move || work.run())).await;
                 plan.identified(key.ok_or_else(|| plan.late(Outcome::NotSent, false))?);
             }
             PlanStep::LookUp(request) => plan.looked_up(services.look_up(request).await),
@@ -271,13 +272,13 @@ async fn ask_store<S: CallServices>(
     is_new_asked: bool,
 ) -> Result<Result<(), Message>, Box<WithoutRun>> {
     let forms = approvals.open().map(|form| services.json(&form.args)).collect();
-    let (question, is_heavy) =
+    let (question, is_large) =
         plan.stored_question(services.hub(), approvals.request.clone(), forms, is_new_asked)?;
     let (ledger, end) = (services.hub().ledger(), plan.end());
     let asked = ledger.clone();
     let answer = services.wait(async move {
-        let question = match is_heavy {
-            true => aside::on_thread_until(end, move || question.run()).await,
+        let question = match is_large {
+            true => blocking::on_blocking_thread_until(end, move || question.run()).await,
             false => Some(question.run()),
         };
         let Some(question) = question else { return Err("the time is over".into()) };

@@ -15,7 +15,7 @@ use toolhub_text::canonical::{digest_of, json_digest};
 use toolhub_text::invisible::{error_line, visible_json};
 use toolhub_text::secret::{scrubbed, scrubbed_text};
 use toolhub_text::{Message, message};
-use toolhub_types::aside::is_heavy;
+use toolhub_types::blocking::is_large;
 use toolhub_types::error::{ErrorKind, HubError, clip};
 
 /// Characters of a reason that are shown.
@@ -54,7 +54,7 @@ impl CallPlan {
         let principal = self.options.principal.as_deref().unwrap_or_default().to_owned();
         let proposed_in = self.request.proposed_in.clone();
         let lasts = i64::try_from(hub.options.approval_lifetime.as_micros()).unwrap_or(i64::MAX);
-        let is_heavy = forms.iter().any(is_heavy);
+        let is_large = forms.iter().any(is_large);
         let question = move || {
             // The forms follow from the identity and from whether arguments are coerced. All that would run are one question.
             let forms = Value::Array(forms);
@@ -76,7 +76,7 @@ impl CallPlan {
                 run,
             }
         };
-        Ok((HeavyWork(Box::new(question)), is_heavy))
+        Ok((HeavyWork(Box::new(question)), is_large))
     }
 
     /// What the answer of the store means; the error ends the call.

@@ -2,7 +2,7 @@
 
 use super::state::{CallPlan, CallRequest, NumberedCall, not_json};
 use crate::hub::{
-    AskedCall, CallRecord, Hub, PlannedRun, call_cancelled, held_back, kept_result, not_recalled,
+    AskedCall, CallRecord, Hub, PlannedRun, blocked_by_run, call_cancelled, kept_result, run_unreadable,
     without_secrets,
 };
 use serde_json::Value;
@@ -104,7 +104,7 @@ impl CallPlan {
         let (tool, run) = (self.request.target.name().clone(), self.options.run.clone().unwrap_or_default());
         let Some(NumberedCall { ticket, .. }) = &self.number else { return Ok(None) };
         let error = match memory {
-            Err(why) => Some(not_recalled(&tool, &run, &why)),
+            Err(why) => Some(run_unreadable(&tool, &run, &why)),
             Ok(RunMemory::New(call)) => {
                 self.record = Some(CallRecord { run: run.to_string(), call, ticket: ticket.clone() });
                 None
@@ -113,7 +113,7 @@ impl CallPlan {
                 ticket.end();
                 return Ok(Some(result));
             }
-            Ok(memory) => held_back(&tool, &run, &memory),
+            Ok(memory) => blocked_by_run(&tool, &run, &memory),
         };
         // The ledger gives up at the deadline.
         error.map_or(Ok(None), |error| self.check_deadline(now).and(Err(error)))

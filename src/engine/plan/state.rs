@@ -66,7 +66,7 @@ pub(super) struct NumberedCall {
 impl CallPlan {
     pub fn new(mut request: CallRequest, now: Instant) -> Self {
         let (key, heavy) = match request.content.take() {
-            Some(Ok(content)) if content.is_heavy() => (None, Some(content)),
+            Some(Ok(content)) if content.is_large() => (None, Some(content)),
             content => {
                 let key = |content| Arc::new(CallKey::new(&request.target, &request.options, content));
                 (content.map(|content| content.map(key)), None)

@@ -23,7 +23,7 @@ use std::future::ready;
 use std::sync::Arc;
 use std::time::SystemTime;
 use toolhub_protocol::{Era, MODERN};
-use toolhub_types::aside::heavy;
+use toolhub_types::blocking::block_if_large;
 
 pub async fn post(
     gateway: &Arc<Gateway>,
@@ -36,7 +36,7 @@ pub async fn post(
     if !accepted.json && !accepted.events {
         return Err(not_acceptable("The client must accept application/json or text/event-stream"));
     }
-    let payload = heavy(body.len(), || read_payload(&body));
+    let payload = block_if_large(body.len(), || read_payload(&body));
     // What was read of it is enough; a large one must not stay for as long as the request runs.
     drop(body);
     let payload = payload.map_err(|refused| bad_request(refused.id.as_ref(), &refused.error))?;

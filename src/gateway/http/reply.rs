@@ -18,7 +18,7 @@ use std::time::Duration;
 use tokio::runtime::Handle;
 use tokio::sync::{mpsc, oneshot};
 use tokio_util::sync::DropGuard;
-use toolhub_types::aside::heavy;
+use toolhub_types::blocking::block_if_large;
 
 pub const JSON: &str = "application/json";
 pub const EVENTS: &str = "text/event-stream";
@@ -135,7 +135,8 @@ pub fn comment() -> Bytes {
 /// A JSON-RPC message as an event. Messages have no line ends.
 pub fn event(message: impl Into<HeldMessage>) -> Bytes {
     let message = message.into();
-    heavy(message.text.len(), || message.map(|text| format!("event: message\ndata: {text}\n\n"))).into_bytes()
+    block_if_large(message.text.len(), || message.map(|text| format!("event: message\ndata: {text}\n\n")))
+        .into_bytes()
 }
 
 /// Answers as an event stream: `first` is sent before anything else. A tool may keep its way to the client, but the end of the answers

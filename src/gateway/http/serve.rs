@@ -20,7 +20,7 @@ use std::sync::Arc;
 use std::time::SystemTime;
 use tokio::sync::mpsc;
 use tokio::sync::mpsc::error::TrySendError;
-use toolhub_types::aside::heavy;
+use toolhub_types::blocking::block_if_large;
 use toolhub_types::principal::Principal;
 
 /// Answers a request that was admitted. Dropping the future, or the body of the reply, cancels the call.
@@ -164,7 +164,7 @@ fn post_sse(
         clients.find(&id.to_owned(), |client| is_own(client).then(|| client.messages.clone()))
     });
     let messages = messages.ok_or_else(|| HttpReply::invalid(StatusCode::NOT_FOUND, "Session not found"))?;
-    let payload = heavy(body.len(), || read_payload(body));
+    let payload = block_if_large(body.len(), || read_payload(body));
     let payload = payload.map_err(|refused| bad_request(refused.id.as_ref(), &refused.error))?;
     // Held until the answers are sent: a client that does not read gets no further places.
     let places = place.for_requests(gateway, &origin.principal, payload.requests())?;

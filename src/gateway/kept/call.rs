@@ -13,7 +13,7 @@ use tokio::sync::{broadcast, oneshot, watch};
 use tokio_util::sync::{CancellationToken, DropGuard};
 use toolhub_protocol::Era;
 use toolhub_store::tape::timestamp;
-use toolhub_types::aside::heavy;
+use toolhub_types::blocking::block_if_large;
 use toolhub_types::sync::{Arc, Mutex};
 use toolhub_types::tool::{AskRound, OnTask, QuestionAnswer, RoundQuestion, ServerRound};
 
@@ -430,7 +430,7 @@ impl KeptCall {
                 // A large one is read without the lock.
                 drop(state);
                 let read = || serde_json::from_str(&answer).unwrap_or_else(|_| json!({}));
-                task.insert("result".to_owned(), heavy(answer.len(), read));
+                task.insert("result".to_owned(), block_if_large(answer.len(), read));
             }
             Some(KeptEnd::Answered { answer: Err(error), .. }) => {
                 _ = task.insert("error".to_owned(), json!(error))

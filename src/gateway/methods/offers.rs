@@ -15,7 +15,7 @@ use std::borrow::Cow;
 use std::sync::Arc;
 use toolhub_engine::offers::{OfferQuery, PartialArgument};
 use toolhub_protocol::Era;
-use toolhub_types::aside::{LARGE, heavy};
+use toolhub_types::blocking::{LARGE, block_if_large};
 use toolhub_types::error::{ErrorKind, HubError, clip};
 use toolhub_types::model::{Arguments, OfferKind, size_within};
 use toolhub_types::tool::CallContextExtras;
@@ -124,7 +124,7 @@ async fn run(exchange: &Exchange, extras: CallContextExtras, query: &OfferQuery)
         answer: answered.map(|result| {
             let sizes = result.values().map(|value| size_within(value, LARGE));
             let bytes = sizes.sum::<Option<usize>>().unwrap_or(usize::MAX);
-            heavy(bytes, || foreign_object(caller.era, result, kind))
+            block_if_large(bytes, || foreign_object(caller.era, result, kind))
         }),
         is_failure,
     }

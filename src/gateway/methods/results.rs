@@ -8,7 +8,7 @@ use serde::Deserialize;
 use serde_json::{Map, Value, json};
 use std::borrow::Cow;
 use toolhub_engine::plan::CallResult;
-use toolhub_types::aside::{LARGE, heavy};
+use toolhub_types::blocking::{LARGE, block_if_large};
 use toolhub_types::error::{ErrorKind, HubError, Outcome, clip};
 use toolhub_types::model::{ToolOutput, size_within};
 
@@ -19,7 +19,7 @@ const CANCELLED: i64 = -32800;
 pub fn answer(exchange: &Exchange, tool: &str, called: CallResult) -> Result<String, RpcError> {
     let bytes = size(&called);
     // With it, because what was called is dropped there too.
-    heavy(bytes, move || {
+    block_if_large(bytes, move || {
         let failure = called.outcome.as_ref().err().map(|error| error.outcome);
         let mut may_have_run = failure == Some(Outcome::Unknown);
         let mut answer = written_answer(exchange, tool, called);

@@ -22,7 +22,7 @@ use std::pin::pin;
 use std::sync::Arc;
 use std::time::Duration;
 use toolhub_protocol::Era;
-use toolhub_types::aside::heavy;
+use toolhub_types::blocking::block_if_large;
 use toolhub_types::error::clip;
 use toolhub_types::tool::CallContextExtras;
 
@@ -73,7 +73,7 @@ where
 pub fn get(exchange: &Exchange, params: &RpcParams) -> Result<String, RpcError> {
     let task = found(exchange, "tasks/get", params)?;
     let state = if exchange.is_modern() { task.details() } else { task.summary() };
-    heavy(task.result_bytes(), move || written(exchange, &state, ResultKind::Plain))
+    block_if_large(task.result_bytes(), move || written(exchange, &state, ResultKind::Plain))
 }
 
 /// Cancels the call of a task.
@@ -163,7 +163,7 @@ async fn put(exchange: &Exchange, task: &Arc<KeptCall>, questions: Vec<TaskQuest
 
 /// A result with the task that it belongs to, otherwise as it came.
 fn with_task(id: Option<&str>, answer: &str) -> String {
-    heavy(answer.len(), || match serde_json::from_str(answer) {
+    block_if_large(answer.len(), || match serde_json::from_str(answer) {
         Ok(result) => with_related(id, result).to_string(),
         Err(_) => answer.to_owned(),
     })

@@ -5,7 +5,7 @@ use crate::rpc::{RpcError, RpcParams, RpcRequest};
 use http::HeaderMap;
 use serde_json::Value;
 use std::sync::OnceLock;
-use toolhub_types::aside::heavy;
+use toolhub_types::blocking::block_if_large;
 use toolhub_types::telemetry::{
     OpenSpan, SpanAttribute, SpanSide, TRACE_PARENT, TRACE_STATE, TraceContext, TraceParent, is_tool_error,
     session_name,
@@ -54,7 +54,7 @@ pub fn end(mut span: Box<OpenSpan>, method: &str, answer: &Result<String, RpcErr
     match answer {
         Err(error) => span.fail(Some(error.code), ""),
         Ok(result) if method == "tools/call" => {
-            if heavy(result.len(), || is_tool_error(result)) {
+            if block_if_large(result.len(), || is_tool_error(result)) {
                 span.fail(None, "tool_error");
             }
         }

@@ -26,7 +26,7 @@ use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
 use toolhub_protocol::Era;
 use toolhub_protocol::lines::{Line, Lines};
-use toolhub_types::aside::heavy;
+use toolhub_types::blocking::block_if_large;
 use toolhub_types::tool::{AskCaller, AskFunction};
 
 mod process;
@@ -68,7 +68,7 @@ fn read_lines(reader: impl AsyncRead + Unpin + Send, limit: usize) -> impl Strea
 fn read_line(line: Line<'_>) -> Option<Result<ClientPayload, UnreadableMessage>> {
     match line {
         Line::Whole(line) => {
-            (!line.trim_ascii().is_empty()).then(|| heavy(line.len(), || read_payload(line)))
+            (!line.trim_ascii().is_empty()).then(|| block_if_large(line.len(), || read_payload(line)))
         }
         Line::TooLong(_) => {
             let error = RpcError::invalid_request("Message exceeds the size limit");

@@ -9,7 +9,7 @@ use crate::drivers::awaiting::{
 use crate::drivers::execution::Execution;
 use crate::prelude::*;
 use crate::runtime::loop_bridge::{self, DeadlineKey, LoopBridge};
-use crate::runtime::pool::Leftover;
+use crate::runtime::pool::AbandonedResources;
 use pyo3::exceptions::PyKeyboardInterrupt;
 
 #[pyclass(frozen, extends = Awaitable, module = "toolhub._core")]
@@ -29,7 +29,7 @@ struct ChildState {
     /// A stop that is due as soon as the tool has handled a cancellation from elsewhere.
     stop_owed: bool,
     /// It goes on without its call, see [`Child::outlives_call`], and keeps these until it ends.
-    leftover: Option<Leftover>,
+    leftover: Option<AbandonedResources>,
     /// Its own task and the end of its last grace; set when that begins.
     last_grace: Option<(Py<PyAny>, DeadlineKey)>,
     /// The coroutine was closed: it ends with the next cancellation.
@@ -45,7 +45,7 @@ impl Child {
         execution: Py<Execution>,
         slot: usize,
         awaitable: Py<PyAny>,
-        moved: Option<(Py<PyAny>, Leftover)>,
+        moved: Option<(Py<PyAny>, AbandonedResources)>,
     ) -> Self {
         let is_begun = moved.is_some();
         let (pending, leftover) = moved.unzip();
@@ -55,7 +55,7 @@ impl Child {
 
     /// The call of this task is over and the task goes on. From now on a cancellation comes from outside, and the task ends
     /// soon after it, whatever the tool does: an event loop that ends waits for its tasks.
-    pub fn outlives_call(task: &Bound<'_, PyAny>, leftover: Leftover) -> PyResult<()> {
+    pub fn outlives_call(task: &Bound<'_, PyAny>, leftover: AbandonedResources) -> PyResult<()> {
         let coroutine = task.call_method0(intern!(task.py(), "get_coro"))?;
         if let Ok(child) = coroutine.cast::<Child>() {
             child.get().state.lock().leftover = Some(leftover);

@@ -9,9 +9,9 @@ use crate::drivers::awaiting::{is_being_cancelled, is_cancelled_error};
 use crate::prelude::*;
 use crate::runtime;
 use crate::runtime::bridge::run_function;
-use crate::runtime::call_scope::{self, CallScope, CallsAround};
+use crate::runtime::call_scope::{self, CallScope, EnclosingCalls};
 use crate::runtime::loop_bridge::{LoopBridge, Mail};
-use crate::runtime::pool::{CallTerms, FunctionCall, Leftover, PoolKind};
+use crate::runtime::pool::{AbandonedResources, CallTerms, FunctionCall, PoolKind};
 use crate::runtime::tool_loops::ServedLoop;
 use crate::values::arguments::argument_checks::{CheckPass, Checks, PreparedArguments};
 use crate::values::arguments::callable::{Callable, CallableKind, meaning_of};
@@ -26,7 +26,6 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use tokio::sync::oneshot;
 use toolhub::error::{Outcome, clip};
 use toolhub::execute::{Answer, not_returned, reported};
-use toolhub::giving_up::GivenUp;
 use toolhub::hub::cancelled;
 use toolhub::limit::{Lender, Permits};
 use toolhub::model::{Arguments, Meaning, ToolOutput};
@@ -34,6 +33,7 @@ use toolhub::shape::content;
 use toolhub::stats::AbandonedCall;
 use toolhub::tape::OuterCall;
 use toolhub::tool::CallContext;
+use toolhub::wait_cancel::CancelSignal;
 use toolhub::workers::PoolRefusal;
 
 /// The slots of the limits that a call has passed.
@@ -147,7 +147,7 @@ fn start(bridge: &Bound<'_, LoopBridge>, place: &ServedLoop, call: ServedCall) {
         let context = place.context(py)?;
         let permits = call.ctx.permits.as_ref().and_then(Weak::upgrade);
         let outer = call.ctx.on_tape.as_ref().and_then(|outer| outer.downcast_ref::<OuterCall>()).cloned();
-        let around = CallsAround::default().lending(lender_of(&permits)).recorded_in(outer);
+        let around = EnclosingCalls::default().lending(lender_of(&permits)).recorded_in(outer);
         *call.permits.lock() = permits;
         call_scope::enter(&context, Py::new(py, around)?)?;
         CallScope::new(&call.ctx, call.given_up.clone()).enter(&context)?;
@@ -182,7 +182,7 @@ pub struct ServedCall {
     link: Arc<CallLink>,
     abandoned: Mutex<Option<AbandonedCall>>,
     /// Ends what still waits for an answer of the client, on threads of the tool.
-    given_up: Arc<GivenUp>,
+    given_up: Arc<CancelSignal>,
 }
 
 #[pymethods]
@@ -260,9 +260,9 @@ impl ServedCall {
     }
 
     /// What the function keeps that goes on alone, because the caller does not wait any more.
-    pub fn leftover(&self) -> Leftover {
+    pub fn leftover(&self) -> AbandonedResources {
         let counted = self.tool.stats.get().map(|stats| stats.count_abandoned());
-        Leftover { permits: Permits::default(), counted, held: self.permits.lock().take() }
+        AbandonedResources { permits: Permits::default(), counted, held: self.permits.lock().take() }
     }
 
     fn prepare(&self, py: Python<'_>, args: &Arguments) -> Result<PreparedArguments, HubError> {

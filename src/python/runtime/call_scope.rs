@@ -12,7 +12,6 @@ use pyo3::ffi;
 use serde_json::{Map, json};
 use std::sync::Weak;
 use tokio_util::sync::CancellationToken;
-use toolhub::giving_up::GivenUp;
 use toolhub::limit::Lender;
 use toolhub::notices::WaitingReports;
 use toolhub::principal::Principal;
@@ -20,11 +19,12 @@ use toolhub::protocol::{METHOD_NOT_FOUND, can_answer};
 use toolhub::sources::mcp::questions::{fitting_form, form_of};
 use toolhub::tape::OuterCall;
 use toolhub::tool::{CallContext, CallContextExtras, OnProgress, RoundQuestion};
+use toolhub::wait_cancel::CancelSignal;
 
 /// The calls around a call: the value of a context variable.
 #[pyclass(frozen, skip_from_py_object, module = "toolhub._core")]
 #[derive(Clone, Default)]
-pub struct CallsAround {
+pub struct EnclosingCalls {
     /// The slots that it may borrow.
     pub lender: Option<Arc<Lender>>,
     /// The nearest one that is being recorded.
@@ -34,22 +34,22 @@ pub struct CallsAround {
     on_threads: Arc<[Weak<FunctionStage>]>,
 }
 
-impl CallsAround {
+impl EnclosingCalls {
     /// The same, with other slots to borrow, if there are any.
     pub fn lending(self, lender: Option<Arc<Lender>>) -> Self {
-        CallsAround { lender: lender.or(self.lender), ..self }
+        EnclosingCalls { lender: lender.or(self.lender), ..self }
     }
 
     /// The same, inside a call that is recorded.
     pub fn recorded_in(self, outer: Option<OuterCall>) -> Self {
-        CallsAround { outer: outer.or(self.outer), ..self }
+        EnclosingCalls { outer: outer.or(self.outer), ..self }
     }
 
     /// For calls inside a function that runs on a thread.
     pub fn within_function(&self, function: &Arc<FunctionStage>) -> Self {
         let own = std::iter::once(Arc::downgrade(function));
         let on_threads = self.running().cloned().chain(own).collect();
-        CallsAround { on_threads, ..self.clone() }
+        EnclosingCalls { on_threads, ..self.clone() }
     }
 
     /// The number of functions that wait on their threads for this call.
@@ -63,23 +63,23 @@ impl CallsAround {
 }
 
 /// The value for calls inside one tool that runs; `None` if it is the same as around that tool.
-pub type LentSlots = Option<Py<CallsAround>>;
+pub type LentPermits = Option<Py<EnclosingCalls>>;
 
 static AROUND: ContextVariable = ContextVariable::new(c"toolhub_slots");
 
 /// The calls around the current one.
-pub fn current(py: Python<'_>) -> PyResult<CallsAround> {
-    let held = AROUND.get::<CallsAround>(py)?;
+pub fn current(py: Python<'_>) -> PyResult<EnclosingCalls> {
+    let held = AROUND.get::<EnclosingCalls>(py)?;
     Ok(held.map(|held| held.get().clone()).unwrap_or_default())
 }
 
 /// Gives the context variable this value in a context that belongs to one call.
-pub fn enter(context: &Bound<'_, PyAny>, held: Py<CallsAround>) -> PyResult<()> {
+pub fn enter(context: &Bound<'_, PyAny>, held: Py<EnclosingCalls>) -> PyResult<()> {
     AROUND.enter(context, held)
 }
 
 /// Does something while the context variable has this value.
-pub fn within<T>(py: Python<'_>, held: &LentSlots, work: impl FnOnce() -> PyResult<T>) -> PyResult<T> {
+pub fn within<T>(py: Python<'_>, held: &LentPermits, work: impl FnOnce() -> PyResult<T>) -> PyResult<T> {
     let Some(held) = held else { return work() };
     let variable = AROUND.object(py)?;
     // SAFETY: a context variable and a live value; the GIL is held. A new reference or an error.
@@ -100,14 +100,14 @@ pub struct CallScope {
     extras: CallContextExtras,
     cancel: CancellationToken,
     /// Whether the call has ended.
-    pub given_up: Arc<GivenUp>,
+    pub given_up: Arc<CancelSignal>,
     /// Of a call that a program made itself.
     reports: Option<Arc<LoopReports>>,
 }
 
 impl CallScope {
     /// `given_up` ends when the call does.
-    pub fn new(ctx: &CallContext, given_up: Arc<GivenUp>) -> Self {
+    pub fn new(ctx: &CallContext, given_up: Arc<CancelSignal>) -> Self {
         CallScope { extras: ctx.extras.clone(), cancel: ctx.cancel.clone(), given_up, reports: None }
     }
 

@@ -5,7 +5,7 @@
 //! threads wait there without the GIL. Here are the calls, their replies, and the start of threads.
 
 use crate::prelude::*;
-use crate::runtime::call_scope::{self, CallsAround};
+use crate::runtime::call_scope::{self, EnclosingCalls};
 use crate::runtime::interpreter::current_context;
 use crate::runtime::loop_bridge::{LoopMailbox, Mail, Message};
 use crate::runtime::process;
@@ -14,10 +14,10 @@ use pyo3::exceptions::PyRecursionError;
 use std::any::Any;
 use std::cell::RefCell;
 use std::sync::atomic::{AtomicBool, Ordering};
-use toolhub::giving_up::GivenUp;
 use toolhub::limit::Permits;
 use toolhub::stats::{AbandonedCall, CandidateStats};
 use toolhub::tool::SentFlag;
+use toolhub::wait_cancel::CancelSignal;
 use toolhub::workers::{CallEnd, CallStage, PoolLimits, PoolRefusal, QueuedCall, WorkerPool};
 
 /// How long a thread waits for another call. Ten seconds after the last hub was closed all have ended.
@@ -43,7 +43,7 @@ impl PoolKind {
 
 /// A call that was given up still holds these until it really ends.
 #[derive(Default)]
-pub struct Leftover {
+pub struct AbandonedResources {
     pub permits: Permits,
     pub counted: Option<AbandonedCall>,
     /// The slots of a call that came from a driver on tokio.
@@ -71,9 +71,9 @@ pub struct CallTerms {
 }
 
 impl QueuedCall for PoolCall {
-    type Leftover = Leftover;
+    type AbandonedResources = AbandonedResources;
 
-    fn stage(&self) -> &CallStage<Leftover> {
+    fn stage(&self) -> &CallStage<AbandonedResources> {
         &self.reply.function.stage
     }
 
@@ -104,8 +104,8 @@ pub struct CallPool {
 /// Where a function is, and who wants to know when its caller has given up.
 #[derive(Default)]
 pub struct FunctionStage {
-    stage: CallStage<Leftover>,
-    pub given_up: GivenUp,
+    stage: CallStage<AbandonedResources>,
+    pub given_up: CancelSignal,
 }
 
 /// Where the result goes; shared by the worker and the caller, who may give up.
@@ -139,7 +139,7 @@ pub struct FunctionCall<'py> {
     pub value: Option<Bound<'py, PyAny>>,
     pub kwargs: Py<PyAny>,
     /// The calls around it. The function runs in a copy of the current context, in which it is one of them.
-    pub around: CallsAround,
+    pub around: EnclosingCalls,
     pub terms: CallTerms,
 }
 
@@ -176,7 +176,7 @@ pub fn submit(
     match reply.pool.start_worker_if_needed(py) {
         // Another worker may take it.
         Err(error) if reply.pool.workers.counts().0 == 0 => {
-            reply.abandon(py, Leftover::default());
+            reply.abandon(py, AbandonedResources::default());
             Err(error)
         }
         _ => Ok(reply),
@@ -219,7 +219,7 @@ impl Reply {
 
     /// The caller gives up. The thread of a running function may be replaced, and the function keeps `leftover` until it
     /// ends.
-    pub fn abandon(&self, py: Python<'_>, leftover: Leftover) {
+    pub fn abandon(&self, py: Python<'_>, leftover: AbandonedResources) {
         let abandonment = self.pool.workers.abandon(&self.function.stage, leftover);
         self.pool.replace_worker(py);
         self.function.given_up.end();

@@ -3,7 +3,7 @@
 //!
 //! They wait in poll(2) with the GIL released, so Ctrl-C is seen at once, also inside a running event loop (Jupyter). The first
 //! Ctrl-C drops the future or cancels the coroutine, and waits until it has cleaned up; the second one returns at once. A wait
-//! for an answer of the caller of a tool is cancelled as well when that caller has gone ([`toolhub::giving_up`]).
+//! for an answer of the caller of a tool is cancelled as well when that caller has gone ([`toolhub::wait_cancel`]).
 
 use crate::drivers::awaiting::{
     Awaitable, Awaited, Step, cancelled_error, close, is_cancelled_error, new_awaitable, send, throw,
@@ -22,8 +22,8 @@ use std::io;
 use std::os::fd::FromRawFd;
 use std::os::fd::{AsRawFd, OwnedFd, RawFd};
 use std::sync::mpsc::{self, TryRecvError};
-use toolhub::giving_up::{EndableWait, GivenUp};
 use toolhub::mailbox::Notifier;
+use toolhub::wait_cancel::{CancelSignal, CancellableWait};
 
 /// Linux has eventfd, other Unixes a pair of sockets: one descriptor to watch, one to write.
 pub struct Wakeup {
@@ -213,7 +213,7 @@ impl BlockingCall {
     }
 }
 
-impl EndableWait for BlockingCall {
+impl CancellableWait for BlockingCall {
     /// Wakes the waiting thread, which cancels the call, because there is no answer yet.
     fn give_up(&self) {
         self.wakeup.notify();
@@ -302,7 +302,7 @@ pub fn run_blocking(
     function: Option<&Bound<'_, ThreadedFunction>>,
 ) -> PyResult<Py<PyAny>> {
     let call = Arc::new(BlockingCall { answer: Mutex::default(), task: Mutex::default(), wakeup: wakeup()? });
-    let ends: [Option<&GivenUp>; 2] =
+    let ends: [Option<&CancelSignal>; 2] =
         [scope.map(|scope| &*scope.get().given_up), function.map(|function| &function.get().0.given_up)];
     // A caller that has cancelled the call waits for nothing, although its tool may still be running.
     let is_cancelled = scope.is_some_and(|scope| scope.get().is_cancelled());

@@ -109,7 +109,7 @@ impl Schema {
             return self.compiled().check(task);
         }
         let mut judgement = None;
-        (options.aside)(&mut || {
+        (options.offload)(&mut || {
             let compiled = self.compiled();
             judgement = system::with_room(compiled.stack_for_all(), || compiled.check(task));
         });

@@ -11,7 +11,7 @@ pub use call::{
 };
 pub use effects::{Effects, Evidence, Safety, Trust};
 pub use offer::{ChangedOffer, OfferChange, OfferKind};
-pub use tool::{BoundValue, CheckOptions, Fitting, RunAside, ToolIdentity, ToolSpec, Unchecked, tags};
+pub use tool::{BoundValue, CheckOptions, Fitting, Offload, ToolIdentity, ToolSpec, Unchecked, tags};
 pub use toolhub_text::message::Lang;
 
 use std::time::Duration;

@@ -149,7 +149,7 @@ impl ToolIdentity {
 }
 
 /// Runs work that may take long.
-pub type RunAside<'a> = &'a dyn Fn(&mut (dyn FnMut() + Send));
+pub type Offload<'a> = &'a dyn Fn(&mut (dyn FnMut() + Send));
 
 /// How arguments are checked.
 #[derive(Clone, Copy)]
@@ -157,13 +157,13 @@ pub struct CheckOptions<'a> {
     /// Whether arguments may be replaced by others that fit and mean the same.
     pub coerce: bool,
     /// Runs a check that takes longer than usual (up to some tenths of a second), where it holds up no other work.
-    pub aside: RunAside<'a>,
+    pub offload: Offload<'a>,
 }
 
 impl CheckOptions<'_> {
     /// A check on the current thread.
     pub fn here(coerce: bool) -> Self {
-        CheckOptions { coerce, aside: &|work| work() }
+        CheckOptions { coerce, offload: &|work| work() }
     }
 }
 

@@ -184,7 +184,7 @@ fn a_long_check_runs_aside() {
         runs.fetch_add(1, Ordering::Relaxed);
         work();
     };
-    let options = CheckOptions { coerce: true, aside: &aside };
+    let options = CheckOptions { coerce: true, offload: &aside };
     let schema =
         ArgumentSchema::new(Arc::new(json!({"additionalProperties": {"items": {"type": "integer"}}})));
     for (small, large) in [(json!([1]), json!(vec![1; 60_000])), (json!(["1"]), json!(vec!["1"; 60_000]))] {

@@ -19,7 +19,7 @@ use toolhub::principal::Principal;
 
 /// `(progress, meta, watch, llm, passed_on, permissions)`: what Python hands over with a call in addition to its arguments and
 /// options.
-type Surroundings =
+type CallHooks =
     (OptionalObject, OptionalObject, OptionalObject, OptionalObject, Option<Py<PyDict>>, OptionalObject);
 type OptionalObject = Option<Py<PyAny>>;
 
@@ -46,7 +46,7 @@ pub fn execute<'py>(
     name: &Bound<'py, PyAny>,
     args: Bound<'py, PyAny>,
     options: &Bound<'py, PyCallOptions>,
-    around: Option<Surroundings>,
+    around: Option<CallHooks>,
     by_capability: bool,
 ) -> PyResult<Bound<'py, PyAny>> {
     let mut given = GivenCall::new(hub, args, options.get(), around)?;
@@ -80,7 +80,7 @@ pub fn dispatch<'py>(
     hub: &Bound<'py, PyHub>,
     request: &Bound<'py, PyAny>,
     options: &Bound<'py, PyCallOptions>,
-    around: Option<Surroundings>,
+    around: Option<CallHooks>,
     turn: Option<(Bound<'py, PyMessageOrder>, usize)>,
 ) -> PyResult<Bound<'py, PyAny>> {
     hub.get().check_process()?;
@@ -110,7 +110,7 @@ impl<'a, 'py> GivenCall<'a, 'py> {
         hub: &'a Bound<'py, PyHub>,
         args: Bound<'py, PyAny>,
         options: &'a PyCallOptions,
-        around: Option<Surroundings>,
+        around: Option<CallHooks>,
     ) -> PyResult<Self> {
         hub.get().check_process()?;
         let (progress, meta, make_watch, llm, passed_on, permissions) = around.unwrap_or_default();

@@ -13,7 +13,7 @@ use crate::drivers::awaiting::{
 };
 use crate::drivers::child::Child;
 use crate::prelude::*;
-use crate::runtime::call_scope::{self, LentSlots};
+use crate::runtime::call_scope::{self, LentPermits};
 use crate::runtime::loop_bridge::LoopBridge;
 use crate::values::value;
 use pyo3::exceptions::{PyGeneratorExit, PyKeyboardInterrupt};
@@ -68,7 +68,7 @@ impl Execution {
                 let py = slf.py();
                 let is_cancelled = direct.caller_is_cancelled(py)?;
                 direct.uncancel(py)?;
-                if let Some(cancelled) = direct.outlived.take().or(direct.cancelled_by.take())
+                if let Some(cancelled) = direct.pending_caller_cancel.take().or(direct.cancelled_by.take())
                     && is_cancelled
                 {
                     // The tool swallowed the caller's cancellation. Its answer came too late.
@@ -113,13 +113,15 @@ impl Execution {
         let grace = slf.get().hub.get().core().options.grace;
         let direct = slf.get().state.lock().direct.take();
         let Some(mut direct) = direct else { return Ok(()) };
-        let outlived = direct.outlived.is_none() && direct.caller_is_cancelled(py).unwrap_or(false);
-        if outlived {
-            direct.outlived = direct.cancelled_by.as_ref().map(|error| Box::new(error.clone_ref(py)));
+        let is_new =
+            direct.pending_caller_cancel.is_none() && direct.caller_is_cancelled(py).unwrap_or(false);
+        if is_new {
+            direct.pending_caller_cancel =
+                direct.cancelled_by.as_ref().map(|error| Box::new(error.clone_ref(py)));
             direct.second_cancel_at.get_or_insert(Instant::now() + grace);
         }
         slf.get().state.lock().direct = Some(direct);
-        if outlived { Self::arm(slf) } else { Ok(()) }
+        if is_new { Self::arm(slf) } else { Ok(()) }
     }
 
     fn ended_by(slf: &Bound<'_, Self>, direct: InPlaceCoroutine, error: PyErr) -> PyResult<()> {
@@ -168,14 +170,14 @@ impl Execution {
             (direct, over)
         };
         let is_cancelled = direct.caller_is_cancelled(py);
-        let is_due =
-            (over || direct.outlived.is_some()) && direct.second_cancel_at.is_none_or(|at| at <= now);
+        let is_due = (over || direct.pending_caller_cancel.is_some())
+            && direct.second_cancel_at.is_none_or(|at| at <= now);
         let mut task = None;
         if is_due && !over && matches!(is_cancelled, Ok(false)) {
             // A timeout inside the tool took its cancellation back: the caller was not cancelled.
-            (direct.outlived, direct.second_cancel_at) = (None, None);
+            (direct.pending_caller_cancel, direct.second_cancel_at) = (None, None);
         } else if is_due && is_cancelled.is_ok() {
-            direct.cancelled_twice = direct.cancels > 0 || direct.outlived.is_some();
+            direct.cancelled_twice = direct.cancels > 0 || direct.pending_caller_cancel.is_some();
             direct.cancels += 1;
             direct.second_cancel_at = Some(now + grace);
             task = direct.caller.as_ref().map(|(task, _)| task.clone_ref(py));
@@ -201,7 +203,7 @@ impl Execution {
         port.get().keep_until_done(&task)?;
         slf.get().state.lock().attempts[direct.slot].state = AttemptState::Nothing;
         slf.get().mark_stopped(direct.slot);
-        if let Some(cancelled) = direct.outlived.filter(|_| is_cancelled) {
+        if let Some(cancelled) = direct.pending_caller_cancel.filter(|_| is_cancelled) {
             Self::abandon(slf);
             return Err(*cancelled);
         }
@@ -227,7 +229,7 @@ pub struct InPlaceCoroutine {
     pub slot: usize,
     pub awaitable: Py<PyAny>,
     /// What calls inside the coroutine may borrow.
-    pub held: LentSlots,
+    pub held: LentPermits,
     /// The caller's task and how often it was being cancelled when we began; known from the first suspension on.
     pub caller: Option<(Py<PyAny>, usize)>,
     /// How often we have cancelled the caller's task, to be undone.
@@ -238,11 +240,11 @@ pub struct InPlaceCoroutine {
     /// The last cancellation that was thrown into the coroutine, ours or another one.
     pub cancelled_by: Option<Box<PyErr>>,
     /// The caller's cancellation, which the coroutine went on after; it gets a grace, then the caller leaves with it.
-    pub outlived: Option<Box<PyErr>>,
+    pub pending_caller_cancel: Option<Box<PyErr>>,
 }
 
 impl InPlaceCoroutine {
-    pub fn new(slot: usize, awaitable: Py<PyAny>, held: LentSlots) -> Self {
+    pub fn new(slot: usize, awaitable: Py<PyAny>, held: LentPermits) -> Self {
         InPlaceCoroutine {
             slot,
             awaitable,
@@ -252,12 +254,12 @@ impl InPlaceCoroutine {
             second_cancel_at: None,
             cancelled_twice: false,
             cancelled_by: None,
-            outlived: None,
+            pending_caller_cancel: None,
         }
     }
 
     /// What a step needs: the iterator, and what calls inside it may borrow.
-    pub fn stepped<'py>(&self, py: Python<'py>) -> (Bound<'py, PyAny>, LentSlots) {
+    pub fn stepped<'py>(&self, py: Python<'py>) -> (Bound<'py, PyAny>, LentPermits) {
         (self.awaitable.bind(py).clone(), self.held.as_ref().map(|held| held.clone_ref(py)))
     }
 

@@ -13,7 +13,7 @@ use crate::runtime;
 use crate::runtime::bridge::{self, BridgeFuture};
 use crate::runtime::call_scope::tell_progress;
 use crate::runtime::loop_bridge::{self, LoopBridge, Mail, Message, running_loop, wake};
-use crate::runtime::pool::Leftover;
+use crate::runtime::pool::AbandonedResources;
 use futures_util::FutureExt;
 use std::convert::Infallible;
 use tokio::sync::mpsc;
@@ -148,7 +148,7 @@ impl Execution {
     }
 
     /// What an attempt that goes on without its call keeps.
-    pub(super) fn take_leftover(&self, slot: usize) -> Option<Leftover> {
+    pub(super) fn take_leftover(&self, slot: usize) -> Option<AbandonedResources> {
         let mut state = self.state.lock();
         let candidate = state.plan.as_ref()?.candidates.get(slot)?.clone();
         let permits = state.attempts.get_mut(slot)?.permits.take();

@@ -15,7 +15,7 @@ use crate::values::value;
 use pyo3::IntoPyObjectExt;
 use serde_json::json;
 use smallvec::SmallVec;
-use toolhub::aside;
+use toolhub::blocking;
 use toolhub::error::{ErrorContent, Outcome};
 use toolhub::execute::Fate;
 use toolhub::hub::{EffectRecorder, EndedRows, PlannedRun, kept_failure};
@@ -142,11 +142,11 @@ impl Execution {
         };
         kill_point();
         let content = (!recorder.knows_call()).then(content).unwrap_or_default();
-        let (candidate, is_heavy) = (start.candidate.clone(), content.is_heavy());
+        let (candidate, is_large) = (start.candidate.clone(), content.is_large());
         let write = move || recorder.write((slot, &candidate), &definition.digest, content, written);
         // The digest of large arguments would hold up the loop.
-        match is_heavy {
-            true => runtime::spawn(async { _ = aside::on_thread(write).await }),
+        match is_large {
+            true => runtime::spawn(async { _ = blocking::on_blocking_thread(write).await }),
             false => {
                 write();
                 Ok(())

@@ -7,7 +7,7 @@ use crate::drivers::awaiting::{iterator_of, new_awaitable};
 use crate::drivers::child::Child;
 use crate::prelude::*;
 use crate::runtime::bridge::start_job;
-use crate::runtime::call_scope::{self, CallsAround};
+use crate::runtime::call_scope::{self, EnclosingCalls};
 use crate::runtime::loop_bridge::{LoopMailbox, Mail, Message};
 use crate::runtime::pool::{self, CallTerms, FunctionCall, PoolKind};
 use crate::values::arguments::argument_checks::{self, CheckPass, PreparedArguments};
@@ -178,7 +178,7 @@ impl Execution {
     }
 
     /// What calls inside this attempt see around them; `None` if it is what this attempt sees.
-    fn held(&self, py: Python<'_>, start: &AttemptStart) -> PyResult<Option<CallsAround>> {
+    fn held(&self, py: Python<'_>, start: &AttemptStart) -> PyResult<Option<EnclosingCalls>> {
         let outer = {
             let state = self.state.lock();
             state.attempts[start.slot].taping.as_ref().map(|taping| taping.as_outer())

@@ -7,7 +7,7 @@ use crate::drivers::awaiting::is_being_cancelled;
 use crate::prelude::*;
 use crate::runtime::bridge::CoreJob;
 use crate::runtime::loop_bridge::{DeadlineKey, LoopBridge};
-use crate::runtime::pool::{Leftover, Reply};
+use crate::runtime::pool::{AbandonedResources, Reply};
 use crate::values::arguments::argument_checks::PreparedArguments;
 use crate::values::arguments::callable::{CallableKind, meaning_of, python_tool, raised};
 use crate::values::arguments::given::SlotArguments;
@@ -68,7 +68,12 @@ pub enum AttemptState {
 
 impl AttemptState {
     /// Ends what is over as soon as nobody waits for it. A function on a thread goes on with its leftover.
-    pub fn give_up(self, py: Python<'_>, port: Option<&LoopBridge>, leftover: impl FnOnce() -> Leftover) {
+    pub fn give_up(
+        self,
+        py: Python<'_>,
+        port: Option<&LoopBridge>,
+        leftover: impl FnOnce() -> AbandonedResources,
+    ) {
         let forget = |key| drop(port.map(|port| port.forget_mail(key)));
         match self {
             AttemptState::Thread(reply) => {
@@ -111,10 +116,10 @@ pub struct Attempt {
 
 /// What a call that was given up keeps until it ends: the slot of its tool's own limit. The limits of its source and of the
 /// hub are for all tools, so its slots there are given back.
-pub fn leftover(permits: Option<Permits>, candidate: &Candidate) -> Leftover {
+pub fn leftover(permits: Option<Permits>, candidate: &Candidate) -> AbandonedResources {
     let mut permits = permits.unwrap_or_default();
     permits.keep_only(candidate.gate.as_ref());
-    Leftover { permits, counted: Some(candidate.stats.count_abandoned()), held: None }
+    AbandonedResources { permits, counted: Some(candidate.stats.count_abandoned()), held: None }
 }
 
 /// Kept small, because it is moved: what is big or rare is in a box. At the end it is taken, and this one is left.

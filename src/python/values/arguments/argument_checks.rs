@@ -72,7 +72,7 @@ impl CheckPass {
         py: Python<'_>,
         check: impl FnOnce(&CheckOptions<'_>) -> Result<Fitting<T>, HubError>,
     ) -> Result<Option<T>, HubError> {
-        let options = CheckOptions { coerce: self.checks.coerce, aside: &|work| py.detach(work) };
+        let options = CheckOptions { coerce: self.checks.coerce, offload: &|work| py.detach(work) };
         let Fitting { replacement, unchecked } = check(&options)?;
         self.unchecked.extend(unchecked);
         Ok(replacement)

@@ -10,7 +10,7 @@ use std::sync::Arc;
 use toolhub_registry::schema::Schema;
 use toolhub_text::invisible::error_line;
 use toolhub_text::{Message, message};
-use toolhub_types::aside;
+use toolhub_types::blocking;
 use toolhub_types::error::{ErrorContent, ErrorKind, HubError, Outcome, Result, clip};
 use toolhub_types::model::ToolOutput;
 
@@ -172,7 +172,7 @@ pub async fn violations(schema: &Arc<Schema>, value: Value) -> (Value, Option<Me
         return (value, violations);
     }
     let schema = schema.clone();
-    let checked = aside::on_thread(move || {
+    let checked = blocking::on_blocking_thread(move || {
         let violations = schema.violations(&value);
         (value, violations)
     });

@@ -15,7 +15,7 @@ use std::time::{Duration, Instant};
 use toolhub_protocol::{Era, param_headers};
 use toolhub_registry::schema::{ArgumentSchema, Schema};
 use toolhub_text::{Message, message};
-use toolhub_types::aside::heavy;
+use toolhub_types::blocking::block_if_large;
 use toolhub_types::error::{ErrorKind, HubError, Outcome, Result, clip};
 use toolhub_types::model::{
     Arguments, BoundValue, CheckOptions, Fitting, Freshness, ToolOutput, ToolSpec, Unchecked,
@@ -163,7 +163,7 @@ impl ServerCall<'_> {
             })?;
             self.server.answered();
             let size = raw.get().len();
-            match heavy(size, || convert::answer(&self.tool.spec.name, raw, era, keep_raw))? {
+            match block_if_large(size, || convert::answer(&self.tool.spec.name, raw, era, keep_raw))? {
                 CallAnswer::Done(output) => return self.checked(*output).await,
                 // Both are rare: in a box they do not make every other call's future larger.
                 CallAnswer::Task(task) => {

@@ -19,7 +19,7 @@ use std::time::Duration;
 use tokio::time::timeout;
 use toolhub_protocol::{HEADER_MISMATCH, LOG_LEVEL_KEY, MISSING_CAPABILITY, SERVER_KEY, UNSUPPORTED_VERSION};
 use toolhub_text::message;
-use toolhub_types::aside::heavy;
+use toolhub_types::blocking::block_if_large;
 use toolhub_types::error::{ErrorKind, HubError, Result, clip};
 use toolhub_types::telemetry::{
     OpenSpan, SpanAttribute, SpanAttributes, SpanSide, TRACE_PARENT, TRACE_STATE, TraceContext, TraceParent,
@@ -405,7 +405,7 @@ pub fn end_span(mut span: Box<OpenSpan>, method: &str, reply: &Result<Box<RawVal
     match reply {
         Ok(result) if method == "tools/call" => {
             let result = result.get();
-            if heavy(result.len(), || is_tool_error(result)) {
+            if block_if_large(result.len(), || is_tool_error(result)) {
                 span.fail(None, "tool_error");
             }
         }

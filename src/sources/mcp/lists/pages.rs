@@ -12,7 +12,7 @@ use serde_json::{Map, Value};
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 use toolhub_text::{Message, message};
-use toolhub_types::aside::heavy;
+use toolhub_types::blocking::block_if_large;
 use toolhub_types::error::{HubError, Result};
 use toolhub_types::tool::CallContextExtras;
 
@@ -57,7 +57,7 @@ pub async fn fetch<T>(
     for _ in 0..MAX_PAGES {
         let extras = RequestExtras { call: Some(&call), ..RequestExtras::default() };
         let raw = connection.request(list.method, params, extras).await?;
-        let next = heavy(raw.get().len(), || {
+        let next = block_if_large(raw.get().len(), || {
             let wrong = |why: Message| wrong_answer(list.method, why);
             let members: Members<'_> =
                 serde_json::from_str(raw.get()).map_err(|error| wrong(error.to_string().into()))?;

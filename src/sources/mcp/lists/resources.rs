@@ -17,7 +17,7 @@ use std::sync::{Arc, Weak};
 use tokio::sync::Notify;
 use toolhub_protocol::METHOD_NOT_FOUND;
 use toolhub_text::{Message, message};
-use toolhub_types::aside::heavy;
+use toolhub_types::blocking::block_if_large;
 use toolhub_types::error::{ErrorKind, HubError, Outcome, Result, clip};
 pub use toolhub_types::model::OfferKind;
 use toolhub_types::tool::CallContextExtras;
@@ -150,7 +150,7 @@ async fn ask_once(
         let raw = connection.request(request.method, params, sent).await?;
         let wrong =
             |why: Message| wrong_answer(format_args!("{} of '{}'", request.method, clip(&request.name)), why);
-        let read = heavy(raw.get().len(), || serde_json::from_str(raw.get()));
+        let read = block_if_large(raw.get().len(), || serde_json::from_str(raw.get()));
         let answer: Value = read.map_err(|error: serde_json::Error| wrong(error.to_string().into()))?;
         let Value::Object(mut answer) = answer else { return Err(wrong(message!("it is not an object"))) };
         match answer.get("resultType").and_then(Value::as_str) {

@@ -18,7 +18,7 @@ use tokio::sync::{Semaphore, oneshot};
 use tokio_util::sync::CancellationToken;
 use toolhub_protocol::TRY_LATER;
 use toolhub_text::message;
-use toolhub_types::aside::heavy;
+use toolhub_types::blocking::block_if_large;
 use toolhub_types::error::{ErrorKind, HubError, Outcome, Result};
 use toolhub_types::tool::{AskCaller, BoxFuture, CallContextExtras, CallLog, OnProgress, QuestionAnswer};
 
@@ -241,7 +241,7 @@ impl Inbox {
         answer: &dyn Fn() -> Option<Answerer>,
     ) -> Received {
         let mut is_settled = false;
-        let messages = heavy(bytes.len(), || wire::decode(bytes));
+        let messages = block_if_large(bytes.len(), || wire::decode(bytes));
         let is_not_mcp = |message: &Result<_, Malformed>| matches!(message, Err(Malformed { id: None, .. }));
         let is_stray = !messages.is_empty() && messages.iter().all(is_not_mcp);
         for message in messages {

@@ -46,7 +46,7 @@ use tokio::time::timeout;
 use tokio_util::sync::CancellationToken;
 use toolhub_protocol::lines::{Line, Lines};
 use toolhub_text::message;
-use toolhub_types::aside::heavy;
+use toolhub_types::blocking::block_if_large;
 use toolhub_types::error::{ErrorKind, HubError, Result};
 use toolhub_types::telemetry::{SpanAttribute, SpanAttributes};
 use toolhub_types::tool::BoxFuture;
@@ -248,7 +248,7 @@ async fn read(
                 output.read(line, received.is_stray);
             }
             Line::TooLong(head) => {
-                oversize = heavy(head.len(), || IdScan::of(head));
+                oversize = block_if_large(head.len(), || IdScan::of(head));
                 fail(&oversize);
             }
             Line::Skipped(more) => {

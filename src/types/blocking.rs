@@ -11,7 +11,7 @@ use tokio::sync::Semaphore;
 static THREADS: Semaphore = Semaphore::const_new(2);
 
 /// Runs a computation on this thread. On a worker thread of a runtime, the other tasks of that thread move to another one.
-pub fn in_place<T>(work: impl FnOnce() -> T) -> T {
+pub fn block_in_place<T>(work: impl FnOnce() -> T) -> T {
     let has_workers =
         Handle::try_current().is_ok_and(|handle| handle.runtime_flavor() == RuntimeFlavor::MultiThread);
     if has_workers { tokio::task::block_in_place(work) } else { work() }
@@ -20,19 +20,19 @@ pub fn in_place<T>(work: impl FnOnce() -> T) -> T {
 /// Messages below this size are read and written in a fraction of a millisecond.
 pub const LARGE: usize = 256 * 1024;
 
-/// Runs work that takes time in proportion to `bytes`: a large one as [`in_place`] does.
-pub fn heavy<T>(bytes: usize, work: impl FnOnce() -> T) -> T {
-    if bytes > LARGE { in_place(work) } else { work() }
+/// Runs work that takes time in proportion to `bytes`: a large one as [`block_in_place`] does.
+pub fn block_if_large<T>(bytes: usize, work: impl FnOnce() -> T) -> T {
+    if bytes > LARGE { block_in_place(work) } else { work() }
 }
 
 /// Whether work on all of a JSON value is heavy: it has long texts, or many values.
-pub fn is_heavy(value: &Value) -> bool {
+pub fn is_large(value: &Value) -> bool {
     const VALUE: usize = 64;
     left_after(value, VALUE, LARGE).is_none()
 }
 
 /// Runs a computation on a thread that no task waits for. `None` if the runtime ends before it begins.
-pub async fn on_thread<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'static) -> Option<T> {
+pub async fn on_blocking_thread<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'static) -> Option<T> {
     let permit = THREADS.acquire().await.ok()?;
     let running = tokio::task::spawn_blocking(move || {
         let result = work();
@@ -46,13 +46,13 @@ pub async fn on_thread<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'sta
 }
 
 /// The same, if it ends in time.
-pub async fn on_thread_until<T: Send + 'static>(
+pub async fn on_blocking_thread_until<T: Send + 'static>(
     end: Option<Instant>,
     work: impl FnOnce() -> T + Send + 'static,
 ) -> Option<T> {
     match end {
-        None => on_thread(work).await,
-        Some(end) => tokio::time::timeout_at(end.into(), on_thread(work)).await.ok().flatten(),
+        None => on_blocking_thread(work).await,
+        Some(end) => tokio::time::timeout_at(end.into(), on_blocking_thread(work)).await.ok().flatten(),
     }
 }
 
@@ -70,10 +70,10 @@ mod tests {
         });
         let here = tokio::spawn(async move {
             tokio::spawn(async move { sender.send(()) });
-            in_place(|| both(&receiver)).then_some(receiver)
+            block_in_place(|| both(&receiver)).then_some(receiver)
         });
         let receiver = here.await.unwrap().expect("the other task ran during the computation");
-        let there = tokio::spawn(on_thread(move || both(&receiver)));
+        let there = tokio::spawn(on_blocking_thread(move || both(&receiver)));
         tokio::spawn(async move { second.send(()) });
         assert_eq!(there.await.unwrap(), Some(true));
     }
@@ -83,15 +83,15 @@ mod tests {
         let reading = tokio::spawn(async {
             let (sender, receiver) = mpsc::channel();
             tokio::spawn(async move { sender.send(()) });
-            heavy(LARGE + 1, || receiver.recv_timeout(Duration::from_secs(20)))
+            block_if_large(LARGE + 1, || receiver.recv_timeout(Duration::from_secs(20)))
         });
         assert_eq!(reading.await.unwrap(), Ok(()));
     }
 
     #[tokio::test]
     async fn a_runtime_of_one_thread_does_the_work_itself() {
-        assert_eq!(in_place(|| 7), 7);
-        assert_eq!(heavy(LARGE + 1, || 7), 7);
-        assert_eq!(on_thread(|| 7).await, Some(7));
+        assert_eq!(block_in_place(|| 7), 7);
+        assert_eq!(block_if_large(LARGE + 1, || 7), 7);
+        assert_eq!(on_blocking_thread(|| 7).await, Some(7));
     }
 }

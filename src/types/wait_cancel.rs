@@ -6,22 +6,22 @@
 use crate::sync::{Arc, Mutex, Weak};
 
 /// A wait of a thread that can end before what it waits for has come.
-pub trait EndableWait: Send + Sync {
+pub trait CancellableWait: Send + Sync {
     /// What it waits for will not come. Never takes the GIL.
     fn give_up(&self);
 }
 
 /// Whether something that threads wait on behalf of is over: a call of a client, or the wait of a function's caller.
 #[derive(Default)]
-pub struct GivenUp(Mutex<GivenUpState>);
+pub struct CancelSignal(Mutex<CancelState>);
 
 #[derive(Default)]
-struct GivenUpState {
+struct CancelState {
     is_over: bool,
-    waits: Vec<Weak<dyn EndableWait>>,
+    waits: Vec<Weak<dyn CancellableWait>>,
 }
 
-impl GivenUp {
+impl CancelSignal {
     /// It is over: ends the waits, now and from now on.
     pub fn end(&self) {
         let waits = {
@@ -33,7 +33,7 @@ impl GivenUp {
     }
 
     /// Ends this wait, too, at the end of it. False if it is over already.
-    pub fn add(&self, wait: &Arc<impl EndableWait + 'static>) -> bool {
+    pub fn add(&self, wait: &Arc<impl CancellableWait + 'static>) -> bool {
         let mut state = self.0.lock();
         if !state.is_over {
             state.waits.retain(|other| other.strong_count() > 0);
@@ -52,7 +52,7 @@ mod tests {
     #[derive(Default)]
     struct CountedWait(AtomicUsize);
 
-    impl EndableWait for CountedWait {
+    impl CancellableWait for CountedWait {
         fn give_up(&self) {
             self.0.fetch_add(1, Ordering::Relaxed);
         }
@@ -61,7 +61,7 @@ mod tests {
     #[test]
     fn waits_end_once_and_none_begins_after_the_end() {
         let (call, wait, late) =
-            (GivenUp::default(), Arc::new(CountedWait::default()), Arc::new(CountedWait::default()));
+            (CancelSignal::default(), Arc::new(CountedWait::default()), Arc::new(CountedWait::default()));
         assert!(call.add(&wait));
         call.end();
         call.end();
