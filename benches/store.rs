@@ -59,7 +59,7 @@ fn servers(store: &Arc<Store>) -> Arc<Servers> {
     let servers = Servers::new(hub, Host::default(), Arc::new(|_| Ok(None)));
     for number in 0..SERVERS {
         let entry = json!({"command": "no-such-program"});
-        let (config, _) = server_from(&format!("s{number}"), &entry, None, &|_| None).unwrap();
+        let (config, _) = server_from(&format!("s{number}"), &entry, None, &|_| None, None).unwrap();
         servers.add(config).unwrap();
     }
     servers
@@ -70,7 +70,7 @@ fn warm() -> PathBuf {
     let path = std::env::temp_dir().join(format!("toolhub-bench-{}.db", std::process::id()));
     let store = open(&path);
     let config =
-        place(&server_from("s0", &json!({"command": "no-such-program"}), None, &|_| None).unwrap().0);
+        place(&server_from("s0", &json!({"command": "no-such-program"}), None, &|_| None, None).unwrap().0);
     for number in 0..SERVERS {
         let key = ListKey { server: Arc::from(format!("s{number}")), config };
         let stored = StoredList {
