@@ -17,7 +17,7 @@ use criterion::{Criterion, criterion_group, criterion_main};
 use tokio::runtime::{Builder, Runtime};
 use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
-use toolhub::execute::{Rules, Run};
+use toolhub::execute::{Action, Rules, Run};
 use toolhub::hub::{Hub, HubOptions};
 use toolhub::model::{Arguments, CallOptions, Source, Strategy, ToolOutput, ToolSpec};
 use toolhub::registry::Candidate;
@@ -39,7 +39,7 @@ fn rules(strategy: Strategy) -> Rules {
 /// Three start, one wins, two are cancelled.
 fn policy_of_a_race(now: Instant) -> bool {
     let mut run = Run::new(rules(Strategy::First), [Duration::from_secs(30); 3], now);
-    while let Some(slot) = run.next_start() {
+    while let Action::Start(slot) = run.next_action() {
         black_box(slot);
     }
     black_box(run.wake_at());
@@ -57,7 +57,7 @@ fn policy(c: &mut Criterion) {
     group.bench_function("one candidate", |b| {
         b.iter(|| {
             let mut run = Run::new(rules(Strategy::First), [Duration::from_secs(30)], now);
-            black_box(run.next_start());
+            black_box(run.next_action());
             run.succeeded(0, now);
             assert!(run.is_finished());
         });
