@@ -46,7 +46,7 @@ use toolhub_store::Store;
 use toolhub_store::ledger::Ledger;
 use toolhub_store::tape::{self, Tape};
 use toolhub_text::message;
-use toolhub_types::error::{ErrorKind, HubError, clip};
+use toolhub_types::error::{ErrorKind, HubError, Result, clip};
 use toolhub_types::limit::Gate;
 use toolhub_types::model::{CallOptions, Freshness, Lang, Prefer, Shadow, Source};
 use toolhub_types::stats::BreakerPolicy;
@@ -218,12 +218,12 @@ impl Hub {
     }
 
     /// Where a routed call goes.
-    pub fn route(&self, source: Option<&str>, servers: &impl Directory) -> Result<Route, HubError> {
+    pub fn route(&self, source: Option<&str>, servers: &impl Directory) -> Result<Route> {
         self.labels.read().route(source, servers)
     }
 
     /// Whether a model may call this tool here, and why not.
-    pub fn offers(&self, snapshot: &Snapshot, name: &str, options: &CallOptions) -> Result<(), HubError> {
+    pub fn offers(&self, snapshot: &Snapshot, name: &str, options: &CallOptions) -> Result<()> {
         let wanted = self.wanted(options);
         match snapshot.find(name) {
             None => Err(self.missing(snapshot, name, wanted.filter)),
@@ -259,7 +259,7 @@ impl Hub {
         name: &str,
         options: &CallOptions,
         now: Instant,
-    ) -> Result<Box<PlannedRun>, HubError> {
+    ) -> Result<Box<PlannedRun>> {
         let planned = self.plan_known(snapshot, name, options, now);
         // Near names take milliseconds when there are very many names.
         planned.unwrap_or_else(|| Err(self.missing(snapshot, name, self.wanted(options).filter)))
@@ -272,7 +272,7 @@ impl Hub {
         name: &str,
         options: &CallOptions,
         now: Instant,
-    ) -> Option<Result<Box<PlannedRun>, HubError>> {
+    ) -> Option<Result<Box<PlannedRun>>> {
         let wanted = self.wanted(options);
         let entry = snapshot.find(name)?;
         let (candidates, healthy) = select::by_name(&entry, wanted, now);
@@ -299,7 +299,7 @@ impl Hub {
         tag: &str,
         options: &CallOptions,
         now: Instant,
-    ) -> Result<Box<PlannedRun>, HubError> {
+    ) -> Result<Box<PlannedRun>> {
         let wanted = self.wanted(options);
         let (candidates, healthy) = select::by_capability(snapshot, tag, wanted, &mut self.rng.lock(), now);
         if candidates.is_empty() {

@@ -18,7 +18,7 @@ use tokio::net::TcpListener;
 use toolhub_engine::hub::Hub;
 use toolhub_engine::served::{Upstreams, Views};
 use toolhub_text::message;
-use toolhub_types::error::{ErrorKind, HubError};
+use toolhub_types::error::{ErrorKind, HubError, Result};
 use toolhub_types::principal::Principal;
 
 /// The longest last part of a drain; a short one has two fifths of its grace.
@@ -52,11 +52,7 @@ pub struct Gateway {
 
 impl Gateway {
     /// Fails when keys for sessions are needed and the OS gives no random bytes.
-    pub fn new(
-        hub: Arc<Hub>,
-        upstreams: Arc<dyn Upstreams>,
-        options: GatewayOptions,
-    ) -> Result<Self, HubError> {
+    pub fn new(hub: Arc<Hub>, upstreams: Arc<dyn Upstreams>, options: GatewayOptions) -> Result<Self> {
         let operation = Operation::new(&options);
         Ok(Gateway {
             hub,
@@ -72,7 +68,7 @@ impl Gateway {
     /// Applies the credentials, views and limits of these options to all requests from now on. Calls that run are not
     /// affected; long-lived streams end if they would not be let in any more.
     /// Changes nothing when they have a mistake. The other options are those of the start.
-    pub async fn reload(&self, options: &GatewayOptions) -> Result<(), HubError> {
+    pub async fn reload(&self, options: &GatewayOptions) -> Result<()> {
         self.identity.reload(options).await?;
         self.operation.admission.set_limits(options.limits);
         Ok(())
@@ -200,7 +196,7 @@ pub async fn serve_until_drained(
     gateway: Arc<Gateway>,
     listener: Option<TcpListener>,
     grace: Duration,
-) -> Result<(), HubError> {
+) -> Result<()> {
     let serving = async {
         match listener {
             Some(listener) => serve_http(gateway.clone(), listener).await,

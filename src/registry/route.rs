@@ -15,7 +15,7 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 use toolhub_text::{Message, message, near_names};
-use toolhub_types::error::{ErrorKind, HubError, clip};
+use toolhub_types::error::{ErrorKind, HubError, Result, clip};
 use toolhub_types::model::{Prefer, Source};
 
 /// How an explanation names a server, and how a model may name it back.
@@ -101,7 +101,7 @@ impl Labels {
     }
 
     /// Where a call with this source goes.
-    pub fn route(&self, source: Option<&str>, servers: &impl Directory) -> Result<Route, HubError> {
+    pub fn route(&self, source: Option<&str>, servers: &impl Directory) -> Result<Route> {
         let Some(given) = source.filter(|given| !given.trim().is_empty()) else {
             return Ok(Route::everywhere(RouteRule::Auto));
         };
@@ -120,7 +120,7 @@ impl Labels {
         label.cloned().ok_or_else(unknown)
     }
 
-    fn aliased(&self, given: &str, target: &Route, servers: &impl Directory) -> Result<Route, HubError> {
+    fn aliased(&self, given: &str, target: &Route, servers: &impl Directory) -> Result<Route> {
         let Some(id) = &target.server else { return Ok(target.clone()) };
         if let server @ Some(_) = find(id, servers) {
             return Ok(Route { server, ..target.clone() });

@@ -35,7 +35,7 @@ use serde_json::Value;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use toolhub_registry::identity::CallIdentity;
-use toolhub_types::error::HubError;
+use toolhub_types::error::{HubError, Result};
 
 /// Whether there is a tape at all: usually there is none, and a call looks no further.
 pub static IS_ON: AtomicBool = AtomicBool::new(false);
@@ -117,7 +117,7 @@ impl Tape {
         model: &str,
         request: Value,
         inside: Option<&OuterCall>,
-    ) -> Result<OnTape<Taping>, HubError> {
+    ) -> Result<OnTape<Taping>> {
         match &self.deck {
             Deck::Record(recorder) => Ok(OnTape::Recorded(recorder.ask(model, request, inside))),
             Deck::Replay(replayer) => replayer.ask(model, request).map(OnTape::Replayed),
@@ -156,7 +156,7 @@ pub fn stop() -> Option<Arc<Tape>> {
 
 /// The list of tools that this server gave when the calls were recorded, if calls are replayed; the error is for a server
 /// of which no list was recorded.
-pub fn recorded_list(server: &str) -> Option<Result<String, HubError>> {
+pub fn recorded_list(server: &str) -> Option<Result<String>> {
     match &current_of_any()?.deck {
         Deck::Record(_) => None,
         Deck::Replay(replayer) => Some(replayer.list(server)),

@@ -2,7 +2,7 @@ use super::*;
 use proptest::prelude::*;
 use serde_json::json;
 use toolhub_registry::{Candidate, Filter};
-use toolhub_types::error::HubError;
+use toolhub_types::error::Result;
 use toolhub_types::model::Arguments;
 use toolhub_types::model::{CheckOptions, Fitting, Source, ToolOutput, ToolSpec};
 use toolhub_types::stats::CandidateStats;
@@ -14,14 +14,10 @@ impl Tool for Described {
     fn spec(&self) -> &ToolSpec {
         &self.0
     }
-    fn check(&self, _: &Arguments, _: &CheckOptions<'_>) -> Result<Fitting<Arguments>, HubError> {
+    fn check(&self, _: &Arguments, _: &CheckOptions<'_>) -> Result<Fitting<Arguments>> {
         Ok(Fitting::unchanged())
     }
-    fn call<'a>(
-        &'a self,
-        _: &'a Arguments,
-        _: &'a CallContext,
-    ) -> BoxFuture<'a, Result<ToolOutput, HubError>> {
+    fn call<'a>(&'a self, _: &'a Arguments, _: &'a CallContext) -> BoxFuture<'a, Result<ToolOutput>> {
         Box::pin(async { Ok(ToolOutput::new(1)) })
     }
 }

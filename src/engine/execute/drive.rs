@@ -18,13 +18,13 @@ use toolhub_store::tape::{MissedCall, OpenCall, Taping};
 use toolhub_text::invisible::error_line;
 use toolhub_text::message;
 use toolhub_types::blocking;
-use toolhub_types::error::{ErrorKind, HubError, Outcome, clip};
+use toolhub_types::error::{ErrorKind, HubError, Outcome, Result, clip};
 use toolhub_types::limit::{self, Gate, Passage, Permits};
 use toolhub_types::model::{Arguments, CheckOptions, Meaning, ReportedFailure, ToolOutput};
 use toolhub_types::tool::{AttemptWatch, CallContext, CallContextExtras, OnProgress};
 use toolhub_types::workers::PoolRefusal;
 
-pub type Answer = Result<ToolOutput, HubError>;
+pub type Answer = Result<ToolOutput>;
 
 impl Hub {
     /// Runs chosen candidates on tokio, and records what was learnt.
@@ -250,7 +250,7 @@ impl Attempt {
     }
 
     /// Passes the limits.
-    async fn enter(&mut self) -> Result<Permits, HubError> {
+    async fn enter(&mut self) -> Result<Permits> {
         let (granted, grant) = oneshot::channel();
         let full = || overloaded(&self.candidate.spec().name);
         let gates = std::mem::take(&mut self.gates);
@@ -268,7 +268,7 @@ impl Attempt {
     }
 
     /// What has to be done before anything is sent; if it fails, the tool does not start.
-    async fn allowed(&self) -> Result<(), HubError> {
+    async fn allowed(&self) -> Result<()> {
         let (candidate, extras) = (&self.candidate, &self.context.extras);
         if let Some(recorder) = &self.row {
             let arguments = self.asked.as_value().clone();
@@ -367,7 +367,7 @@ async fn observe(
     candidate: &Candidate,
     args: &Arguments,
     context: &CallContext,
-) -> Result<ToolOutput, HubError> {
+) -> Result<ToolOutput> {
     let Some(taping) = taping else { return candidate.tool.call(args, context).await };
     let taping = Arc::new(taping);
     let mut context = context.clone();
@@ -408,7 +408,7 @@ impl WatchedAttempt {
         }))
     }
 
-    fn end<T>(mut self, answer: &Result<T, HubError>, context: &CallContext) {
+    fn end<T>(mut self, answer: &Result<T>, context: &CallContext) {
         let Some((watch, number)) = self.0.take() else { return };
         let was_stopped = context.cancel.is_cancelled();
         match answer {

@@ -11,7 +11,7 @@ use toolhub_store::ledger::{
 };
 use toolhub_text::secret::scrubbed_text;
 use toolhub_text::{Message, message};
-use toolhub_types::error::{ErrorKind, HubError, Outcome, clip};
+use toolhub_types::error::{ErrorKind, HubError, Outcome, Result, clip};
 use toolhub_types::model::{CallOptions, KeyDigests};
 use toolhub_types::system::kill_point;
 
@@ -99,7 +99,7 @@ impl EffectRecorder {
         (slot, candidate): (usize, &Candidate),
         definition: &Arc<str>,
         content: CallContent,
-        written: impl FnOnce(Result<(), HubError>) + Send + 'static,
+        written: impl FnOnce(Result<()>) + Send + 'static,
     ) {
         let (id, asked, is_large) = (new_row_id(), self.asked.clone(), content.is_large());
         let digests = LateDigests::new(Box::new(move || asked.digests(content)));
@@ -246,7 +246,7 @@ pub fn run_unreadable(tool: &str, run: &str, why: &Message) -> HubError {
 }
 
 /// What a run keeps of a call: its value, or its error.
-pub fn kept_result(result: &Result<Value, HubError>) -> Value {
+pub fn kept_result(result: &Result<Value>) -> Value {
     match result {
         Ok(value) => json!({"success": true, "result": value}),
         Err(error) => kept_failure(json!(error.message), error.kind.name(), error.outcome.name()),

@@ -18,7 +18,7 @@ use toolhub_store::ledger::{EffectEnd, EffectState};
 use toolhub_store::tape::{MissedCall, OpenCall};
 use toolhub_text::secret::scrubbed_text;
 use toolhub_text::{Message, message};
-use toolhub_types::error::{ErrorKind, HubError, Outcome, clip};
+use toolhub_types::error::{ErrorKind, HubError, Outcome, Result, clip};
 use toolhub_types::model::{Freshness, Lang, Part, Strategy};
 use toolhub_types::stats::BreakerPolicy;
 
@@ -58,7 +58,7 @@ pub struct RunReport {
     pub answers: Vec<Option<Answer>>,
     /// The answers that were merged, in this order.
     pub(crate) merged: Vec<(usize, Value)>,
-    pub result: Result<Value, HubError>,
+    pub result: Result<Value>,
 }
 
 impl PlannedRun {
@@ -259,11 +259,7 @@ impl PlannedRun {
         slots.into_iter().filter_map(|slot| Some((slot, values[slot].take()?))).collect()
     }
 
-    pub(crate) fn conclude(
-        &self,
-        answers: &[Option<Answer>],
-        merged: &[(usize, Value)],
-    ) -> Result<Value, HubError> {
+    pub(crate) fn conclude(&self, answers: &[Option<Answer>], merged: &[(usize, Value)]) -> Result<Value> {
         match merged {
             [] => {
                 let errors: Vec<_> = (0..answers.len())

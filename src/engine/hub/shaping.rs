@@ -14,7 +14,7 @@ use toolhub_registry::{Candidate, NameEntry, Snapshot};
 use toolhub_store::Store;
 use toolhub_store::ledger::new_id;
 use toolhub_text::message;
-use toolhub_types::error::{ErrorKind, HubError, clip};
+use toolhub_types::error::{ErrorKind, HubError, Result, clip};
 use toolhub_types::kind::ToolKind;
 use toolhub_types::model::{
     Arguments, CheckOptions, Effects, Evidence, Fitting, Lang, Source, ToolOutput, ToolSpec,
@@ -244,7 +244,7 @@ impl ResultTexts {
         handle: &str,
         (offset, limit): (usize, usize),
         reader: Option<&Principal>,
-    ) -> Result<TextPage, HubError> {
+    ) -> Result<TextPage> {
         let key = key(handle, reader);
         let text = self.memory.lock().get(&key);
         let text = text.or_else(|| self.store.get()?.result(&key).map(Arc::from));
@@ -353,7 +353,7 @@ impl ReadMore {
         ReadMore { spec, schema: ArgumentSchema::new(parameters), texts, page, lang }
     }
 
-    fn read(&self, args: &Arguments, reader: Option<&Principal>) -> Result<ToolOutput, HubError> {
+    fn read(&self, args: &Arguments, reader: Option<&Principal>) -> Result<ToolOutput> {
         let number = |name: &str| args.get(name).and_then(Value::as_f64).map(|number| number as usize);
         let handle = args.get("handle").and_then(Value::as_str).unwrap_or_default();
         let limit = number("limit").unwrap_or(self.page).min(MAX_PAGE);
@@ -379,15 +379,11 @@ impl Tool for ReadMore {
         &self.spec
     }
 
-    fn check(&self, args: &Arguments, options: &CheckOptions<'_>) -> Result<Fitting<Arguments>, HubError> {
+    fn check(&self, args: &Arguments, options: &CheckOptions<'_>) -> Result<Fitting<Arguments>> {
         self.schema.check(&self.spec.name, args, options)
     }
 
-    fn call<'a>(
-        &'a self,
-        args: &'a Arguments,
-        ctx: &'a CallContext,
-    ) -> BoxFuture<'a, Result<ToolOutput, HubError>> {
+    fn call<'a>(&'a self, args: &'a Arguments, ctx: &'a CallContext) -> BoxFuture<'a, Result<ToolOutput>> {
         Box::pin(std::future::ready(self.read(args, ctx.extras.principal.as_deref())))
     }
 }

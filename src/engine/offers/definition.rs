@@ -4,7 +4,7 @@ use super::template::UriTemplate;
 use serde_json::{Map, Value, json};
 use std::sync::Arc;
 use toolhub_text::{Message, message};
-use toolhub_types::error::{ErrorKind, HubError, Outcome, clip};
+use toolhub_types::error::{ErrorKind, HubError, Outcome, Result, clip};
 use toolhub_types::model::OfferKind;
 use toolhub_types::tool::Tool;
 
@@ -40,7 +40,7 @@ impl NativeOffer {
         entry: Map<String, Value>,
         function: Arc<dyn Tool>,
         completions: Vec<(String, Suggestions)>,
-    ) -> Result<Self, HubError> {
+    ) -> Result<Self> {
         let what = noun(kind);
         if key.trim().is_empty() || key.chars().any(char::is_control) || key.chars().count() > LONGEST_KEY {
             let text = message!(
@@ -192,7 +192,7 @@ impl OfferQuery {
     }
 
     /// Refuses arguments that are not texts.
-    pub fn check(&self) -> Result<(), HubError> {
+    pub fn check(&self) -> Result<()> {
         match self {
             OfferQuery::Read { .. } => Ok(()),
             OfferQuery::Get { name, arguments } => check_texts(name, arguments),
@@ -244,7 +244,7 @@ pub fn completing(function: &Arc<dyn Tool>, request: &PartialArgument) -> Map<St
 }
 
 /// Refuses arguments that are not texts.
-pub fn check_texts(name: &str, arguments: &Map<String, Value>) -> Result<(), HubError> {
+pub fn check_texts(name: &str, arguments: &Map<String, Value>) -> Result<()> {
     match arguments.iter().find(|(_, value)| !value.is_string()) {
         None => Ok(()),
         Some((key, _)) => {
@@ -254,7 +254,7 @@ pub fn check_texts(name: &str, arguments: &Map<String, Value>) -> Result<(), Hub
 }
 
 /// Refuses arguments without those that the entry of a prompt requires.
-pub fn check_required(name: &str, prompt: &Value, arguments: &Map<String, Value>) -> Result<(), HubError> {
+pub fn check_required(name: &str, prompt: &Value, arguments: &Map<String, Value>) -> Result<()> {
     let declared = prompt.get("arguments").and_then(Value::as_array).into_iter().flatten();
     let required = declared.filter(|one| one.get("required").and_then(Value::as_bool) == Some(true));
     let mut names = required.filter_map(|one| one.get("name")?.as_str());

@@ -21,7 +21,7 @@ use tokio_util::sync::CancellationToken;
 use toolhub_context::shape::content::is_block;
 use toolhub_text::message;
 use toolhub_text::pattern::NATIVE;
-use toolhub_types::error::{ErrorKind, HubError, Outcome, clip, shown_seconds};
+use toolhub_types::error::{ErrorKind, HubError, Outcome, Result, clip, shown_seconds};
 use toolhub_types::model::{Arguments, ChangedOffer, OfferChange, OfferKind};
 use toolhub_types::tool::{CallContext, CallContextExtras, Tool};
 
@@ -50,7 +50,7 @@ impl NativeOffers {
     }
 
     /// Adds an offer. One of the same key is replaced if it is the same function, defined again, or if the caller wants it.
-    pub fn add(&self, offer: NativeOffer, replace: bool) -> Result<(), HubError> {
+    pub fn add(&self, offer: NativeOffer, replace: bool) -> Result<()> {
         let (kind, offer) = (offer.kind, Arc::new(offer));
         let mut all = self.all.write();
         let replaced = match all.iter().position(|known| known.kind == kind && known.key == offer.key) {
@@ -98,7 +98,7 @@ impl NativeOffers {
     }
 
     /// Announces that the content of a resource has changed.
-    pub fn updated(&self, uri: &str) -> Result<(), HubError> {
+    pub fn updated(&self, uri: &str) -> Result<()> {
         if self.find(&[OfferKind::Resources, OfferKind::ResourceTemplates], uri).is_none() {
             return Err(missing(OfferKind::Resources, uri));
         }
@@ -144,11 +144,7 @@ impl NativeOffers {
     }
 
     /// The answer to a request, as the protocol has it.
-    pub async fn answer(
-        &self,
-        query: &OfferQuery,
-        ctx: &OfferCallContext<'_>,
-    ) -> Result<Map<String, Value>, HubError> {
+    pub async fn answer(&self, query: &OfferQuery, ctx: &OfferCallContext<'_>) -> Result<Map<String, Value>> {
         let key = query.key();
         let kind = query.kinds().first().copied().unwrap_or(OfferKind::Prompts);
         let offer = self.find(query.kinds(), key).ok_or_else(|| missing(kind, key))?;
@@ -179,7 +175,7 @@ async fn complete(
     key: &str,
     argument: &PartialArgument,
     ctx: &OfferCallContext<'_>,
-) -> Result<Map<String, Value>, HubError> {
+) -> Result<Map<String, Value>> {
     let from = offer.completions.iter().find(|(name, _)| *name == argument.name);
     let values = match from.map(|(_, from)| from) {
         None => Vec::new(),
@@ -199,7 +195,7 @@ async fn called(
     key: &str,
     arguments: Map<String, Value>,
     ctx: &OfferCallContext<'_>,
-) -> Result<Value, HubError> {
+) -> Result<Value> {
     let until = Instant::now() + ctx.limit;
     let cancel = CancellationToken::new();
     let mut context = CallContext::new(until.into_std(), cancel.clone());
@@ -309,11 +305,7 @@ fn content(uri: &str, mime_type: Option<&str>, value: Value) -> Value {
 
 /// The answer to `prompts/get`. A text or a content block is a message of the user; `{"role": …, "content": …}` is a message; a
 /// list has several of them.
-pub fn messages(
-    name: &str,
-    description: Option<&Value>,
-    value: Value,
-) -> Result<Map<String, Value>, HubError> {
+pub fn messages(name: &str, description: Option<&Value>, value: Value) -> Result<Map<String, Value>> {
     let mut result = Map::new();
     let (mut description, mut value) = (description.cloned(), value);
     if let Value::Object(members) = &mut value
@@ -333,7 +325,7 @@ pub fn messages(
     Ok(result)
 }
 
-fn message(name: &str, value: Value) -> Result<Value, HubError> {
+fn message(name: &str, value: Value) -> Result<Value> {
     let text = |text: String| json!({"type": "text", "text": text});
     let of_user = |content: Value| Ok(json!({"role": "user", "content": content}));
     let wrong = || {
@@ -371,7 +363,7 @@ pub fn completion(values: Vec<String>) -> Map<String, Value> {
 }
 
 /// The suggestions that a function returned: a list of texts, or nothing.
-pub fn suggestions(name: &str, value: Value) -> Result<Vec<String>, HubError> {
+pub fn suggestions(name: &str, value: Value) -> Result<Vec<String>> {
     let texts: Option<Vec<String>> = serde_json::from_value(value).map_err(|_| {
         let text = message!("The completion of '{}' must return a list of texts.", clip(name));
         HubError::new(ErrorKind::ToolError, text)

@@ -2,7 +2,7 @@
 
 use super::*;
 use serde_json::json;
-use toolhub_types::error::ErrorKind;
+use toolhub_types::error::{ErrorKind, Result};
 use toolhub_types::model::{CheckOptions, Fitting, OfferChange, ToolIdentity, ToolOutput, ToolSpec};
 use toolhub_types::tool::BoxFuture;
 
@@ -22,15 +22,11 @@ impl Tool for Echo {
         Some(&self.identity)
     }
 
-    fn check(&self, _: &Arguments, _: &CheckOptions<'_>) -> Result<Fitting<Arguments>, HubError> {
+    fn check(&self, _: &Arguments, _: &CheckOptions<'_>) -> Result<Fitting<Arguments>> {
         Ok(Fitting::unchanged())
     }
 
-    fn call<'a>(
-        &'a self,
-        args: &'a Arguments,
-        ctx: &'a CallContext,
-    ) -> BoxFuture<'a, Result<ToolOutput, HubError>> {
+    fn call<'a>(&'a self, args: &'a Arguments, ctx: &'a CallContext) -> BoxFuture<'a, Result<ToolOutput>> {
         Box::pin(async move {
             if self.is_slow {
                 ctx.cancel.cancelled().await;
@@ -65,7 +61,7 @@ fn offer(kind: OfferKind, key: &str, function: Echo) -> TestOffer {
     TestOffer { kind, key: key.to_owned(), function, completions: Vec::new(), replace: false }
 }
 
-fn add(offers: &NativeOffers, one: TestOffer) -> Result<(), HubError> {
+fn add(offers: &NativeOffers, one: TestOffer) -> Result<()> {
     let entry = Map::from_iter([("name".to_owned(), json!(one.function.spec.name))]);
     let made = NativeOffer::new(one.kind, one.key, entry, Arc::new(one.function), one.completions)?;
     offers.add(made, one.replace)
@@ -75,7 +71,7 @@ fn resource(uri: &str, name: &str, required: &[&str]) -> TestOffer {
     offer(OfferKind::Resources, uri, echo(name, required, &[]))
 }
 
-async fn text(offers: &NativeOffers, uri: &str) -> Result<String, HubError> {
+async fn text(offers: &NativeOffers, uri: &str) -> Result<String> {
     let extras = CallContextExtras::default();
     let ctx = OfferCallContext { limit: Duration::from_secs(30), extras: &extras };
     let read = offers.answer(&OfferQuery::Read { uri: uri.to_owned() }, &ctx).await?;

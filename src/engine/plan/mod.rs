@@ -58,7 +58,7 @@ use std::time::Instant;
 use toolhub_registry::identity::CallKey;
 use toolhub_registry::route::Route;
 use toolhub_text::{Message, message};
-use toolhub_types::error::{ErrorKind, HubError, Outcome};
+use toolhub_types::error::{ErrorKind, HubError, Outcome, Result};
 use toolhub_types::model::{CallOptions, Freshness, Prefer};
 
 /// What the driver of a call does next.
@@ -96,7 +96,7 @@ impl CallPlan {
         self.step(&PlanView::new(hub, servers, now)).unwrap_or_else(PlanStep::Refuse)
     }
 
-    fn step(&mut self, view: &PlanView<'_>) -> Result<PlanStep, HubError> {
+    fn step(&mut self, view: &PlanView<'_>) -> Result<PlanStep> {
         let (hub, now) = (view.hub, view.now);
         if hub.is_closed() {
             return Err(closed());
@@ -177,7 +177,7 @@ impl CallPlan {
         Ok(PlanStep::Run(planned))
     }
 
-    fn find_route(&mut self, view: &PlanView<'_>) -> Result<(), HubError> {
+    fn find_route(&mut self, view: &PlanView<'_>) -> Result<()> {
         let (None, CallTarget::Routed { source, .. }) = (&self.route, &self.request.target) else {
             return Ok(());
         };
@@ -195,7 +195,7 @@ impl CallPlan {
     }
 
     /// Finds the candidates, with an error that says why there are none.
-    fn select(&self, view: &PlanView<'_>) -> Result<Box<PlannedRun>, HubError> {
+    fn select(&self, view: &PlanView<'_>) -> Result<Box<PlannedRun>> {
         let PlanView { hub, snapshot, servers, now } = view;
         match &self.request.target {
             CallTarget::Name(name) => select_by_name(view, name, &self.options),
@@ -214,7 +214,7 @@ impl CallPlan {
     }
 
     /// Whether there is somebody to ask about a call that is not known to be harmless.
-    fn needs_approval(&mut self) -> Result<bool, HubError> {
+    fn needs_approval(&mut self) -> Result<bool> {
         let permissions = self.request.permissions.as_ref();
         if self.request.proposed_in.is_some() && permissions.is_none_or(|one| one.approvers.is_empty()) {
             self.is_forbidden = true;
@@ -224,7 +224,7 @@ impl CallPlan {
     }
 
     /// The caller was asked; the reason is the rest of a sentence: "it was not approved".
-    pub fn approval_answered(&mut self, verdict: Result<(), Message>) -> Result<(), HubError> {
+    pub fn approval_answered(&mut self, verdict: Result<(), Message>) -> Result<()> {
         self.is_approved = verdict.is_ok();
         self.is_forbidden = verdict.is_err();
         verdict.map_err(|reason| state::not_approved(self.request.target.name(), reason))
@@ -232,11 +232,7 @@ impl CallPlan {
 }
 
 /// The candidates of a name. A call that names a server may use tools that the server has not listed.
-pub fn select_by_name(
-    view: &PlanView<'_>,
-    name: &str,
-    options: &CallOptions,
-) -> Result<Box<PlannedRun>, HubError> {
+pub fn select_by_name(view: &PlanView<'_>, name: &str, options: &CallOptions) -> Result<Box<PlannedRun>> {
     let PlanView { hub, snapshot, servers, now } = view;
     let planned = hub.plan_by_name(snapshot, name, options, *now);
     let (Err(error), Some(server)) = (&planned, &options.server) else { return planned };

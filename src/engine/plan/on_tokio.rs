@@ -14,7 +14,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use tokio_util::sync::CancellationToken;
 use toolhub_registry::identity::CallContent;
 use toolhub_text::message;
-use toolhub_types::error::{ErrorKind, HubError, Outcome, clip};
+use toolhub_types::error::{ErrorKind, HubError, Outcome, Result, clip};
 use toolhub_types::kind::ToolKind;
 use toolhub_types::model::{Arguments, ToolOutput};
 use toolhub_types::tool::{BoxFuture, CallContextExtras};
@@ -28,7 +28,7 @@ pub trait CallSources: Send + Sync {
     fn look_up<'a>(&'a self, request: &'a LookUpRequest) -> BoxFuture<'a, Unreachable>;
 
     /// Asks a model; `None` when there is none.
-    fn ask_model<'a>(&'a self, _prompt: &'a str) -> Option<BoxFuture<'a, Result<String, HubError>>> {
+    fn ask_model<'a>(&'a self, _prompt: &'a str) -> Option<BoxFuture<'a, Result<String>>> {
         None
     }
 }
@@ -36,7 +36,7 @@ pub trait CallSources: Send + Sync {
 /// What a call came to.
 #[derive(Clone, Debug)]
 pub struct CallResult {
-    pub outcome: Result<ToolOutput, HubError>,
+    pub outcome: Result<ToolOutput>,
     /// The label of the provider that answered; of the last one that was tried when none did.
     pub provider: Option<String>,
     /// Every answer with the label of its provider, when several were merged.
@@ -80,7 +80,7 @@ impl CallResult {
         CallResult::without_run(Err(error))
     }
 
-    fn without_run(outcome: Result<ToolOutput, HubError>) -> Self {
+    fn without_run(outcome: Result<ToolOutput>) -> Self {
         let (answers, answer_kind) = (Vec::new(), ToolKind::Other);
         CallResult { outcome, provider: None, answers, answer_kind, synthesized: false }
     }
@@ -157,11 +157,7 @@ impl CallServices for TokioCall<'_> {
         self.sources.look_up(&request).await
     }
 
-    async fn run(
-        &self,
-        planned: Box<PlannedRun>,
-        _: Option<Vec<Result<Arc<Infallible>, HubError>>>,
-    ) -> CallResult {
+    async fn run(&self, planned: Box<PlannedRun>, _: Option<Vec<Result<Arc<Infallible>>>>) -> CallResult {
         self.runs.store(true, Ordering::Relaxed);
         CallResult::of(self.hub.run_planned(*planned, self.args.clone(), self.extras, self.cancel).await)
     }

@@ -16,7 +16,7 @@ use toolhub_text::invisible::{error_line, visible_json};
 use toolhub_text::secret::{scrubbed, scrubbed_text};
 use toolhub_text::{Message, message};
 use toolhub_types::blocking::is_large;
-use toolhub_types::error::{ErrorKind, HubError, clip};
+use toolhub_types::error::{ErrorKind, HubError, Result, clip};
 
 /// Characters of a reason that are shown.
 const LONGEST: usize = 20_000;
@@ -31,7 +31,7 @@ impl CallPlan {
         request: ApprovalRequest,
         forms: Result<Vec<Value>, NotJson>,
         is_new_asked: bool,
-    ) -> Result<(HeavyWork<ApprovalQuestion>, bool), HubError> {
+    ) -> Result<(HeavyWork<ApprovalQuestion>, bool)> {
         if let Some(unlisted) = request.candidates.iter().find(|one| !one.tool.is_defined()) {
             let server = unlisted.server.as_deref().unwrap_or_default();
             let reason = message!(

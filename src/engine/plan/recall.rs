@@ -11,7 +11,7 @@ use std::time::Instant;
 use toolhub_registry::identity::NotJson;
 use toolhub_store::ledger::{CallsBefore, Ledger, LedgerFailure, OccurrenceTicket, RunCall, RunMemory};
 use toolhub_text::message;
-use toolhub_types::error::{HubError, clip};
+use toolhub_types::error::{Result, clip};
 
 /// Asks the ledger what a run knows of a call; report it with [`CallPlan::recalled`].
 pub struct RecallRequest {
@@ -69,7 +69,7 @@ impl CallPlan {
     }
 
     /// The question to the ledger, for a call of a run.
-    pub(super) fn recall(&self, hub: &Hub, planned: &PlannedRun) -> Result<Option<RecallRequest>, HubError> {
+    pub(super) fn recall(&self, hub: &Hub, planned: &PlannedRun) -> Result<Option<RecallRequest>> {
         let (Some(run), None) = (&self.options.run, &self.record) else { return Ok(None) };
         let tool = self.request.target.name();
         let identity = self.identity(hub, &planned.candidates);
@@ -100,7 +100,7 @@ impl CallPlan {
         &mut self,
         memory: Result<RunMemory, LedgerFailure>,
         now: Instant,
-    ) -> Result<Option<Value>, HubError> {
+    ) -> Result<Option<Value>> {
         let (tool, run) = (self.request.target.name().clone(), self.options.run.clone().unwrap_or_default());
         let Some(NumberedCall { ticket, .. }) = &self.number else { return Ok(None) };
         let error = match memory {

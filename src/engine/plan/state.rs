@@ -17,7 +17,7 @@ use toolhub_store::ledger::{Ledger, OccurrenceTicket, RunCall};
 use toolhub_text::invisible::visible;
 use toolhub_text::pattern::PatternList;
 use toolhub_text::{Message, message};
-use toolhub_types::error::{ErrorKind, HubError, Outcome, clip};
+use toolhub_types::error::{ErrorKind, HubError, Outcome, Result, clip};
 use toolhub_types::kind::ToolKind;
 use toolhub_types::model::{CallOptions, Part};
 
@@ -153,12 +153,12 @@ impl CallPlan {
     }
 
     /// A call without time left starts nothing: no server is asked, nor the caller.
-    pub fn check_deadline(&self, now: Instant) -> Result<(), HubError> {
+    pub fn check_deadline(&self, now: Instant) -> Result<()> {
         self.check_deadline_beside(self.number.as_ref().map(|number| &number.ledger), now)
     }
 
     /// The same for a call that has asked this ledger, which may be what it waited for.
-    pub fn check_deadline_beside(&self, ledger: Option<&Arc<Ledger>>, now: Instant) -> Result<(), HubError> {
+    pub fn check_deadline_beside(&self, ledger: Option<&Arc<Ledger>>, now: Instant) -> Result<()> {
         match self.time_left(now) {
             Some(Duration::ZERO) => {
                 let is_locked = ledger.is_some_and(|ledger| ledger.is_locked());

@@ -15,7 +15,7 @@ use toolhub_context::search::ToolPart;
 use toolhub_registry::{Candidate, NameEntry, Snapshot};
 use toolhub_text::message;
 use toolhub_text::pattern::{BETWEEN, NATIVE, PatternList};
-use toolhub_types::error::{ErrorKind, HubError, clip};
+use toolhub_types::error::{ErrorKind, HubError, Result, clip};
 use toolhub_types::model::{CallOptions, Evidence, OfferKind, Safety, Source, ToolSpec};
 use toolhub_types::principal::Principal;
 use toolhub_types::tool::{AskCaller, BoxFuture, CallContextExtras};
@@ -69,7 +69,7 @@ pub trait Upstreams: CallSources {
         view: &'a View,
         query: &'a OfferQuery,
         extras: &'a CallContextExtras,
-    ) -> BoxFuture<'a, Result<Map<String, Value>, HubError>>;
+    ) -> BoxFuture<'a, Result<Map<String, Value>>>;
 
     /// Subscribes to the changes of a resource, which then are among the signals of the hub's own offers.
     fn subscribe<'a>(
@@ -77,7 +77,7 @@ pub trait Upstreams: CallSources {
         view: &'a View,
         caller: &'a Arc<Principal>,
         uri: &'a str,
-    ) -> BoxFuture<'a, Result<SubscribedResource, HubError>>;
+    ) -> BoxFuture<'a, Result<SubscribedResource>>;
 }
 
 /// A subscription to a resource. Dropping it ends the subscription.
@@ -230,7 +230,7 @@ pub struct Views {
 
 impl Views {
     /// `standard` is for callers who name no view, unless one of the views is called [`DEFAULT_VIEW`].
-    pub fn new(standard: View, views: impl IntoIterator<Item = View>) -> Result<Self, HubError> {
+    pub fn new(standard: View, views: impl IntoIterator<Item = View>) -> Result<Self> {
         let mut named = BTreeMap::new();
         for view in views {
             if !is_name(&view.name) {

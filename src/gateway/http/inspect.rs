@@ -22,7 +22,7 @@ use std::time::{Instant, SystemTime};
 use tokio::sync::oneshot;
 use toolhub_protocol::net::unmapped;
 use toolhub_text::{Message, message};
-use toolhub_types::error::{ErrorKind, HubError};
+use toolhub_types::error::{ErrorKind, Result};
 use toolhub_types::model::Lang;
 
 /// Who decides about calls on the page, in the audit log. Callers have a prefix and a colon.
@@ -195,7 +195,7 @@ pub struct InspectorAccess {
 
 impl InspectorAccess {
     /// Fails when the OS gives no random bytes.
-    pub fn new() -> Result<Self, HubError> {
+    pub fn new() -> Result<Self> {
         let key = BASE64_URL_SAFE_NO_PAD.encode(random::<18>()?);
         Ok(InspectorAccess { key, is_local: AtomicBool::new(false), page: OnceLock::new() })
     }

@@ -17,7 +17,7 @@ use tokio::time::timeout;
 use toolhub_text::canonical::canonical;
 use toolhub_text::secret::Secret;
 use toolhub_text::{Message, message};
-use toolhub_types::error::{ErrorKind, HubError, clip};
+use toolhub_types::error::{ErrorKind, HubError, Result, clip};
 use toolhub_types::principal::{Principal, UpstreamTokens};
 use toolhub_types::sync::Arc;
 use toolhub_types::tool::BoxFuture;
@@ -44,7 +44,7 @@ pub struct StaticToken {
 /// A function of the user that names the caller, by the headers of a request and its bearer token if there is one; `None` refuses
 /// the request. `Err` means that it cannot be asked now.
 pub type PrincipalFunction =
-    dyn Fn(&HeaderMap, Option<&str>) -> BoxFuture<'static, Result<Option<Principal>, HubError>> + Send + Sync;
+    dyn Fn(&HeaderMap, Option<&str>) -> BoxFuture<'static, Result<Option<Principal>>> + Send + Sync;
 
 /// What callers have to show. All ways that are configured are tried, in this order; without any, everyone is the anonymous
 /// principal.
@@ -124,7 +124,7 @@ pub struct Authenticator {
 }
 
 impl Authenticator {
-    pub fn new(options: AuthenticationOptions) -> Result<Self, HubError> {
+    pub fn new(options: AuthenticationOptions) -> Result<Self> {
         let key = hmac::Key::new(hmac::HMAC_SHA256, &random::<32>()?);
         let known = |one: &StaticToken| {
             if !is_bearer(one.token.expose()) {
@@ -184,7 +184,7 @@ impl Authenticator {
     }
 
     /// An authenticator that asks for nothing.
-    pub fn open() -> Result<Self, HubError> {
+    pub fn open() -> Result<Self> {
         Authenticator::new(AuthenticationOptions::default())
     }
 
@@ -208,7 +208,7 @@ impl Authenticator {
     }
 
     /// Reads what can be read before the first request, so that mistakes show when the gateway starts.
-    pub async fn prepare(&self) -> Result<(), HubError> {
+    pub async fn prepare(&self) -> Result<()> {
         match &self.jwt {
             Some(jwt) => jwt.keys.keys(|_| false).await.map(drop),
             None => Ok(()),
@@ -217,7 +217,7 @@ impl Authenticator {
 
     /// [`prepare`](Self::prepare), in place of another one. If the keys of the issuer cannot be read now and its settings are
     /// the same, those that were read before go on to count.
-    pub async fn prepare_after(&mut self, before: &Authenticator) -> Result<(), HubError> {
+    pub async fn prepare_after(&mut self, before: &Authenticator) -> Result<()> {
         let prepared = self.prepare().await;
         match (&self.jwt, &before.jwt) {
             (Some(new), Some(old)) if prepared.is_err() && new.options == old.options => {
@@ -351,7 +351,7 @@ impl Authenticator {
 }
 
 /// The options have a mistake.
-pub(crate) fn invalid<T>(text: impl Into<Message>) -> Result<T, HubError> {
+pub(crate) fn invalid<T>(text: impl Into<Message>) -> Result<T> {
     Err(HubError::new(ErrorKind::InvalidArguments, text))
 }
 

@@ -10,7 +10,7 @@ use serde_json::Value;
 use std::time::{Duration, Instant};
 use toolhub_protocol::net;
 use toolhub_text::{Message, message};
-use toolhub_types::error::{ErrorKind, HubError, clip};
+use toolhub_types::error::{ErrorKind, HubError, Result, clip};
 use toolhub_types::sync::{Arc, Mutex};
 
 /// Keys are read again when they are older than this. Until they are, the old ones count, so that nobody waits for the issuer.
@@ -141,7 +141,7 @@ impl PublicKey {
 pub(super) struct KeySet(Vec<PublicKey>);
 
 impl KeySet {
-    pub(super) fn read(text: &[u8]) -> Result<Self, HubError> {
+    pub(super) fn read(text: &[u8]) -> Result<Self> {
         let unreadable = |why: Message| invalid(message!("The key set (JWKS) cannot be read: {}.", why));
         let Ok(set) = serde_json::from_slice::<Value>(text) else {
             return unreadable(message!("it is not JSON"));
@@ -169,7 +169,7 @@ impl KeySet {
 }
 
 /// The keys at their source: an address (https, or http to this machine), the set itself, or the path of a file.
-async fn read_source(source: &str) -> Result<KeySet, HubError> {
+async fn read_source(source: &str) -> Result<KeySet> {
     let text = source.trim_start();
     let begins = |start: &str| text.get(..start.len()).is_some_and(|s| s.eq_ignore_ascii_case(start));
     if begins("{") {
@@ -211,10 +211,7 @@ impl Jwks {
     }
 
     /// The keys; `is_unknown` asks whether they lack what a token needs, in which case they are read again first.
-    pub(super) async fn keys(
-        self: &Arc<Self>,
-        is_unknown: impl Fn(&KeySet) -> bool,
-    ) -> Result<Arc<KeySet>, HubError> {
+    pub(super) async fn keys(self: &Arc<Self>, is_unknown: impl Fn(&KeySet) -> bool) -> Result<Arc<KeySet>> {
         if let Some((keys, is_stale)) = self.usable(&is_unknown) {
             if is_stale {
                 self.refresh();
@@ -240,7 +237,7 @@ impl Jwks {
     }
 
     /// The lock `reading` is held.
-    async fn read(&self, is_unknown: impl Fn(&KeySet) -> bool) -> Result<Arc<KeySet>, HubError> {
+    async fn read(&self, is_unknown: impl Fn(&KeySet) -> bool) -> Result<Arc<KeySet>> {
         let read = read_source(&self.source).await;
         let mut cached = self.cached.lock();
         let is_miss = read.as_ref().map_or(true, &is_unknown);

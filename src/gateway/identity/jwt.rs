@@ -16,7 +16,7 @@ use std::collections::HashMap;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 use toolhub_text::canonical::json_digest;
 use toolhub_text::secret::Secret;
-use toolhub_types::error::HubError;
+use toolhub_types::error::Result;
 use toolhub_types::principal::{Principal, UpstreamTokens};
 use toolhub_types::sync::{Arc, Mutex};
 
@@ -77,7 +77,7 @@ pub(super) struct JwtVerifier {
 }
 
 impl JwtVerifier {
-    pub(super) fn new(options: JwtOptions) -> Result<Self, HubError> {
+    pub(super) fn new(options: JwtOptions) -> Result<Self> {
         if options.issuer.is_empty() || options.audience.iter().all(String::is_empty) {
             return invalid(
                 "Tokens of an issuer need 'issuer' and 'audience', so that no token for another service is accepted.",

@@ -25,7 +25,7 @@ use toolhub_protocol::{
     APPS_EXTENSION, Era, LEGACY, MISSING_CAPABILITY, TASKS_EXTENSION, can_answer, needed_capability,
 };
 use toolhub_text::message;
-use toolhub_types::error::{HubError, clip};
+use toolhub_types::error::{Result, clip};
 use toolhub_types::principal::Principal;
 use toolhub_types::tool::{AskCaller, AskRound, BoxFuture, QuestionAnswer, RoundQuestion, ServerRound};
 
@@ -43,7 +43,7 @@ pub struct Identity {
 }
 
 impl Identity {
-    pub fn new(options: &GatewayOptions) -> Result<Self, HubError> {
+    pub fn new(options: &GatewayOptions) -> Result<Self> {
         let (authenticator, views) = access(options)?;
         Ok(Identity {
             anonymous: Arc::new(Principal::anonymous()),
@@ -57,7 +57,7 @@ impl Identity {
 
     /// Applies the credentials and views of these options to all requests from now on. Long-lived streams end if they would not
     /// be let in any more. Changes nothing when they have a mistake.
-    pub async fn reload(&self, options: &GatewayOptions) -> Result<(), HubError> {
+    pub async fn reload(&self, options: &GatewayOptions) -> Result<()> {
         let (mut authenticator, views) = access(options)?;
         if self.authenticator.load().is_closed() && !authenticator.is_closed() {
             return invalid(
@@ -74,7 +74,7 @@ impl Identity {
 }
 
 /// Who may call, and what they see. A token for a view that does not exist is a mistake: all its requests would get 404.
-fn access(options: &GatewayOptions) -> Result<(Arc<Authenticator>, Views), HubError> {
+fn access(options: &GatewayOptions) -> Result<(Arc<Authenticator>, Views)> {
     let authenticator = match &options.authenticator {
         Some(authenticator) => authenticator.clone(),
         None => Arc::new(Authenticator::open()?),

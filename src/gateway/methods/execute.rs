@@ -10,7 +10,7 @@ use toolhub_engine::hub::Hub;
 use toolhub_engine::plan::{self, CallRequest, CallResult, CallTarget, LookUpRequest, Unreachable};
 use toolhub_engine::served::Audience;
 use toolhub_text::message;
-use toolhub_types::error::{ErrorKind, HubError, Outcome, clip};
+use toolhub_types::error::{ErrorKind, HubError, Outcome, Result, clip};
 use toolhub_types::model::{Arguments, CallOptions, Freshness};
 use toolhub_types::telemetry::TRACE_PARENT;
 use toolhub_types::tool::{AttemptWatch, BeforeActing, CallContextExtras};
@@ -75,7 +75,7 @@ pub async fn execute(
 }
 
 /// Takes the call from the budget of the caller in its view.
-fn spend(exchange: &Exchange) -> Result<(), HubError> {
+fn spend(exchange: &Exchange) -> Result<()> {
     let caller = &exchange.caller;
     let spent =
         exchange.gateway.operation.admission.spend(&caller.principal.id, &caller.view, Instant::now());
@@ -124,7 +124,7 @@ pub(super) async fn find(
     exchange: &Exchange,
     (name, audience): (&str, Audience),
     patience: Duration,
-) -> Result<(), HubError> {
+) -> Result<()> {
     let (gateway, caller) = (&exchange.gateway, &exchange.caller);
     let is_seen = || {
         let snapshot = gateway.hub.registry.snapshot();

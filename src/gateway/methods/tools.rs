@@ -23,7 +23,7 @@ use toolhub_engine::hub::SearchQuery;
 use toolhub_engine::plan::LookUpRequest;
 use toolhub_engine::served::{Audience, SearchMode, ShownTool};
 use toolhub_protocol::Era;
-use toolhub_types::error::{ErrorKind, HubError, NOW_KEY, clip};
+use toolhub_types::error::{ErrorKind, NOW_KEY, Result, clip};
 use toolhub_types::model::{Arguments, CallOptions, Freshness};
 use toolhub_types::tool::CallContextExtras;
 
@@ -98,7 +98,7 @@ pub async fn describe(exchange: &Exchange, params: &RpcParams) -> Result<String,
 }
 
 /// The definition of a tool, with the instructions of its server; `None` if it has gone meanwhile.
-async fn described(exchange: &Exchange, name: &str) -> Result<Option<Value>, HubError> {
+async fn described(exchange: &Exchange, name: &str) -> Result<Option<Value>> {
     let record = AuditedRequest::new(exchange, AuditEvent::Describe { tool: name });
     let found = find(exchange, (name, Audience::Model), SHORT_PATIENCE).await;
     record.write(found.as_ref().err().map(|error| error.kind));

@@ -17,7 +17,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant, SystemTime};
 use toolhub_store::tape::{VERSION, timestamp};
 use toolhub_text::canonical::canonical;
-use toolhub_types::error::{HubError, clip};
+use toolhub_types::error::{Result, clip};
 use toolhub_types::sync::{Arc, Mutex};
 
 /// Where the lines go.
@@ -31,16 +31,16 @@ pub struct AuditLog {
 
 impl AuditLog {
     /// Appends to a file, which only its owner can read when it is made here.
-    pub fn file(path: &Path) -> Result<Self, HubError> {
+    pub fn file(path: &Path) -> Result<Self> {
         AuditLog::of(AuditSink::file(path)?)
     }
 
-    pub fn writer(writer: impl Write + Send + 'static) -> Result<Self, HubError> {
+    pub fn writer(writer: impl Write + Send + 'static) -> Result<Self> {
         AuditLog::of(AuditSink::new(None, Box::new(writer)))
     }
 
     /// With a key of this process alone: digests of two processes cannot be compared.
-    fn of(sink: AuditSink) -> Result<Self, HubError> {
+    fn of(sink: AuditSink) -> Result<Self> {
         let key = hmac::Key::new(hmac::HMAC_SHA256, &random::<32>()?);
         let [a, b, c] = random()?;
         // Numbers of several replicas differ, and readers that have floats only read them exactly.
@@ -62,7 +62,7 @@ impl AuditLog {
     }
 
     /// The line of something that is about to be done. It must not be done if the line cannot be written.
-    pub async fn begin(&self, record: &AuditRecord<'_>) -> Result<(), HubError> {
+    pub async fn begin(&self, record: &AuditRecord<'_>) -> Result<()> {
         self.writer.write(record.line(&self.key)).await
     }
 

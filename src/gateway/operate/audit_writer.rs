@@ -11,7 +11,7 @@ use std::time::Duration;
 use tokio::runtime::Handle;
 use tokio::sync::{oneshot, watch};
 use toolhub_text::message;
-use toolhub_types::error::{ErrorKind, HubError, clip};
+use toolhub_types::error::{ErrorKind, HubError, Result, clip};
 use toolhub_types::sync::{Arc, Mutex};
 
 /// The lines that wait to be written.
@@ -19,7 +19,7 @@ const MOST_WAITING: usize = 10_000;
 /// How long an answer waits for its line. Then no answer waits until a line is written.
 const PATIENCE: Duration = Duration::from_millis(200);
 
-type Written = Result<(), HubError>;
+type Written = Result<()>;
 
 pub struct AuditSink {
     /// By which it can be opened again.
@@ -35,7 +35,7 @@ impl AuditSink {
     }
 
     /// A file that only its owner can read when it is made here.
-    pub fn file(path: &Path) -> Result<Self, HubError> {
+    pub fn file(path: &Path) -> Result<Self> {
         let mut options = OpenOptions::new();
         options.create(true).append(true);
         #[cfg(unix)]
@@ -116,7 +116,7 @@ impl AuditWriter {
     }
 
     /// Opens a file again by its name. Blocks while a line is written.
-    pub fn reopen(&self) -> Result<(), HubError> {
+    pub fn reopen(&self) -> Result<()> {
         let mut sink = self.0.sink.lock();
         if let Some(path) = &sink.path {
             *sink = AuditSink::file(path)?;

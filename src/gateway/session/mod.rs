@@ -40,7 +40,7 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 use tables::RequestsInFlight;
 use toolhub_protocol::LogLevel;
 use toolhub_text::message;
-use toolhub_types::error::{ErrorKind, HubError};
+use toolhub_types::error::{ErrorKind, HubError, Result};
 use toolhub_types::sync::{Arc, Mutex};
 
 /// How long a session lives unless the options say otherwise. A client whose session has expired gets 404 and starts another.
@@ -176,12 +176,12 @@ pub struct SessionKeys {
 
 impl SessionKeys {
     /// A key of this process alone: its sessions end with it, and other replicas refuse them.
-    pub fn random() -> Result<Self, HubError> {
+    pub fn random() -> Result<Self> {
         Ok(SessionKeys::of(vec![SigningKey::new(&random::<32>()?)]))
     }
 
     /// The keys of these secrets, which replicas share. The first one signs.
-    pub fn new<'a>(secrets: impl IntoIterator<Item = &'a str>) -> Result<Self, HubError> {
+    pub fn new<'a>(secrets: impl IntoIterator<Item = &'a str>) -> Result<Self> {
         let keys: Vec<SigningKey> = secrets.into_iter().map(checked).collect::<Result<_, _>>()?;
         if keys.is_empty() {
             return SessionKeys::random();
@@ -194,7 +194,7 @@ impl SessionKeys {
     }
 
     /// Signs with a key of this secret from now on. What the older keys have signed is accepted for `grace` more.
-    pub fn rotate(&self, secret: &str, grace: Duration, now: SystemTime) -> Result<(), HubError> {
+    pub fn rotate(&self, secret: &str, grace: Duration, now: SystemTime) -> Result<()> {
         let key = checked(secret)?;
         let (now, until) = (seconds(now), end_of(now, grace));
         let mut keys = self.keys.write();
@@ -257,7 +257,7 @@ impl SessionKeys {
     }
 }
 
-fn checked(secret: &str) -> Result<SigningKey, HubError> {
+fn checked(secret: &str) -> Result<SigningKey> {
     if secret.len() < SHORTEST_SECRET {
         return invalid(message!(
             "session_keys entries need at least {} random characters.",
@@ -268,7 +268,7 @@ fn checked(secret: &str) -> Result<SigningKey, HubError> {
 }
 
 /// Bytes that nobody can guess.
-pub(super) fn random<const N: usize>() -> Result<[u8; N], HubError> {
+pub(super) fn random<const N: usize>() -> Result<[u8; N]> {
     let mut bytes = [0; N];
     SystemRandom::new().fill(&mut bytes).map_err(|_| no_random())?;
     Ok(bytes)
@@ -307,7 +307,7 @@ pub struct Sessions {
 }
 
 impl Sessions {
-    pub fn new(options: &GatewayOptions) -> Result<Self, HubError> {
+    pub fn new(options: &GatewayOptions) -> Result<Self> {
         let keys = match &options.session_keys {
             Some(keys) => keys.clone(),
             None => Arc::new(SessionKeys::random()?),
@@ -325,7 +325,7 @@ impl Sessions {
     }
 
     /// The id of a new session: visible ASCII that fits into a header.
-    pub fn seal(&self, mut claims: SessionClaims, now: SystemTime) -> Result<String, HubError> {
+    pub fn seal(&self, mut claims: SessionClaims, now: SystemTime) -> Result<String> {
         claims.nonce = BASE64_URL_SAFE_NO_PAD.encode(random::<9>()?);
         claims.issued = seconds(now);
         claims.expires = end_of(now, self.lifetime);

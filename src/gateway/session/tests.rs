@@ -1,6 +1,7 @@
 use super::*;
 use proptest::prelude::*;
 use serde_json::{Value, json};
+use toolhub_types::error::Result;
 
 const KEY: &str = "0123456789abcdef0123456789abcdef";
 const OTHER: &str = "fedcba9876543210fedcba9876543210";
@@ -9,7 +10,7 @@ fn sessions(secrets: &[&str]) -> Sessions {
     with(SessionKeys::new(secrets.iter().copied()), SESSION_LIFETIME)
 }
 
-fn with(keys: Result<SessionKeys, HubError>, session_lifetime: Duration) -> Sessions {
+fn with(keys: Result<SessionKeys>, session_lifetime: Duration) -> Sessions {
     let session_keys = Some(Arc::new(keys.unwrap()));
     Sessions::new(&GatewayOptions { session_keys, session_lifetime, ..GatewayOptions::default() }).unwrap()
 }

@@ -8,6 +8,7 @@ use crate::values::errors::value_error;
 use crate::values::json::JsonValue;
 use futures_util::future::ready;
 use futures_util::stream::{Stream, TryStreamExt, once, try_unfold};
+use toolhub::error::Result;
 use toolhub::llm::{OpenAi, OpenAiConfig, Secret};
 
 /// A client of one model at one endpoint. What is None comes from the environment or the defaults.
@@ -57,7 +58,7 @@ impl ChatClient {
     }
 }
 
-fn texts(client: OpenAi, messages: Vec<Value>) -> impl Stream<Item = Result<String, HubError>> {
+fn texts(client: OpenAi, messages: Vec<Value>) -> impl Stream<Item = Result<String>> {
     let open = async move { client.stream(&messages).await };
     let texts = once(open).map_ok(|stream| {
         try_unfold(stream, |mut stream| async move {

@@ -24,7 +24,7 @@ use std::any::Any;
 use std::sync::Weak;
 use std::sync::atomic::{AtomicBool, Ordering};
 use tokio::sync::oneshot;
-use toolhub::error::{Outcome, clip};
+use toolhub::error::{Outcome, Result, clip};
 use toolhub::execute::{Answer, not_returned, reported};
 use toolhub::hub::cancelled;
 use toolhub::limit::{Lender, Permits};
@@ -265,7 +265,7 @@ impl ServedCall {
         AbandonedResources { permits: Permits::default(), counted, held: self.permits.lock().take() }
     }
 
-    fn prepare(&self, py: Python<'_>, args: &Arguments) -> Result<PreparedArguments, HubError> {
+    fn prepare(&self, py: Python<'_>, args: &Arguments) -> Result<PreparedArguments> {
         let given = json::to_python(py, args.as_value())
             .map_err(|error| invalid_arguments(&self.tool.spec.name, error.to_string()))?;
         let checks = Checks { validate: true, coerce: true, none_is_input: false };

@@ -26,6 +26,7 @@ use pyo3::IntoPyObjectExt;
 use pyo3::exceptions::{PyGeneratorExit, PyStopAsyncIteration};
 use std::future::Future;
 use tokio::task::AbortHandle;
+use toolhub::error::Result;
 use toolhub::inline_task::{InlineTask, MovableFuture, TaskRuntime};
 use toolhub::tool::BoxFuture;
 use toolhub::workers::PoolRefusal;
@@ -41,16 +42,14 @@ type FutureOutcome = Box<dyn FnOnce(Python<'_>) -> PyResult<Py<PyAny>> + Send>;
 /// A Rust future as a Python awaitable. A failure raises `ToolError`.
 pub fn run<T: BridgeValue>(
     py: Python<'_>,
-    future: impl Future<Output = Result<T, HubError>> + Send + 'static,
+    future: impl Future<Output = Result<T>> + Send + 'static,
 ) -> PyResult<Bound<'_, BridgeFuture>> {
     new_awaitable(py, BridgeFuture::new(async move { outcome_of(future.await) }))
 }
 
 /// A Rust stream as a Python async iterator. It is polled only while an item is awaited, so a slow reader slows the source.
 /// The first error ends it.
-pub fn stream<T: BridgeValue>(
-    source: impl Stream<Item = Result<T, HubError>> + Send + 'static,
-) -> BridgeStream {
+pub fn stream<T: BridgeValue>(source: impl Stream<Item = Result<T>> + Send + 'static) -> BridgeStream {
     // From the first item on the runtime has to stay, while the reader takes its time.
     let source = once(async move {
         let lease = process::handle().ok();
@@ -95,7 +94,7 @@ pub fn in_thread(py: Python<'_>, function: Py<PyAny>) -> PyResult<Bound<'_, Brid
     run_function(py, PoolKind::Callbacks, call, None)
 }
 
-fn outcome_of<T: BridgeValue>(result: Result<T, HubError>) -> FutureOutcome {
+fn outcome_of<T: BridgeValue>(result: Result<T>) -> FutureOutcome {
     match result {
         Ok(value) => Box::new(move |py| value.into_py_any(py)),
         Err(error) => Box::new(move |py| Err(tool_error(py, &error))),
@@ -375,7 +374,7 @@ impl Drop for BridgeFuture {
 }
 
 /// The Rust side of an async iterator. It is gone after the last item.
-type StreamSource = Arc<tokio::sync::Mutex<Option<BoxStream<'static, Result<FutureOutcome, HubError>>>>>;
+type StreamSource = Arc<tokio::sync::Mutex<Option<BoxStream<'static, Result<FutureOutcome>>>>>;
 
 async fn next_of(source: Option<StreamSource>) -> FutureOutcome {
     let Some(source) = source else { return end_of_stream() };

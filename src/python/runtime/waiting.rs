@@ -22,6 +22,7 @@ use std::io;
 use std::os::fd::FromRawFd;
 use std::os::fd::{AsRawFd, OwnedFd, RawFd};
 use std::sync::mpsc::{self, TryRecvError};
+use toolhub::error::Result;
 use toolhub::mailbox::Notifier;
 use toolhub::wait_cancel::{CancelSignal, CancellableWait};
 
@@ -112,7 +113,7 @@ impl Drop for WakeAtEnd {
 pub fn wait<T: Send + 'static>(
     py: Python<'_>,
     wakeup: Arc<Wakeup>,
-    future: impl Future<Output = Result<T, HubError>> + Send + 'static,
+    future: impl Future<Output = Result<T>> + Send + 'static,
     woken: impl FnMut(Python<'_>) -> PyResult<()>,
 ) -> PyResult<T> {
     let (answered, answer) = mpsc::channel();

@@ -34,7 +34,7 @@ use check::Task;
 use serde_json::Value;
 use std::sync::Arc;
 use toolhub_text::{Message, message};
-use toolhub_types::error::{ErrorKind, HubError, clip};
+use toolhub_types::error::{ErrorKind, HubError, Result, clip};
 use toolhub_types::model::{Arguments, CheckOptions, Fitting, Unchecked};
 use violations::Explainer;
 
@@ -53,7 +53,7 @@ impl ArgumentSchema {
         tool: &str,
         args: &Arguments,
         options: &CheckOptions<'_>,
-    ) -> Result<Fitting<Arguments>, HubError> {
+    ) -> Result<Fitting<Arguments>> {
         let Fitting { replacement, unchecked } = self.check_value(tool, args.as_value(), &[], options)?;
         let replacement = match replacement {
             None => None,
@@ -71,7 +71,7 @@ impl ArgumentSchema {
         given: &Value,
         opaque: &[Opaque],
         options: &CheckOptions<'_>,
-    ) -> Result<Fitting<Value>, HubError> {
+    ) -> Result<Fitting<Value>> {
         let task = Task { given, opaque, coerce: options.coerce, part: "argument" };
         self.0.check(&task, options).map_err(|violations| invalid(tool, violations))
     }

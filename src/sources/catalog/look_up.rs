@@ -15,7 +15,7 @@ use tokio::task::JoinSet;
 use tokio::time::{Instant as Clock, sleep, timeout, timeout_at};
 use toolhub_engine::plan::{LookUpRequest, Unreachable};
 use toolhub_text::{Message, message};
-use toolhub_types::error::{ErrorKind, HubError, Outcome};
+use toolhub_types::error::{ErrorKind, HubError, Outcome, Result};
 use toolhub_types::model::{CallOptions, Source};
 use toolhub_types::sync::Mutex;
 
@@ -141,10 +141,10 @@ impl Servers {
     async fn ask(
         &self,
         server: &Arc<Server>,
-        listed: impl Future<Output = Result<(), HubError>>,
+        listed: impl Future<Output = Result<()>>,
         patience: Duration,
         end: Clock,
-    ) -> Result<(), HubError> {
+    ) -> Result<()> {
         let looked = timeout_at(end, listed).await;
         let answer = looked.unwrap_or_else(|_| Err(too_slow(server, patience)));
         // Nothing was called, however the list failed.
@@ -342,7 +342,7 @@ async fn request_list(
 }
 
 /// Lists a server. One that takes long gives its place to others, and look-ups leave it alone.
-async fn list(servers: &Servers, server: &Arc<Server>, places: &Semaphore) -> Result<(), HubError> {
+async fn list(servers: &Servers, server: &Arc<Server>, places: &Semaphore) -> Result<()> {
     let place = places.acquire().await;
     let (patience, longest) = (servers.lookup_timeout(), longest_wait(servers, server));
     let end = servers.end_of_patience(server, longest, Clock::now() + longest);

@@ -29,15 +29,14 @@ use toolhub_registry::Candidate;
 use toolhub_registry::select::is_shadow;
 use toolhub_store::StoredPin;
 use toolhub_text::{Message, message};
-use toolhub_types::error::{ErrorKind, HubError, Outcome, shown_seconds};
+use toolhub_types::error::{ErrorKind, HubError, Outcome, Result, shown_seconds};
 use toolhub_types::model::{ChangedOffer, Lang, OfferKind, Source, ToolSpec};
 
 /// How many servers are connected at the same time by one `connect`.
 const CONNECT_AT_ONCE: usize = 16;
 
 /// Makes what a server's requests are signed with, from its configuration.
-pub type MakeCredentials =
-    Arc<dyn Fn(&ServerConfig) -> Result<Option<Arc<dyn Credentials>>, HubError> + Send + Sync>;
+pub type MakeCredentials = Arc<dyn Fn(&ServerConfig) -> Result<Option<Arc<dyn Credentials>>> + Send + Sync>;
 
 pub struct Servers {
     hub: Arc<Hub>,
@@ -55,7 +54,7 @@ pub struct Servers {
 }
 
 /// The id of a server, and why it failed if it did.
-pub type ServerOutcome = (Arc<str>, Result<(), HubError>);
+pub type ServerOutcome = (Arc<str>, Result<()>);
 pub type ServerReport = Vec<ServerOutcome>;
 
 impl Servers {
@@ -84,14 +83,14 @@ impl Servers {
     }
 
     /// Whether [`Servers::add`] would take this configuration; changes nothing.
-    pub fn check(&self, config: &ServerConfig) -> Result<(), HubError> {
+    pub fn check(&self, config: &ServerConfig) -> Result<()> {
         let is_known = self.get(&config.id).is_some_and(|known| known.config() == config);
         if is_known { Ok(()) } else { (self.credentials)(config).map(drop) }
     }
 
     /// Adds a server, or puts it in the place of one with the same id. One whose configuration is the same stays as it is.
     /// What was replaced is returned, to be closed.
-    pub fn add(&self, config: ServerConfig) -> Result<Option<Arc<Server>>, HubError> {
+    pub fn add(&self, config: ServerConfig) -> Result<Option<Arc<Server>>> {
         let _changing = self.changing.lock();
         if self.get(&config.id).is_some_and(|known| *known.config() == config) {
             return Ok(None);
@@ -188,7 +187,7 @@ impl Servers {
     }
 
     /// The servers of these ids, or all that are not disabled.
-    pub fn pick(&self, ids: Option<&[String]>) -> Result<Vec<Arc<Server>>, HubError> {
+    pub fn pick(&self, ids: Option<&[String]>) -> Result<Vec<Arc<Server>>> {
         let Some(ids) = ids else {
             return Ok(self.all().into_iter().filter(|server| !server.config().disabled).collect());
         };

@@ -24,7 +24,7 @@ use toolhub_engine::plan::{CallSources, LookUpRequest, ServerSet, Unreachable};
 use toolhub_engine::served::{SubscribedResource, Upstreams, View};
 use toolhub_protocol::{APPS_SCHEME, TASKS_EXTENSION};
 use toolhub_text::pattern::NATIVE;
-use toolhub_types::error::HubError;
+use toolhub_types::error::Result;
 use toolhub_types::model::OfferKind;
 use toolhub_types::principal::Principal;
 use toolhub_types::tool::{AskCaller, BoxFuture, CallContextExtras};
@@ -64,7 +64,7 @@ impl HubUpstreams {
         asked: &str,
         caller: Option<&Arc<Principal>>,
         until: Instant,
-    ) -> Result<(Arc<Server>, String), HubError> {
+    ) -> Result<(Arc<Server>, String)> {
         let kind = kinds.first().copied().unwrap_or(OfferKind::Resources);
         let among = for_caller(self.shown(view, kind), caller);
         self.servers.find_owner(among, kinds, asked, Asker::Client, until).await
@@ -103,7 +103,7 @@ impl Upstreams for HubUpstreams {
         view: &'a View,
         caller: &'a Arc<Principal>,
         uri: &'a str,
-    ) -> BoxFuture<'a, Result<SubscribedResource, HubError>> {
+    ) -> BoxFuture<'a, Result<SubscribedResource>> {
         Box::pin(async move {
             if self.answers_itself(view, OfferKind::READ, uri) {
                 return Ok(SubscribedResource::new(Arc::from(NATIVE), uri.to_owned(), ()));
@@ -213,7 +213,7 @@ impl Upstreams for HubUpstreams {
         view: &'a View,
         query: &'a OfferQuery,
         extras: &'a CallContextExtras,
-    ) -> BoxFuture<'a, Result<Map<String, Value>, HubError>> {
+    ) -> BoxFuture<'a, Result<Map<String, Value>>> {
         Box::pin(async move {
             let (kinds, key) = (query.kinds(), query.key());
             if self.answers_itself(view, kinds, key) {
@@ -272,7 +272,7 @@ fn told_apart(
 mod tests {
     use super::*;
     use serde_json::json;
-    use toolhub_types::error::ErrorKind;
+    use toolhub_types::error::{ErrorKind, HubError};
 
     fn by(id: &str, offers: Value) -> OfferedBy {
         (Arc::from(id), Ok(offers.as_array().cloned().unwrap()))

@@ -12,7 +12,7 @@ use std::time::Duration;
 use tokio::time::{Instant, timeout, timeout_at};
 use toolhub_protocol::net::{self, Backoff, retry_after};
 use toolhub_text::{Message, message};
-use toolhub_types::error::{ErrorKind, HubError};
+use toolhub_types::error::{ErrorKind, HubError, Result};
 use toolhub_types::model::FOREVER;
 
 /// How much of an error page is read, and for how long: it is for one sentence, and a server that fails
@@ -28,12 +28,12 @@ pub struct OpenAi(Arc<ChatEndpoint>);
 
 impl OpenAi {
     /// Checks the configuration. Nothing is connected yet.
-    pub fn new(config: OpenAiConfig) -> Result<Self, HubError> {
+    pub fn new(config: OpenAiConfig) -> Result<Self> {
         Ok(Self(Arc::new(ChatEndpoint::new(config)?)))
     }
 
     /// Asks and waits for the whole answer.
-    pub async fn chat(&self, messages: &[Value]) -> Result<ChatAnswer, HubError> {
+    pub async fn chat(&self, messages: &[Value]) -> Result<ChatAnswer> {
         let deadline = self.deadline();
         let answer = async {
             let response = self.open(messages, false, deadline).await?;
@@ -44,7 +44,7 @@ impl OpenAi {
 
     /// Asks and returns as soon as the answer begins. The timeout covers the whole stream. Nothing is
     /// tried again once the answer has begun.
-    pub async fn stream(&self, messages: &[Value]) -> Result<ChatStream, HubError> {
+    pub async fn stream(&self, messages: &[Value]) -> Result<ChatStream> {
         let deadline = self.deadline();
         let stream = async {
             let response = self.open(messages, true, deadline).await?;
@@ -66,7 +66,7 @@ impl OpenAi {
     }
 
     /// Sends the request, again where that may help, until an answer begins.
-    async fn open(&self, messages: &[Value], stream: bool, deadline: Instant) -> Result<Response, HubError> {
+    async fn open(&self, messages: &[Value], stream: bool, deadline: Instant) -> Result<Response> {
         let body = Bytes::from(self.0.request(messages, stream)?);
         let (retries, backoff) = (self.0.config.max_retries, &self.0.config.backoff);
         with_retries(retries, backoff, deadline, || self.0.send(body.clone(), deadline)).await
@@ -74,7 +74,7 @@ impl OpenAi {
 }
 
 impl ChatEndpoint {
-    async fn send(&self, body: Bytes, deadline: Instant) -> Result<Response, HubError> {
+    async fn send(&self, body: Bytes, deadline: Instant) -> Result<Response> {
         let request = self.http.post(self.url.clone()).headers(self.headers.clone()).body(body);
         let mut response = request.send().await.map_err(|error| self.unreachable(&error))?;
         if response.status().is_success() {
@@ -86,7 +86,7 @@ impl ChatEndpoint {
         Err(self.refusal(&response, &page))
     }
 
-    async fn read_answer(&self, mut response: Response) -> Result<ChatAnswer, HubError> {
+    async fn read_answer(&self, mut response: Response) -> Result<ChatAnswer> {
         self.check_encoding(&response)?;
         let (status, limit) = (response.status().as_u16(), self.config.max_body);
         let mut body = Vec::new();
@@ -116,7 +116,7 @@ impl ChatEndpoint {
     }
 
     /// No compression was asked for, so that no small body can become a large one.
-    fn check_encoding(&self, response: &Response) -> Result<(), HubError> {
+    fn check_encoding(&self, response: &Response) -> Result<()> {
         match header_text(response, &CONTENT_ENCODING) {
             encoding if encoding.is_empty() || encoding == "identity" => Ok(()),
             encoding => {
@@ -143,9 +143,9 @@ pub(super) async fn with_retries<T, F>(
     backoff: &Backoff,
     deadline: Instant,
     mut attempt: impl FnMut() -> F,
-) -> Result<T, HubError>
+) -> Result<T>
 where
-    F: Future<Output = Result<T, HubError>>,
+    F: Future<Output = Result<T>>,
 {
     let mut retry = 0;
     loop {

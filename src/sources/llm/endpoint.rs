@@ -10,7 +10,7 @@ use std::time::Duration;
 use toolhub_protocol::net::{self, Backoff, percent_decoded};
 use toolhub_text::message::Message;
 use toolhub_text::secret::{Redactor, Secret};
-use toolhub_types::error::{ErrorKind, HubError};
+use toolhub_types::error::{ErrorKind, HubError, Result};
 
 /// How long a connection waits for the next request: the calls of one task, not those of a day.
 const IDLE: Duration = Duration::from_secs(30);
@@ -33,7 +33,7 @@ pub(super) struct ChatEndpoint {
 }
 
 impl ChatEndpoint {
-    pub(super) fn new(config: OpenAiConfig) -> Result<Self, HubError> {
+    pub(super) fn new(config: OpenAiConfig) -> Result<Self> {
         let url = chat_url(&config.base_url)?;
         Ok(Self {
             headers: headers(&config)?,
@@ -47,7 +47,7 @@ impl ChatEndpoint {
     }
 
     /// The request body for these messages.
-    pub(super) fn request(&self, messages: &[Value], stream: bool) -> Result<Vec<u8>, HubError> {
+    pub(super) fn request(&self, messages: &[Value], stream: bool) -> Result<Vec<u8>> {
         #[derive(Serialize)]
         struct ChatBody<'a> {
             #[serde(flatten)]
@@ -72,7 +72,7 @@ impl ChatEndpoint {
 }
 
 /// Proxies are taken from the environment, but not for this machine.
-fn http_client(url: &Url) -> Result<Client, HubError> {
+fn http_client(url: &Url) -> Result<Client> {
     let builder = net::builder().no_gzip().pool_idle_timeout(IDLE);
     let builder = if net::needs_no_proxy(url) { builder.no_proxy() } else { builder };
     net::build(builder, url.scheme() == "http").map_err(|error| {
@@ -83,7 +83,7 @@ fn http_client(url: &Url) -> Result<Client, HubError> {
 }
 
 /// The base URL with `/chat/completions`; a query (`?api-version=…`) stays behind it.
-fn chat_url(base_url: &str) -> Result<Url, HubError> {
+fn chat_url(base_url: &str) -> Result<Url> {
     const EXPECTED: &str = "expected something like http://127.0.0.1:8000/v1";
     // The value itself is not shown: it may hold a password in a form that does not parse.
     let mut url = Url::parse(base_url.trim())
@@ -103,7 +103,7 @@ fn chat_url(base_url: &str) -> Result<Url, HubError> {
     Ok(url)
 }
 
-fn headers(config: &OpenAiConfig) -> Result<HeaderMap, HubError> {
+fn headers(config: &OpenAiConfig) -> Result<HeaderMap> {
     let mut headers = HeaderMap::new();
     headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
     headers.insert(ACCEPT, HeaderValue::from_static("application/json, text/event-stream"));
@@ -131,7 +131,7 @@ fn headers(config: &OpenAiConfig) -> Result<HeaderMap, HubError> {
     Ok(headers)
 }
 
-fn body(config: &OpenAiConfig) -> Result<Map<String, Value>, HubError> {
+fn body(config: &OpenAiConfig) -> Result<Map<String, Value>> {
     if config.model.trim().is_empty() {
         return Err(config_error("A model endpoint needs the name of a model; pass model=…."));
     }

@@ -12,7 +12,7 @@ use tokio::task::coop::consume_budget;
 use tokio::time::{Instant, timeout_at};
 use toolhub_protocol::sse::{SseItem, SseParser};
 use toolhub_text::{Message, message};
-use toolhub_types::error::{ErrorKind, HubError};
+use toolhub_types::error::{ErrorKind, HubError, Result};
 
 /// The largest single event. Chunks have some hundred bytes; log probabilities may make them larger.
 const MAX_EVENT: usize = 1024 * 1024;
@@ -46,7 +46,7 @@ impl ChatStream {
 
     /// The next text, empty for a chunk without one (a role, reasoning, tool calls, usage). `None` after the last one, or
     /// after an error. The future may be dropped and `next` called again without losing anything.
-    pub async fn next(&mut self) -> Option<Result<String, HubError>> {
+    pub async fn next(&mut self) -> Option<Result<String>> {
         if let Some(text) = self.pending.take() {
             return Some(Ok(text));
         }
@@ -76,7 +76,7 @@ struct AnswerReader {
 
 impl AnswerReader {
     /// Reads up to the next chunk; `None` when the answer is complete.
-    async fn step(&mut self) -> Result<Option<String>, HubError> {
+    async fn step(&mut self) -> Result<Option<String>> {
         loop {
             if let Some(item) = self.parser.next_item() {
                 return self.take(item);
@@ -99,7 +99,7 @@ impl AnswerReader {
     }
 
     /// The text of one event; `None` for the event that ends the stream.
-    fn take(&mut self, item: SseItem) -> Result<Option<String>, HubError> {
+    fn take(&mut self, item: SseItem) -> Result<Option<String>> {
         let Some(event) = item.whole() else {
             let text = format!("one event of the stream has more than {MAX_EVENT} bytes");
             return Err(self.endpoint.too_large(text.into()));
@@ -131,7 +131,7 @@ impl AnswerReader {
     }
 
     /// The bytes are over. That is fine after the model gave a reason for stopping; otherwise something is missing.
-    fn close(&mut self, why: Message) -> Result<Option<String>, HubError> {
+    fn close(&mut self, why: Message) -> Result<Option<String>> {
         self.parser.finish();
         if let Some(item) = self.parser.next_item() {
             match self.take(item) {

@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 use std::sync::Arc;
 use toolhub_registry::schema::ArgumentSchema;
 use toolhub_text::message;
-use toolhub_types::error::{ErrorKind, HubError, clip};
+use toolhub_types::error::{ErrorKind, HubError, Result, clip};
 use toolhub_types::model::{
     Arguments, CheckOptions, Effects, Evidence, Fitting, ToolOutput, ToolSpec, Unchecked,
 };
@@ -63,7 +63,7 @@ pub trait SkillSource: Send + Sync + 'static {
         name: &'a str,
         args: &'a Arguments,
         ctx: &'a CallContext,
-    ) -> impl Future<Output = Result<Value, HubError>> + Send;
+    ) -> impl Future<Output = Result<Value>> + Send;
 }
 
 /// A skill as a candidate of the hub: a call returns its instructions, or one of its files.
@@ -88,7 +88,7 @@ impl<S: SkillSource> Tool for SkillTool<S> {
         &self.spec
     }
 
-    fn check(&self, args: &Arguments, options: &CheckOptions<'_>) -> Result<Fitting<Arguments>, HubError> {
+    fn check(&self, args: &Arguments, options: &CheckOptions<'_>) -> Result<Fitting<Arguments>> {
         self.schema.check(&self.spec.name, args, options)
     }
 
@@ -96,11 +96,7 @@ impl<S: SkillSource> Tool for SkillTool<S> {
         self.schema.unchecked()
     }
 
-    fn call<'a>(
-        &'a self,
-        args: &'a Arguments,
-        ctx: &'a CallContext,
-    ) -> BoxFuture<'a, Result<ToolOutput, HubError>> {
+    fn call<'a>(&'a self, args: &'a Arguments, ctx: &'a CallContext) -> BoxFuture<'a, Result<ToolOutput>> {
         Box::pin(async move {
             let name = &self.spec.name;
             let read = ctx.cancel.run_until_cancelled(self.source.read(name, args, ctx)).await;
@@ -147,7 +143,7 @@ impl LocalSkill {
 }
 
 impl SkillSource for Arc<FolderSkill> {
-    async fn read(&self, name: &str, args: &Arguments, _: &CallContext) -> Result<Value, HubError> {
+    async fn read(&self, name: &str, args: &Arguments, _: &CallContext) -> Result<Value> {
         let (skill, path) = (self.clone(), asked_file(args).map(str::to_owned));
         let asked = path.clone();
         // Disks can be slow, and network disks very slow.

@@ -1,7 +1,7 @@
 //! The lines that a recorder writes, and their times. Their fields are described in `docs/reference/events.md`.
 
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
-use toolhub_types::error::HubError;
+use toolhub_types::error::Result;
 use toolhub_types::model::ToolOutput;
 
 /// The version of the format.
@@ -29,7 +29,7 @@ pub struct OuterCall {
 }
 
 /// What came of a call; `None` if it was given up: another candidate had won, or its caller had gone.
-pub type TapedAnswer = Option<Result<ToolOutput, HubError>>;
+pub type TapedAnswer = Option<Result<ToolOutput>>;
 
 pub(super) fn outcome_of(answer: &TapedAnswer) -> &'static str {
     match answer {

@@ -13,7 +13,7 @@ use toolhub_registry::identity::{CallIdentity, CallKey};
 use toolhub_text::canonical::{count_differences, first_difference};
 use toolhub_text::secret::scrubbed;
 use toolhub_text::{Message, message};
-use toolhub_types::error::{ErrorKind, HubError, Outcome, clip};
+use toolhub_types::error::{ErrorKind, HubError, Outcome, Result, clip};
 use toolhub_types::model::{Arguments, CheckOptions, Fitting, ToolOutput, ToolSpec};
 use toolhub_types::tool::{BoxFuture, CallContext, Tool};
 
@@ -188,7 +188,7 @@ impl Replayer {
         &self.path
     }
 
-    pub(super) fn call(&self, identity: &CallIdentity) -> Result<ReplayedCall, HubError> {
+    pub(super) fn call(&self, identity: &CallIdentity) -> Result<ReplayedCall> {
         let parts = scrubbed(Value::Object(identity.key.parts().clone()));
         let replayed = self.take(LineKind::Call, &CallKey::from_parts(parts))?;
         for recording in &replayed.recordings {
@@ -205,7 +205,7 @@ impl Replayer {
         Ok(replayed)
     }
 
-    pub(super) fn ask(&self, model: &str, request: Value) -> Result<ReplayedCall, HubError> {
+    pub(super) fn ask(&self, model: &str, request: Value) -> Result<ReplayedCall> {
         let replayed = self.take(LineKind::Model, &model_key(model, scrubbed(request)));
         replayed.inspect_err(|miss| self.missed(miss))
     }
@@ -214,7 +214,7 @@ impl Replayer {
         self.missed.lock().push(miss.message.to_string());
     }
 
-    fn take(&self, kind: LineKind, key: &CallKey) -> Result<ReplayedCall, HubError> {
+    fn take(&self, kind: LineKind, key: &CallKey) -> Result<ReplayedCall> {
         let mut calls = self.calls.lock();
         if let Some(call) = calls.take(key.digest(), self.mode) {
             let is_timed = self.mode == ReplayMode::Timed;
@@ -232,7 +232,7 @@ impl Replayer {
         Err(HubError::new(ErrorKind::NotFound, text).with_outcome(Outcome::NotSent))
     }
 
-    pub(super) fn list(&self, server: &str) -> Result<String, HubError> {
+    pub(super) fn list(&self, server: &str) -> Result<String> {
         self.lists.get(server).cloned().ok_or_else(|| {
             let text = message!(
                 "The tools of server '{}' are not in the cassette '{}', and a replay starts no server.",
@@ -308,7 +308,7 @@ impl Tool for ReplayTool {
         self.tool.spec()
     }
 
-    fn check(&self, _: &Arguments, _: &CheckOptions<'_>) -> Result<Fitting<Arguments>, HubError> {
+    fn check(&self, _: &Arguments, _: &CheckOptions<'_>) -> Result<Fitting<Arguments>> {
         Ok(Fitting::unchanged())
     }
 
@@ -316,11 +316,7 @@ impl Tool for ReplayTool {
         true
     }
 
-    fn call<'a>(
-        &'a self,
-        _: &'a Arguments,
-        ctx: &'a CallContext,
-    ) -> BoxFuture<'a, Result<ToolOutput, HubError>> {
+    fn call<'a>(&'a self, _: &'a Arguments, ctx: &'a CallContext) -> BoxFuture<'a, Result<ToolOutput>> {
         Box::pin(async move {
             if self.recording.was_sent() {
                 ctx.sent.begin();

@@ -1,6 +1,7 @@
 use super::*;
 use http::HeaderValue;
 use std::time::{Duration, UNIX_EPOCH};
+use toolhub_types::error::Result;
 
 fn headers(values: &[&str]) -> HeaderMap {
     let mut headers = HeaderMap::new();
@@ -112,10 +113,7 @@ fn two_callers_never_have_the_same_token() {
     assert_eq!(refused.as_deref(), Some("'ann' and 'reader' have the same token; give each its own."));
 }
 
-fn by_header(
-    headers: &HeaderMap,
-    token: Option<&str>,
-) -> BoxFuture<'static, Result<Option<Principal>, HubError>> {
+fn by_header(headers: &HeaderMap, token: Option<&str>) -> BoxFuture<'static, Result<Option<Principal>>> {
     let (headers, token) = (headers.clone(), token.map(str::to_owned));
     Box::pin(async move {
         match token.as_deref() {

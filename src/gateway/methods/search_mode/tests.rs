@@ -4,7 +4,7 @@ use toolhub_engine::hub::HubOptions;
 use toolhub_engine::served::EffectsAllowed;
 use toolhub_registry::Candidate;
 use toolhub_text::pattern::PatternList;
-use toolhub_types::error::HubError;
+use toolhub_types::error::Result;
 use toolhub_types::model::{
     Arguments, CheckOptions, Effects, Evidence, Fitting, Source, ToolOutput, ToolSpec,
 };
@@ -22,15 +22,11 @@ impl Tool for NamedTool {
         &self.0
     }
 
-    fn check(&self, _: &Arguments, _: &CheckOptions<'_>) -> Result<Fitting<Arguments>, HubError> {
+    fn check(&self, _: &Arguments, _: &CheckOptions<'_>) -> Result<Fitting<Arguments>> {
         Ok(Fitting::unchanged())
     }
 
-    fn call<'a>(
-        &'a self,
-        _: &'a Arguments,
-        _: &'a CallContext,
-    ) -> BoxFuture<'a, Result<ToolOutput, HubError>> {
+    fn call<'a>(&'a self, _: &'a Arguments, _: &'a CallContext) -> BoxFuture<'a, Result<ToolOutput>> {
         Box::pin(std::future::ready(Ok(ToolOutput::new("done"))))
     }
 }

@@ -3,6 +3,7 @@
 use crate::prelude::*;
 use crate::runtime::call_scope::principal_value;
 use std::sync::atomic::AtomicBool;
+use toolhub::error::Result;
 use toolhub::model::Lang;
 use toolhub::notices::Callbacks;
 use toolhub::sources::mcp::auth::{
@@ -25,7 +26,7 @@ pub struct CredentialFactory {
 }
 
 impl CredentialFactory {
-    pub fn make(&self, config: &ServerConfig) -> Result<Option<Arc<dyn Credentials>>, HubError> {
+    pub fn make(&self, config: &ServerConfig) -> Result<Option<Arc<dyn Credentials>>> {
         let Endpoint::Http(remote) = &config.endpoint else { return Ok(None) };
         let id = &config.id;
         Ok(Some(match &config.auth {

@@ -18,7 +18,7 @@ use std::ffi::OsString;
 use std::path::PathBuf;
 use std::sync::Weak;
 use toolhub::catalog::Servers;
-use toolhub::error::clip;
+use toolhub::error::{Result, clip};
 use toolhub::sources::mcp::auth::TokenStore;
 use toolhub::sources::mcp::callbacks::{Ask, Host, Tell};
 use toolhub::sources::mcp::config::{
@@ -312,7 +312,7 @@ impl PyServers {
         process::check_generation(self.generation).map(|()| &self.core)
     }
 
-    pub fn put(&self, config: ServerConfig) -> Result<(), HubError> {
+    pub fn put(&self, config: ServerConfig) -> Result<()> {
         if let Some(replaced) = self.core.add(config)? {
             retire(replaced);
         }

@@ -30,7 +30,7 @@ use pyo3::types::{PyWeakrefMethods, PyWeakrefReference};
 use questions::{failed_question, function_answer};
 use std::future::{pending, poll_fn};
 use std::task::{Context, Poll, Waker};
-use toolhub::error::Outcome;
+use toolhub::error::{Outcome, Result};
 use toolhub::hub::{Hub, PlannedRun};
 use toolhub::plan::{
     ApprovalRequest, CallPlan, CallServices, FunctionAnswer, IsGone, LookUpRequest, PlanStep, ServerSet,
@@ -292,7 +292,7 @@ impl CallServices for LoopCall {
         self.wait(ask).await
     }
 
-    fn fit(&self, candidate: Option<&Candidate>) -> Result<Py<PyAny>, HubError> {
+    fn fit(&self, candidate: Option<&Candidate>) -> Result<Py<PyAny>> {
         Python::attach(|py| {
             let args = self.args.bind(py);
             let fit = |one| given::fit(one, args, &mut CheckPass::new(self.checks));
@@ -323,7 +323,7 @@ impl CallServices for LoopCall {
     async fn run(
         &self,
         planned: Box<PlannedRun>,
-        approved: Option<Vec<Result<Arc<Py<PyAny>>, HubError>>>,
+        approved: Option<Vec<Result<Arc<Py<PyAny>>>>>,
     ) -> Py<PyDict> {
         let ended = self.awaited(|py| {
             // What was approved runs as it is.

@@ -16,7 +16,7 @@ use pyo3::IntoPyObjectExt;
 use serde_json::json;
 use smallvec::SmallVec;
 use toolhub::blocking;
-use toolhub::error::{ErrorContent, Outcome};
+use toolhub::error::{ErrorContent, Outcome, Result};
 use toolhub::execute::Fate;
 use toolhub::hub::{EffectRecorder, EndedRows, PlannedRun, kept_failure};
 use toolhub::identity::CallContent;
@@ -136,7 +136,7 @@ impl Execution {
         let definition = start.candidate.definition().clone();
         let (mailbox, key) = Self::address(slf, slot)?;
         this.state.lock().attempts[slot].state = AttemptState::Waiting { way: None, key, prepared };
-        let written = move |result: Result<(), HubError>| {
+        let written = move |result: Result<()>| {
             let recorded = result.map(|()| None).map_err(Box::new);
             mailbox.push(Mail::Deliver(key, Message::MayGoOn(recorded)));
         };

@@ -17,6 +17,7 @@ use crate::values::json::{LargeJson, pointer_step};
 use pyo3::types::IntoPyDict;
 use serde_json::Map;
 use std::borrow::Cow;
+use toolhub::error::Result;
 use toolhub::message::Message;
 use toolhub::model::{Arguments, CheckOptions, Fitting, ToolSpec, Unchecked};
 use toolhub::schema::{ArgumentSchema, Opaque};
@@ -70,8 +71,8 @@ impl CheckPass {
     pub fn run<T>(
         &mut self,
         py: Python<'_>,
-        check: impl FnOnce(&CheckOptions<'_>) -> Result<Fitting<T>, HubError>,
-    ) -> Result<Option<T>, HubError> {
+        check: impl FnOnce(&CheckOptions<'_>) -> Result<Fitting<T>>,
+    ) -> Result<Option<T>> {
         let options = CheckOptions { coerce: self.checks.coerce, offload: &|work| py.detach(work) };
         let Fitting { replacement, unchecked } = check(&options)?;
         self.unchecked.extend(unchecked);
@@ -113,11 +114,7 @@ struct Image<'a> {
 
 impl Callable {
     /// Copies, checks and builds the arguments.
-    pub fn prepare(
-        &self,
-        given: &Bound<'_, PyAny>,
-        pass: &mut CheckPass,
-    ) -> Result<PreparedArguments, HubError> {
+    pub fn prepare(&self, given: &Bound<'_, PyAny>, pass: &mut CheckPass) -> Result<PreparedArguments> {
         let args = self.copied(given)?;
         match &self.value_style {
             None => self.prepare_keywords(args, pass),
@@ -127,17 +124,13 @@ impl Callable {
         }
     }
 
-    fn copied<'py>(&self, given: &Bound<'py, PyAny>) -> Result<Bound<'py, PyAny>, HubError> {
+    fn copied<'py>(&self, given: &Bound<'py, PyAny>) -> Result<Bound<'py, PyAny>> {
         given::copy(given).map_err(|why| why.into_reason().refusal(&self.spec.name))
     }
 
     /// A copy of the arguments, checked and coerced, before rich types are built from them: what a caller approves. The
     /// attempt that follows gets them as they are.
-    pub fn fit<'py>(
-        &self,
-        given: &Bound<'py, PyAny>,
-        pass: &mut CheckPass,
-    ) -> Result<Bound<'py, PyAny>, HubError> {
+    pub fn fit<'py>(&self, given: &Bound<'py, PyAny>, pass: &mut CheckPass) -> Result<Bound<'py, PyAny>> {
         let args = self.copied(given)?;
         if !pass.checks.validate {
             return Ok(args);
@@ -162,11 +155,7 @@ impl Callable {
         Ok(args)
     }
 
-    fn prepare_keywords(
-        &self,
-        args: Bound<'_, PyAny>,
-        pass: &mut CheckPass,
-    ) -> Result<PreparedArguments, HubError> {
+    fn prepare_keywords(&self, args: Bound<'_, PyAny>, pass: &mut CheckPass) -> Result<PreparedArguments> {
         let named = self.named(args)?;
         if !pass.checks.validate || self.is_plain(&named) {
             return Ok(PreparedArguments::Keywords(named.unbind()));
@@ -184,7 +173,7 @@ impl Callable {
         none: Bound<'_, PyAny>,
         style: &ValueStyle,
         pass: &mut CheckPass,
-    ) -> Result<PreparedArguments, HubError> {
+    ) -> Result<PreparedArguments> {
         let empty = PyDict::new(none.py()).into_any();
         let (first, second) = if pass.checks.none_is_input { (none, empty) } else { (empty, none) };
         match self.prepare_value(first, style, pass) {
@@ -203,7 +192,7 @@ impl Callable {
         args: Bound<'_, PyAny>,
         style: &ValueStyle,
         pass: &mut CheckPass,
-    ) -> Result<PreparedArguments, HubError> {
+    ) -> Result<PreparedArguments> {
         // A declared schema describes mappings; a bare value is up to the tool.
         let is_declared = self.build.is_none() && args.is_instance_of::<PyDict>();
         let args = if pass.checks.validate && is_declared { self.checked(args, None, pass)? } else { args };
@@ -222,7 +211,7 @@ impl Callable {
         value: Bound<'py, PyAny>,
         property: Option<&str>,
         pass: &mut CheckPass,
-    ) -> Result<Bound<'py, PyAny>, HubError> {
+    ) -> Result<Bound<'py, PyAny>> {
         let py = value.py();
         let fitted = self.fitted(&value, property, pass)?;
         let (Some(image), Some(build)) = (&fitted.image, &self.build) else { return Ok(fitted.value) };
@@ -269,7 +258,7 @@ impl Callable {
         value: &Bound<'py, PyAny>,
         property: Option<&'a str>,
         pass: &mut CheckPass,
-    ) -> Result<Fitted<'py, 'a>, HubError> {
+    ) -> Result<Fitted<'py, 'a>> {
         let Some(schema) = &self.schema else {
             return Ok(Fitted { value: value.clone(), json: None, image: None });
         };
@@ -290,7 +279,7 @@ impl Callable {
         value: &Bound<'py, PyAny>,
         image: &Image<'_>,
         pass: &mut CheckPass,
-    ) -> Result<(Bound<'py, PyAny>, Option<LargeJson>), HubError> {
+    ) -> Result<(Bound<'py, PyAny>, Option<LargeJson>)> {
         let shown = image.without(&self.hidden);
         let py = value.py();
         let json = pass
@@ -322,7 +311,7 @@ impl Callable {
     }
 
     /// The arguments by name: nothing, a mapping, or a bare value. Of a mapping the copy is a dict.
-    fn named<'py>(&self, args: Bound<'py, PyAny>) -> Result<Bound<'py, PyDict>, HubError> {
+    fn named<'py>(&self, args: Bound<'py, PyAny>) -> Result<Bound<'py, PyDict>> {
         let py = args.py();
         let args = match args.cast_into::<PyDict>() {
             Ok(dict) => return Ok(dict),
@@ -344,7 +333,7 @@ pub fn bare<'py>(
     spec: &ToolSpec,
     single: Option<impl IntoPyObject<'py>>,
     given: &Bound<'py, PyAny>,
-) -> Result<Bound<'py, PyDict>, HubError> {
+) -> Result<Bound<'py, PyDict>> {
     let Some(single) = single else {
         let names: Vec<_> =
             given::properties(spec).into_iter().flat_map(Map::keys).map(String::as_str).collect();

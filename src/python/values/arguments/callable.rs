@@ -15,7 +15,7 @@ use crate::values::value::{as_mapping, discard};
 use pyo3::conversion::FromPyObjectOwned;
 use std::any::Any;
 use std::sync::OnceLock;
-use toolhub::error::clip;
+use toolhub::error::{Result, clip};
 use toolhub::hub::Hub;
 use toolhub::invisible::error_line;
 use toolhub::model::{
@@ -330,7 +330,7 @@ impl Tool for PythonTool {
         vec![BoundValue { name: None, parts: vec![self.0.identity.code.to_string()] }]
     }
 
-    fn check(&self, args: &Arguments, options: &CheckOptions<'_>) -> Result<Fitting<Arguments>, HubError> {
+    fn check(&self, args: &Arguments, options: &CheckOptions<'_>) -> Result<Fitting<Arguments>> {
         match &self.0.schema {
             // Rich types are built when the call starts, where the interpreter is.
             Some(schema) => schema.check(&self.0.spec.name, args, options),
@@ -349,11 +349,7 @@ impl Tool for PythonTool {
 
     /// Callers in Python have drivers of their own ([`crate::drivers::execution`]). A driver on tokio sends the call to the loop of the
     /// program that serves the hub; without one it gets an error at once.
-    fn call<'a>(
-        &'a self,
-        args: &'a Arguments,
-        ctx: &'a CallContext,
-    ) -> BoxFuture<'a, Result<ToolOutput, HubError>> {
+    fn call<'a>(&'a self, args: &'a Arguments, ctx: &'a CallContext) -> BoxFuture<'a, Result<ToolOutput>> {
         let Some(place) = self.0.served_on.current() else {
             let text = message!(
                 "Tool '{}' lives in Python and can only be called from Python.",

@@ -13,6 +13,7 @@ use pyo3::ffi;
 use pyo3::types::{PyByteArray, PySet};
 use serde_json::Map;
 use std::collections::HashMap;
+use toolhub::error::Result;
 use toolhub::message::Message;
 use toolhub::model::{Arguments, ToolSpec};
 use toolhub::registry::Candidate;
@@ -25,7 +26,7 @@ pub fn prepare(
     candidate: &Candidate,
     given: &Bound<'_, PyAny>,
     pass: &mut CheckPass,
-) -> Result<PreparedArguments, HubError> {
+) -> Result<PreparedArguments> {
     let tool = python_tool(candidate);
     if tool.is_none() && recording_of(candidate).is_some() {
         // The call was found by what was given, which need not be JSON for the tool.
@@ -41,14 +42,14 @@ pub fn prepare(
 }
 
 /// For each candidate of a run: its arguments, checked and approved, or why it must not start.
-pub type SlotArguments = Vec<Result<Arc<Py<PyAny>>, HubError>>;
+pub type SlotArguments = Vec<Result<Arc<Py<PyAny>>>>;
 
 /// The arguments as this candidate takes them, in a copy that nothing else refers to.
 pub fn fit<'py>(
     candidate: &Candidate,
     given: &Bound<'py, PyAny>,
     pass: &mut CheckPass,
-) -> Result<Bound<'py, PyAny>, HubError> {
+) -> Result<Bound<'py, PyAny>> {
     let given = &whole(candidate, given, pass)?;
     if let Some(tool) = python_tool(candidate) {
         return tool.fit(given, pass);
@@ -63,7 +64,7 @@ pub fn whole<'py>(
     candidate: &Candidate,
     given: &Bound<'py, PyAny>,
     pass: &CheckPass,
-) -> Result<Bound<'py, PyAny>, HubError> {
+) -> Result<Bound<'py, PyAny>> {
     let read = object_in(given).map_err(|why| HubError::new(ErrorKind::InvalidArguments, why))?;
     let read = read.filter(|object| pass.checks.coerce && holds_arguments(candidate, object));
     let given = read.as_ref().map_or(given, |object| object.as_any());
@@ -109,7 +110,7 @@ fn native_arguments(
     candidate: &Candidate,
     given: &Bound<'_, PyAny>,
     pass: &mut CheckPass,
-) -> Result<Arguments, HubError> {
+) -> Result<Arguments> {
     let spec = candidate.spec();
     let py = given.py();
     let args = if given.is_none() {

@@ -25,12 +25,12 @@ use std::sync::Arc;
 use std::time::Duration;
 use toolhub_text::secret::Redactor;
 use toolhub_text::{Message, message};
-use toolhub_types::error::{ErrorKind, HubError, Outcome, clip, shown_seconds};
+use toolhub_types::error::{ErrorKind, HubError, Outcome, Result, clip, shown_seconds};
 use toolhub_types::principal::Principal;
 use toolhub_types::tool::BoxFuture;
 
 /// Headers for one request, or why there are none.
-pub type GivenHeaders = Result<Vec<(String, Secret)>, HubError>;
+pub type GivenHeaders = Result<Vec<(String, Secret)>>;
 
 /// What credentials, or the headers of a server, need of the caller of a gateway; the least first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -47,7 +47,7 @@ pub enum CallerNeeds {
 /// Supplies the credentials of requests, and learns when the server refused them.
 pub trait Credentials: Send + Sync {
     /// The value of the Authorization header, if there is one (may refresh a token).
-    fn authorization<'a>(&'a self) -> BoxFuture<'a, Result<Option<String>, HubError>>;
+    fn authorization<'a>(&'a self) -> BoxFuture<'a, Result<Option<String>>>;
 
     /// The server refused what was sent (an empty text when nothing was) with 401, or 403 insufficient_scope; true when new
     /// credentials are there and the request may be sent again.
@@ -56,7 +56,7 @@ pub trait Credentials: Send + Sync {
         _sent: &'a str,
         _status: u16,
         _challenge: Option<&'a str>,
-    ) -> BoxFuture<'a, Result<bool, HubError>> {
+    ) -> BoxFuture<'a, Result<bool>> {
         Box::pin(std::future::ready(Ok(false)))
     }
 
@@ -71,7 +71,7 @@ pub trait Credentials: Send + Sync {
     }
 
     /// The credentials of a caller; `None` if those of the hub are for everyone.
-    fn of_caller(&self, _: &Arc<Principal>) -> Result<Option<Arc<dyn Credentials>>, HubError> {
+    fn of_caller(&self, _: &Arc<Principal>) -> Result<Option<Arc<dyn Credentials>>> {
         Ok(None)
     }
 
@@ -95,7 +95,7 @@ pub(super) fn bare_token(token: &str) -> Option<&str> {
 }
 
 /// `Bearer …`, when the token can stand in a header. It is not quoted in the error.
-fn bearer_header(token: &str) -> Result<String, HubError> {
+fn bearer_header(token: &str) -> Result<String> {
     bare_token(token).map(|token| format!("Bearer {token}")).ok_or_else(|| {
         denied(
             "The bearer token is empty or contains characters that are not allowed in a header; give the token alone, without spaces or line breaks.",
@@ -114,7 +114,7 @@ fn quote(text: &str, secrets: &[&str]) -> String {
 // A bearer token that the user has.
 
 /// Gives the token for one request.
-pub type TokenFunction = Arc<dyn Fn() -> BoxFuture<'static, Result<String, HubError>> + Send + Sync>;
+pub type TokenFunction = Arc<dyn Fn() -> BoxFuture<'static, Result<String>> + Send + Sync>;
 
 pub enum Bearer {
     /// The whole header, checked once; see [`Bearer::fixed`].
@@ -124,13 +124,13 @@ pub enum Bearer {
 }
 
 impl Bearer {
-    pub fn fixed(token: &str) -> Result<Self, HubError> {
+    pub fn fixed(token: &str) -> Result<Self> {
         bearer_header(token).map(|header| Bearer::Fixed(Secret::new(header)))
     }
 }
 
 impl Credentials for Bearer {
-    fn authorization<'a>(&'a self) -> BoxFuture<'a, Result<Option<String>, HubError>> {
+    fn authorization<'a>(&'a self) -> BoxFuture<'a, Result<Option<String>>> {
         Box::pin(async move {
             match self {
                 Bearer::Fixed(header) => Ok(Some(header.expose().to_owned())),
@@ -215,17 +215,12 @@ impl AskedHeaders {
     }
 
     /// `what` continues "The headers function of server '…'".
-    fn refuse<T>(&self, what: Message) -> Result<T, HubError> {
+    fn refuse<T>(&self, what: Message) -> Result<T> {
         Err(denied(message!("The headers function of server '{}' {}.", clip(&self.server), what)))
     }
 
     /// No value is shown in an error: it may be a secret.
-    fn checked(
-        &self,
-        name: &str,
-        value: &Value,
-        caller: Option<&Principal>,
-    ) -> Result<(String, Secret), HubError> {
+    fn checked(&self, name: &str, value: &Value, caller: Option<&Principal>) -> Result<(String, Secret)> {
         let Some(value) = value.as_str() else {
             return self.refuse(message!("must return a mapping of texts or None"));
         };
@@ -252,7 +247,7 @@ impl AskedHeaders {
 }
 
 impl Credentials for AskedHeaders {
-    fn authorization<'a>(&'a self) -> BoxFuture<'a, Result<Option<String>, HubError>> {
+    fn authorization<'a>(&'a self) -> BoxFuture<'a, Result<Option<String>>> {
         Box::pin(std::future::ready(Ok(None)))
     }
 
@@ -265,7 +260,7 @@ impl Credentials for AskedHeaders {
         CallerNeeds::CallerIfAny
     }
 
-    fn of_caller(&self, principal: &Arc<Principal>) -> Result<Option<Arc<dyn Credentials>>, HubError> {
+    fn of_caller(&self, principal: &Arc<Principal>) -> Result<Option<Arc<dyn Credentials>>> {
         let caller = Some(Mutex::new(principal.clone()));
         Ok(Some(Arc::new(AskedHeaders {
             server: self.server.clone(),

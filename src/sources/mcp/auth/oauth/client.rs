@@ -9,7 +9,7 @@ use base64::Engine;
 use base64::prelude::BASE64_STANDARD;
 use serde_json::{Value, json};
 use toolhub_text::message;
-use toolhub_types::error::{ErrorKind, HubError};
+use toolhub_types::error::{ErrorKind, HubError, Result};
 
 /// The name that the user sees on the page of the login.
 const NAME: &str = "toolhub";
@@ -45,7 +45,7 @@ impl Client {
         found: &Discovered,
         redirect: &str,
         scopes: &[String],
-    ) -> Result<Self, HubError> {
+    ) -> Result<Self> {
         let issuer = &found.issuer;
         let Some(endpoint) = &issuer.registration_endpoint else {
             return Err(denied(message!(

@@ -11,12 +11,12 @@ use std::time::Duration;
 use tokio::process::Command;
 use toolhub_protocol::net::is_loopback;
 use toolhub_text::{Message, message};
-use toolhub_types::error::{HubError, clip};
+use toolhub_types::error::{Result, clip};
 use toolhub_types::model::Lang;
 use toolhub_types::tool::BoxFuture;
 
 /// Shows the user the page of a login. It may return before the user has answered. It only ever gets http(s) URLs.
-pub type Opener = Arc<dyn Fn(Url) -> BoxFuture<'static, Result<(), HubError>> + Send + Sync>;
+pub type Opener = Arc<dyn Fn(Url) -> BoxFuture<'static, Result<()>> + Send + Sync>;
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 pub enum Grant {
@@ -126,7 +126,7 @@ impl OAuthConfig {
     }
 
     /// Fails when a user is needed and none is there.
-    pub(super) fn check_attended(&self) -> Result<(), HubError> {
+    pub(super) fn check_attended(&self) -> Result<()> {
         if self.settings.grant != Grant::AuthorizationCode || !self.is_unattended.load(Ordering::Relaxed) {
             return Ok(());
         }
@@ -139,7 +139,7 @@ impl OAuthConfig {
     }
 
     /// The server's URL, when all settings go together.
-    pub(super) fn check(&self) -> Result<Url, HubError> {
+    pub(super) fn check(&self) -> Result<Url> {
         match self.settings.problem() {
             Some((key, why)) => Err(denied(format!("OAuth cannot be set up: `{key}` {why}"))),
             None => parse(&self.server_url, "server_url"),
@@ -154,7 +154,7 @@ impl OAuthConfig {
     }
 }
 
-pub(super) fn parse(text: &str, what: &str) -> Result<Url, HubError> {
+pub(super) fn parse(text: &str, what: &str) -> Result<Url> {
     match Url::parse(text) {
         Ok(url) if matches!(url.scheme(), "http" | "https") && url.has_host() => Ok(url),
         _ => Err(denied(format!("{what} must be an http(s) URL, but is '{}'.", clip(text)))),
@@ -166,7 +166,7 @@ pub(super) fn parse(text: &str, what: &str) -> Result<Url, HubError> {
 const PROGRAM: &str = if cfg!(target_os = "macos") { "open" } else { "xdg-open" };
 
 /// The default opener. It ends when the program does, which may be when the user closes the browser.
-pub fn open_browser(url: Url) -> BoxFuture<'static, Result<(), HubError>> {
+pub fn open_browser(url: Url) -> BoxFuture<'static, Result<()>> {
     Box::pin(async move {
         let failed = |why: Message| {
             denied(message!(

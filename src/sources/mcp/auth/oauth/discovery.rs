@@ -11,7 +11,7 @@ use reqwest::Url;
 use serde_json::{Value, json};
 use std::sync::LazyLock;
 use toolhub_text::message;
-use toolhub_types::error::{ErrorKind, HubError};
+use toolhub_types::error::{ErrorKind, HubError, Result};
 
 /// The two documents, as far as they matter.
 #[derive(Debug)]
@@ -76,7 +76,7 @@ impl Issuer {
         token_url: &str,
         issuer: Option<&str>,
         authorization_url: Option<&str>,
-    ) -> Result<Self, HubError> {
+    ) -> Result<Self> {
         let origin = parse(token_url, "token_url")?.origin().ascii_serialization();
         let fields = json!({
             "issuer": issuer.unwrap_or(&origin),
@@ -98,7 +98,7 @@ pub(super) async fn discover(
     web: &Web,
     settings: &OAuthSettings,
     challenge: &Challenge,
-) -> Result<Discovered, HubError> {
+) -> Result<Discovered> {
     let server = &web.server;
     web.check(server, "server's URL")?;
     let mut search = MetadataSearch { web, tried: Vec::new() };
@@ -131,7 +131,7 @@ pub(super) async fn discover(
 }
 
 /// The authorization server to use: the one that the user named, or the first.
-fn choose(resource: &Resource, wanted: Option<&str>, server: &Url) -> Result<String, HubError> {
+fn choose(resource: &Resource, wanted: Option<&str>, server: &Url) -> Result<String> {
     let named = &resource.authorization_servers;
     let fitting = wanted.and_then(|wanted| named.iter().find(|id| same_issuer(id, wanted)));
     fitting.or(named.first()).cloned().ok_or_else(|| {
@@ -149,7 +149,7 @@ struct MetadataSearch<'a> {
 }
 
 impl MetadataSearch<'_> {
-    async fn resource(&mut self, server: &Url, challenge: &Challenge) -> Result<Option<Resource>, HubError> {
+    async fn resource(&mut self, server: &Url, challenge: &Challenge) -> Result<Option<Resource>> {
         let advertised = challenge.resource_metadata.as_deref().and_then(|text| server.join(text).ok());
         let mut urls = Vec::new();
         match advertised {
@@ -178,7 +178,7 @@ impl MetadataSearch<'_> {
         Ok(None)
     }
 
-    async fn issuer(&mut self, id: &str) -> Result<Issuer, HubError> {
+    async fn issuer(&mut self, id: &str) -> Result<Issuer> {
         let Ok(url) = Url::parse(id) else {
             return Err(denied(message!(
                 "The server names '{}' as its authorization server, which is not a URL.",
@@ -202,7 +202,7 @@ impl MetadataSearch<'_> {
     }
 
     /// The user named the document; its issuer has to live there too.
-    async fn issuer_at(&mut self, metadata_url: &str) -> Result<Issuer, HubError> {
+    async fn issuer_at(&mut self, metadata_url: &str) -> Result<Issuer> {
         let url = Url::parse(metadata_url).map_err(|_| self.nothing_found())?;
         let found =
             self.document(&url, "metadata_url", Issuer::read).await?.ok_or_else(|| self.nothing_found())?;
@@ -222,7 +222,7 @@ impl MetadataSearch<'_> {
         url: &Url,
         what: &str,
         read: fn(&Value) -> Result<T, &'static str>,
-    ) -> Result<Option<T>, HubError> {
+    ) -> Result<Option<T>> {
         let (status, fields) = self.web.get(url, what).await?;
         let why = match status {
             200 => match fields.ok_or("it is not JSON").and_then(|fields| read(&fields)) {

@@ -13,7 +13,7 @@ use serde::Serialize;
 use serde_json::Value;
 use std::sync::Arc;
 use toolhub_text::message;
-use toolhub_types::error::{ErrorKind, HubError, clip};
+use toolhub_types::error::{ErrorKind, HubError, Result, clip};
 use toolhub_types::principal::Principal;
 use toolhub_types::tool::BoxFuture;
 
@@ -70,7 +70,7 @@ struct SharedExchange {
 
 impl TokenExchange {
     /// The credentials of the hub itself for the server at this address.
-    pub fn new(server: &str, mut options: TokenExchangeOptions) -> Result<Self, HubError> {
+    pub fn new(server: &str, mut options: TokenExchangeOptions) -> Result<Self> {
         let issuer = Issuer::named(&options.token_endpoint, None, None)?;
         let web = Web::new(parse(server, "server_url")?, [issuer.token_endpoint.clone()]);
         web.check(&issuer.token_endpoint, "token endpoint")?;
@@ -87,7 +87,7 @@ impl TokenExchange {
         TokenExchange { exchange, subject, held: tokio::sync::Mutex::default() }
     }
 
-    async fn ask(&self) -> Result<HeldToken, HubError> {
+    async fn ask(&self) -> Result<HeldToken> {
         let SharedExchange { options, issuer, web, client } = &*self.exchange;
         let mut fields = match &self.subject {
             Some(subject) => vec![
@@ -124,7 +124,7 @@ impl TokenExchange {
 }
 
 impl Credentials for TokenExchange {
-    fn authorization<'a>(&'a self) -> BoxFuture<'a, Result<Option<String>, HubError>> {
+    fn authorization<'a>(&'a self) -> BoxFuture<'a, Result<Option<String>>> {
         Box::pin(async move {
             let mut held = self.held.lock().await;
             if let Some(token) = held.as_ref().filter(|token| now() < token.renew_at) {
@@ -145,7 +145,7 @@ impl Credentials for TokenExchange {
         CallerNeeds::CallerToken
     }
 
-    fn of_caller(&self, principal: &Arc<Principal>) -> Result<Option<Arc<dyn Credentials>>, HubError> {
+    fn of_caller(&self, principal: &Arc<Principal>) -> Result<Option<Arc<dyn Credentials>>> {
         let subject = principal.subject_token.clone().ok_or_else(|| {
             let text = message!(
                 "'{}' came without a token, so there is none to exchange for the server.",
@@ -157,12 +157,7 @@ impl Credentials for TokenExchange {
     }
 
     /// The upstream server refused the token: another one is asked for, unless that has happened meanwhile.
-    fn refused<'a>(
-        &'a self,
-        sent: &'a str,
-        status: u16,
-        _: Option<&'a str>,
-    ) -> BoxFuture<'a, Result<bool, HubError>> {
+    fn refused<'a>(&'a self, sent: &'a str, status: u16, _: Option<&'a str>) -> BoxFuture<'a, Result<bool>> {
         Box::pin(async move {
             if status != 401 || sent.is_empty() {
                 return Ok(false);

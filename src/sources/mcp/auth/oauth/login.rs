@@ -19,7 +19,7 @@ use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::time::timeout;
 use toolhub_text::{Message, message};
-use toolhub_types::error::HubError;
+use toolhub_types::error::Result;
 
 /// What all grants have in common.
 pub(super) struct Login<'a> {
@@ -32,7 +32,7 @@ pub(super) struct Login<'a> {
 
 impl Login<'_> {
     /// Authorization code with PKCE. `registered` is the client that an earlier login registered here.
-    pub(super) async fn in_browser(&self, registered: Option<Client>) -> Result<StoredToken, HubError> {
+    pub(super) async fn in_browser(&self, registered: Option<Client>) -> Result<StoredToken> {
         let endpoint = self.authorization_endpoint()?;
         let (redirect, client) = self.client(registered).await?;
         let (verifier, state) = (random()?, random()?);
@@ -48,7 +48,7 @@ impl Login<'_> {
         self.token(&client, &fields).await.map_err(|failure| failure.error)
     }
 
-    pub(super) async fn with_client_credentials(&self) -> Result<StoredToken, HubError> {
+    pub(super) async fn with_client_credentials(&self) -> Result<StoredToken> {
         let client = Client::known(&self.config.settings, self.found)
             .ok_or_else(|| denied("OAuth with client credentials needs a client_id."))?;
         let (mut fields, scopes) = (vec![("grant_type", "client_credentials")], self.scopes.join(" "));
@@ -96,7 +96,7 @@ impl Login<'_> {
         })
     }
 
-    fn authorization_endpoint(&self) -> Result<&Url, HubError> {
+    fn authorization_endpoint(&self) -> Result<&Url> {
         let issuer = &self.found.issuer;
         let Some(endpoint) = &issuer.authorization_endpoint else {
             return Err(denied(message!(
@@ -117,7 +117,7 @@ impl Login<'_> {
 
     /// The port to come back to, and the client that may: many authorization servers compare the whole redirect, so an
     /// earlier registration is only good with the port that it was made with.
-    async fn client(&self, registered: Option<Client>) -> Result<(Redirect, Client), HubError> {
+    async fn client(&self, registered: Option<Client>) -> Result<(Redirect, Client)> {
         let settings = &self.config.settings;
         let with_port = |port| format!("http://127.0.0.1:{port}/callback");
         let chosen = settings.redirect_uri.clone().or_else(|| settings.redirect_port.map(with_port));
@@ -160,7 +160,7 @@ impl Login<'_> {
     }
 
     /// Shows the page and waits for the answer. The opener may take as long as the user does.
-    async fn ask_user(&self, url: Url, redirect: Redirect, state: &str) -> Result<String, HubError> {
+    async fn ask_user(&self, url: Url, redirect: Redirect, state: &str) -> Result<String> {
         let answer = self.code(redirect, state);
         let open = (self.config.opener)(url);
         let both = async {
@@ -178,7 +178,7 @@ impl Login<'_> {
 }
 
 /// 256 random bits as text that can stand in a URL.
-fn random() -> Result<String, HubError> {
+fn random() -> Result<String> {
     let mut bytes = [0u8; 32];
     SystemRandom::new().fill(&mut bytes).map_err(|_| denied("Could not read random bytes from the OS."))?;
     Ok(BASE64_URL_SAFE_NO_PAD.encode(bytes))
@@ -205,7 +205,7 @@ struct Redirect {
 
 impl Redirect {
     /// Listens for this redirect, which is one of this machine; without one, on any free port.
-    async fn bind(uri: Option<Url>) -> Result<Self, HubError> {
+    async fn bind(uri: Option<Url>) -> Result<Self> {
         let shown = uri.as_ref().map(|uri| format!(" '{uri}'")).unwrap_or_default();
         let unusable = |why: &str| denied(format!("The login redirect{shown} cannot be waited for: {why}."));
         let wanted = uri.map_or_else(|| Url::parse(DEFAULT), Ok);
@@ -221,7 +221,7 @@ impl Redirect {
 impl Login<'_> {
     /// The code. Only an answer with the right state counts, so that no other page can end the login; the first one does,
     /// and then the listener is closed. Dropping the future closes the port.
-    async fn code(&self, Redirect { listener, uri }: Redirect, state: &str) -> Result<String, HubError> {
+    async fn code(&self, Redirect { listener, uri }: Redirect, state: &str) -> Result<String> {
         let mut visitors = FuturesUnordered::new();
         loop {
             tokio::select! {
@@ -238,12 +238,7 @@ impl Login<'_> {
     }
 
     /// One visitor: reads the request and shows a page. `None`: it does not bring the answer.
-    async fn receive(
-        &self,
-        mut stream: TcpStream,
-        uri: &Url,
-        state: &str,
-    ) -> Option<Result<String, HubError>> {
+    async fn receive(&self, mut stream: TcpStream, uri: &Url, state: &str) -> Option<Result<String>> {
         let head = read_head(&mut stream).await?;
         let (status, text, answer) = match parameters(&head, uri) {
             None => ("404 Not Found", "There is nothing here.", None),
@@ -262,7 +257,7 @@ impl Login<'_> {
         answer
     }
 
-    fn check(&self, fields: &HashMap<String, String>) -> Result<String, HubError> {
+    fn check(&self, fields: &HashMap<String, String>) -> Result<String> {
         let issuer = &self.found.issuer;
         let own = &issuer.id;
         match fields.get("iss") {

@@ -28,21 +28,21 @@ use std::time::{Duration, Instant};
 use tokio::sync::OnceCell;
 use tokio::task::AbortHandle;
 use toolhub_text::message;
-use toolhub_types::error::{ErrorKind, HubError, Outcome};
+use toolhub_types::error::{ErrorKind, HubError, Outcome, Result};
 use toolhub_types::tool::BoxFuture;
 use web::Web;
 
 pub struct OAuth(Arc<OAuthShared>);
 
 impl OAuth {
-    pub fn new(config: OAuthConfig) -> Result<Self, HubError> {
+    pub fn new(config: OAuthConfig) -> Result<Self> {
         let server = config.check()?;
         let web = Web::new(server, config.named_urls());
         Ok(OAuth(Arc::new(OAuthShared { config, web, loaded: OnceCell::new(), state: Mutex::default() })))
     }
 
     /// The server refused what was sent. When another token is there by now, nothing has to be done.
-    async fn next_token(&self, sent: &str, status: u16, challenge: Option<&str>) -> Result<bool, HubError> {
+    async fn next_token(&self, sent: &str, status: u16, challenge: Option<&str>) -> Result<bool> {
         let mut challenge = Challenge::parse(challenge.unwrap_or_default());
         // Only a 403 asks for more.
         challenge.error.take_if(|_| status != 403);
@@ -72,7 +72,7 @@ impl Drop for OAuth {
 }
 
 impl Credentials for OAuth {
-    fn authorization<'a>(&'a self) -> BoxFuture<'a, Result<Option<String>, HubError>> {
+    fn authorization<'a>(&'a self) -> BoxFuture<'a, Result<Option<String>>> {
         Box::pin(self.0.header())
     }
 
@@ -81,14 +81,14 @@ impl Credentials for OAuth {
         sent: &'a str,
         status: u16,
         challenge: Option<&'a str>,
-    ) -> BoxFuture<'a, Result<bool, HubError>> {
+    ) -> BoxFuture<'a, Result<bool>> {
         Box::pin(self.next_token(sent, status, challenge))
     }
 }
 
 impl OAuthShared {
     /// Without a token the request is sent as it is: the refusal says which scopes to request, and the server may need none.
-    async fn header(self: &Arc<Self>) -> Result<Option<String>, HubError> {
+    async fn header(self: &Arc<Self>) -> Result<Option<String>> {
         self.load().await?;
         let held = self.state.lock().held.clone();
         let is_robot = self.config.settings.grant == Grant::ClientCredentials;
@@ -161,19 +161,19 @@ impl Held {
         Arc::new(Held { token, origin, since: Instant::now() })
     }
 
-    fn header(&self) -> Result<String, HubError> {
+    fn header(&self) -> Result<String> {
         bearer_header(self.token.access_token.expose())
     }
 }
 
-type Flight = Shared<BoxFuture<'static, Result<(), HubError>>>;
+type Flight = Shared<BoxFuture<'static, Result<()>>>;
 
 /// Limits how often a server can ask the user for more scopes.
 const MAX_STEP_UPS: u32 = 5;
 
 impl OAuthShared {
     /// Reads the store, once.
-    async fn load(self: &Arc<Self>) -> Result<(), HubError> {
+    async fn load(self: &Arc<Self>) -> Result<()> {
         let read = || async {
             let stored = self.newest_stored().await?;
             self.state.lock().held = stored.map(|token| Held::new(token, Origin::Store));
@@ -183,7 +183,7 @@ impl OAuthShared {
     }
 
     /// The last token that was stored for this server and this client.
-    async fn newest_stored(self: &Arc<Self>) -> Result<Option<StoredToken>, HubError> {
+    async fn newest_stored(self: &Arc<Self>) -> Result<Option<StoredToken>> {
         if self.config.settings.grant == Grant::ClientCredentials {
             return Ok(None);
         }
@@ -194,8 +194,8 @@ impl OAuthShared {
     /// Asks the store from a thread that may block.
     async fn stored<T: Send + 'static>(
         &self,
-        ask: impl FnOnce(&TokenStore, &str) -> Result<T, HubError> + Send + 'static,
-    ) -> Result<T, HubError> {
+        ask: impl FnOnce(&TokenStore, &str) -> Result<T> + Send + 'static,
+    ) -> Result<T> {
         let (store, server) = (Arc::clone(&self.config.store), self.config.server_url.clone());
         let asked = tokio::task::spawn_blocking(move || ask(&store, &server)).await;
         asked.unwrap_or_else(|_| Err(denied("The token store failed unexpectedly.")))
@@ -224,7 +224,7 @@ impl OAuthShared {
         (flight, true)
     }
 
-    async fn next_token(self: &Arc<Self>, refusal: Option<Challenge>) -> Result<(), HubError> {
+    async fn next_token(self: &Arc<Self>, refusal: Option<Challenge>) -> Result<()> {
         let old = self.state.lock().held.clone();
         if refusal.is_none() && old.as_ref().is_none_or(|held| !held.token.is_due()) {
             // An earlier flight has brought a new one, or taken the old one away.
@@ -257,7 +257,7 @@ impl OAuthShared {
 
     /// A client that the user registered at one authorization server is not shown to another one just because the server
     /// names it.
-    fn check_client_stays(&self, old: Option<&Held>, found: &Discovered) -> Result<(), HubError> {
+    fn check_client_stays(&self, old: Option<&Held>, found: &Discovered) -> Result<()> {
         let moved = old.map(|held| &held.token.issuer).filter(|issuer| **issuer != found.issuer.id);
         match (moved, &self.config.settings.client_id, &self.config.settings.issuer) {
             (Some(before), Some(client_id), None) => Err(denied(message!(
@@ -272,12 +272,7 @@ impl OAuthShared {
 
     /// What to ask for: the scopes of the user, or those of the server's refusal, or of its metadata; and what was asked for
     /// before, so that a new token can do what the old one could.
-    fn scopes(
-        &self,
-        challenge: &Challenge,
-        old: Option<&Held>,
-        found: &Discovered,
-    ) -> Result<Vec<String>, HubError> {
+    fn scopes(&self, challenge: &Challenge, old: Option<&Held>, found: &Discovered) -> Result<Vec<String>> {
         let wanted = &challenge.scopes;
         let mut scopes: Vec<String> = old.map(|held| held.token.asked_scopes.clone()).unwrap_or_default();
         let first = [&self.config.settings.scopes, wanted, &found.resource.scopes]
@@ -313,7 +308,7 @@ impl OAuthShared {
     }
 
     /// Without the user. If that fails there is no token, and the server's refusal decides what to do next.
-    async fn renew(self: &Arc<Self>, login: &Login<'_>, old: Option<Arc<Held>>) -> Result<(), HubError> {
+    async fn renew(self: &Arc<Self>, login: &Login<'_>, old: Option<Arc<Held>>) -> Result<()> {
         if let Some(old) = old {
             let Err(failure) = self.refresh(login, &old.token).await else { return Ok(()) };
             match failure.cure {
@@ -335,7 +330,7 @@ impl OAuthShared {
         login: &Login<'_>,
         old: Option<Arc<Held>>,
         challenge: &Challenge,
-    ) -> Result<(), HubError> {
+    ) -> Result<()> {
         let mut registered = old.as_ref().map(|held| held.token.client.clone()).filter(Client::is_registered);
         if let Some(old) = old.filter(|_| !challenge.wants_more_scope()) {
             let lacks = challenge.scopes.iter().any(|scope| !old.token.asked_scopes.contains(scope));
@@ -382,7 +377,7 @@ impl OAuthShared {
     }
 
     /// The stored token of the same kind, or this one.
-    async fn newest_like(self: &Arc<Self>, old: &StoredToken) -> Result<StoredToken, HubError> {
+    async fn newest_like(self: &Arc<Self>, old: &StoredToken) -> Result<StoredToken> {
         let stored = self.newest_stored().await?;
         let alike = |token: &StoredToken| token.issuer == old.issuer && token.resource == old.resource;
         Ok(stored.filter(alike).unwrap_or_else(|| old.clone()))
@@ -398,7 +393,7 @@ impl OAuthShared {
     }
 
     /// The token is used even when it cannot be stored; the error is reported once.
-    async fn keep(self: &Arc<Self>, token: StoredToken, origin: Origin) -> Result<(), HubError> {
+    async fn keep(self: &Arc<Self>, token: StoredToken, origin: Origin) -> Result<()> {
         self.state.lock().held = Some(Held::new(token.clone(), origin));
         self.stored(move |store, _| store.save(&token)).await
     }

@@ -9,7 +9,7 @@ use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 use std::time::{SystemTime, UNIX_EPOCH};
 use toolhub_text::message;
-use toolhub_types::error::HubError;
+use toolhub_types::error::{HubError, Result};
 
 /// Keeps one token for each server, issuer and client, in a JSON file that only its owner can read; without a file, for as long
 /// as the process lives. Called from a thread that may block.
@@ -41,7 +41,7 @@ impl TokenStore {
     }
 
     /// The tokens for a server, the newest last.
-    pub fn load(&self, server: &str) -> Result<Vec<StoredToken>, HubError> {
+    pub fn load(&self, server: &str) -> Result<Vec<StoredToken>> {
         let mut tokens = match &self.path {
             Some(path) => read(path)?.tokens,
             None => self.in_memory.lock().clone(),
@@ -50,7 +50,7 @@ impl TokenStore {
         Ok(tokens)
     }
 
-    pub fn save(&self, new: &StoredToken) -> Result<(), HubError> {
+    pub fn save(&self, new: &StoredToken) -> Result<()> {
         let Some(path) = &self.path else {
             put(&mut self.in_memory.lock(), new);
             return Ok(());
@@ -78,7 +78,7 @@ fn put(tokens: &mut Vec<StoredToken>, new: &StoredToken) {
     tokens.push(new.clone());
 }
 
-fn read(path: &Path) -> Result<TokenFileContent, HubError> {
+fn read(path: &Path) -> Result<TokenFileContent> {
     match fs::read(path) {
         Ok(text) => serde_json::from_slice(&text).map_err(|error| set_aside(path, error.line())),
         Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(TokenFileContent::default()),

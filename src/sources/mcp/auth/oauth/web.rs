@@ -14,7 +14,7 @@ use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 use toolhub_protocol::net::{self, is_loopback, literal, unmapped};
 use toolhub_text::{Message, message};
-use toolhub_types::error::{ErrorKind, HubError, clip};
+use toolhub_types::error::{ErrorKind, HubError, Result, clip};
 
 const TIMEOUT: Duration = Duration::from_secs(30);
 /// Metadata and tokens are a few kilobytes.
@@ -38,7 +38,7 @@ impl Web {
     }
 
     /// https to public addresses, or this machine when the server is on it as well. `what` names the URL in the error.
-    pub(super) fn check(&self, url: &Url, what: &str) -> Result<(), HubError> {
+    pub(super) fn check(&self, url: &Url, what: &str) -> Result<()> {
         let named = self.named.iter().any(|known| known.origin() == url.origin());
         let refuse = |why: &'static str| {
             let url = clip(&quote(url.as_str(), &[])).into_owned();
@@ -64,7 +64,7 @@ impl Web {
         Ok(())
     }
 
-    pub(super) async fn get(&self, url: &Url, what: &str) -> Result<WebAnswer, HubError> {
+    pub(super) async fn get(&self, url: &Url, what: &str) -> Result<WebAnswer> {
         self.check(url, what)?;
         self.send(self.client(url)?.get(url.clone()), url).await
     }
@@ -77,7 +77,7 @@ impl Web {
         kind: &str,
         body: String,
         authorization: Option<&str>,
-    ) -> Result<WebAnswer, HubError> {
+    ) -> Result<WebAnswer> {
         self.check(url, what)?;
         let mut request = self.client(url)?.post(url.clone()).header(CONTENT_TYPE, kind).body(body);
         if let Some(value) = authorization {
@@ -86,7 +86,7 @@ impl Web {
         self.send(request, url).await
     }
 
-    async fn send(&self, request: RequestBuilder, url: &Url) -> Result<WebAnswer, HubError> {
+    async fn send(&self, request: RequestBuilder, url: &Url) -> Result<WebAnswer> {
         let host = url.host_str().unwrap_or_default();
         let failed = |error: reqwest::Error| unreachable(host, &error);
         let mut response = request.header(ACCEPT, "application/json").send().await.map_err(failed)?;
@@ -99,7 +99,7 @@ impl Web {
 
     /// Certificates take milliseconds to load and may be missing on a machine that only talks to itself: two clients, each
     /// made when it is needed. What is on this machine is never asked for through a proxy.
-    fn client(&self, url: &Url) -> Result<&Client, HubError> {
+    fn client(&self, url: &Url) -> Result<&Client> {
         let near = url.scheme() == "http";
         let place = if near { &self.near } else { &self.far };
         if let Some(client) = place.get() {
