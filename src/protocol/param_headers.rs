@@ -27,14 +27,16 @@ pub fn mirrored(schema: &Value) -> Result<Vec<Mirrored>, String> {
     }
 }
 
+/// What names the header of a value; a property of that name is a schema.
+fn annotation(schema: &Value) -> Option<&Value> {
+    schema.get("x-mcp-header").filter(|header| !header.is_object())
+}
+
 /// How many annotations there are anywhere.
 fn annotations(value: &Value) -> usize {
     match value {
         Value::Object(map) => {
-            let own = usize::from(
-                map.contains_key("x-mcp-header") && !map.get("x-mcp-header").is_some_and(Value::is_object),
-            );
-            own + map.values().map(annotations).sum::<usize>()
+            usize::from(annotation(value).is_some()) + map.values().map(annotations).sum::<usize>()
         }
         Value::Array(items) => items.iter().map(annotations).sum(),
         _ => 0,
@@ -45,7 +47,7 @@ fn collect(schema: &Value, path: &mut Vec<String>, found: &mut Vec<Mirrored>) ->
     let Some(properties) = schema.get("properties").and_then(Value::as_object) else { return Ok(()) };
     for (name, property) in properties {
         path.push(name.clone());
-        if let Some(header) = property.get("x-mcp-header") {
+        if let Some(header) = annotation(property) {
             let header =
                 header.as_str().filter(|text| is_token(text)).ok_or("a header name is not a token")?;
             let kind = property.get("type").and_then(Value::as_str).unwrap_or_default();

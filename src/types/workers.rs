@@ -87,6 +87,11 @@ impl<K> CallStage<K> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
+    /// Whether it has ended, or will never begin.
+    pub fn is_over(&self) -> bool {
+        matches!(*self.lock(), Stage::Over | Stage::Withdrawn)
+    }
+
     /// Whether it runs although its caller has given up.
     pub fn is_abandoned(&self) -> bool {
         matches!(*self.lock(), Stage::Abandoned(_))

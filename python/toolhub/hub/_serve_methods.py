@@ -185,7 +185,7 @@ class ServeMethods:
         self._state.require_open()
         given = gateway_options(path, options)
         function = options.get("authenticate")
-        servers = self._servers.open()
+        servers = self._servers.made()
         return Gateway(self._core, servers, given, None if function is None else asking(function))
 
 

@@ -172,10 +172,14 @@ class ServerManager:
         return None if self._servers is None and ids is None else self.open()
 
     def open(self) -> "_core.Servers":
-        """The servers of the core, made when the first one is needed."""
+        """The servers of the core, with the threads that answer them."""
         self._state.require_open()
+        self._callbacks.start()
+        return self.made()
+
+    def made(self) -> "_core.Servers":
+        """The servers of the core, perhaps none yet."""
         if self._servers is None:
-            self._callbacks.start()
             given = self._token_file
             path = _core.usual_token_file() if isinstance(given, Default) else given
             self._servers = _core.Servers(

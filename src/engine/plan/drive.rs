@@ -23,7 +23,7 @@ use toolhub_registry::Candidate;
 use toolhub_registry::identity::{NotJson, is_same_tool};
 use toolhub_text::{Message, message};
 use toolhub_types::blocking;
-use toolhub_types::error::{ErrorKind, HubError, Outcome};
+use toolhub_types::error::{ErrorKind, HubError, Outcome, Result};
 use toolhub_types::model::FOREVER;
 
 /// How often a follower looks whether the one that it follows can still make progress.
@@ -56,7 +56,7 @@ pub trait CallServices: Send + Sync {
     fn look_up(&self, request: LookUpRequest) -> impl Future<Output = Unreachable> + Send;
 
     /// The arguments of the call as this candidate takes them; without one, as they were given.
-    fn fit(&self, candidate: Option<&Candidate>) -> Result<Self::Arguments, HubError> {
+    fn fit(&self, candidate: Option<&Candidate>) -> Result<Self::Arguments> {
         Err(not_approved(candidate.map_or("", |one| &one.spec().name), NO_APPROVALS))
     }
 
@@ -80,7 +80,7 @@ pub trait CallServices: Send + Sync {
     fn run(
         &self,
         planned: Box<PlannedRun>,
-        approved: Option<Vec<Result<Arc<Self::Arguments>, HubError>>>,
+        approved: Option<Vec<Result<Arc<Self::Arguments>>>>,
     ) -> impl Future<Output = Self::Result> + Send;
 
     /// The result of a call that ends without a run.
@@ -120,7 +120,7 @@ const NO_APPROVALS: &str = "no approval can be asked for here";
 
 /// How a call ends for which no candidate was run.
 pub struct WithoutRun {
-    pub outcome: Result<Value, HubError>,
+    pub outcome: Result<Value>,
     /// The id of the question that it waits for.
     pub paused: Option<String>,
     /// The run has kept it.
@@ -176,7 +176,12 @@ async fn carry_out<S: CallServices>(plan: &mut CallPlan, services: &S) -> Result
                 request.ask(move |memory| drop(answer.send(memory)));
                 let memory = services.wait(answered).await;
                 let memory = memory.unwrap_or_else(|_| Err("it is closed".into()));
-                if let Some(kept) = plan.recalled(memory, now())? {
+                let kept = plan.recalled(memory, now());
+                if services.hub().is_closed() {
+                    // Whatever was heard of the run.
+                    return Err(closed().into());
+                }
+                if let Some(kept) = kept? {
                     services.routed(plan).await;
                     return Err(WithoutRun::replayed(&kept));
                 }
@@ -243,7 +248,7 @@ async fn ask<S: CallServices>(
     services: &S,
     request: &ApprovalRequest,
     form: &ArgumentForm<S::Arguments>,
-) -> Result<Result<bool, Message>, HubError> {
+) -> Result<Result<bool, Message>> {
     let mut is_kept = false;
     'lists: for list in plan.approvers().iter() {
         for approver in list {
@@ -259,7 +264,7 @@ async fn ask<S: CallServices>(
                 FunctionAnswer::Refuse(reason) => return plan.check_deadline(now()).map(|()| Err(reason)),
             }
         }
-        return Ok(Err(NOT_APPROVED.into()));
+        return plan.check_deadline(now()).map(|()| Err(NOT_APPROVED.into()));
     }
     Ok(Ok(is_kept))
 }
@@ -300,7 +305,7 @@ async fn share<S: CallServices>(
     plan: &CallPlan,
     services: &S,
     shareable: &Shareable,
-) -> Result<Shared<S::Result>, HubError> {
+) -> Result<Shared<S::Result>> {
     let Some(shared) = services.shared() else { return Ok(Shared::Lead(None)) };
     let copied = |result: &S::Result, is_cached| {
         services.copy(result, is_cached).map_or(Shared::Lead(None), Shared::Result)
@@ -363,16 +368,13 @@ pub(super) struct ArgumentForm<A> {
 pub(super) struct Approvals<A> {
     pub request: ApprovalRequest,
     /// Of each candidate: the form that it takes, or why it takes none.
-    fits: Vec<Result<usize, HubError>>,
+    fits: Vec<Result<usize>>,
     pub forms: Vec<ArgumentForm<A>>,
 }
 
 impl<A> Approvals<A> {
     /// The arguments as each candidate takes them; the error is that of the first candidate when all refuse them.
-    pub fn new<S: CallServices<Arguments = A>>(
-        request: ApprovalRequest,
-        services: &S,
-    ) -> Result<Self, HubError> {
+    pub fn new<S: CallServices<Arguments = A>>(request: ApprovalRequest, services: &S) -> Result<Self> {
         // `5` and `"5"` are two forms, and so are values that are not JSON.
         let are_same = |one: &A, other: &A| {
             let (one, other) = (services.json(one), services.json(other));
@@ -425,7 +427,7 @@ impl<A> Approvals<A> {
     }
 
     /// What each candidate of a run gets: the approved arguments, or the reason why it must not start.
-    pub fn for_run(&self, planned: &PlannedRun) -> Vec<Result<Arc<A>, HubError>> {
+    pub fn for_run(&self, planned: &PlannedRun) -> Vec<Result<Arc<A>>> {
         let name = &self.request.name;
         let of = |now: &Arc<Candidate>| {
             let asked = self.request.candidates.iter().position(|asked| is_same_tool(asked, now));

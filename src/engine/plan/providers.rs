@@ -11,7 +11,7 @@ use toolhub_registry::{Candidate, NameEntry, Snapshot};
 use toolhub_text::message::{Join, Message};
 use toolhub_text::pattern::{BETWEEN, PatternList};
 use toolhub_text::{message, near_names};
-use toolhub_types::error::{ErrorKind, HubError, Outcome, clip};
+use toolhub_types::error::{ErrorKind, HubError, Outcome, Result, clip};
 use toolhub_types::model::{CallOptions, Freshness, Source};
 
 /// Which servers to ask, and for what.
@@ -35,7 +35,8 @@ pub(super) fn is_miss(error: &HubError) -> bool {
 impl CallPlan {
     /// The look-up that this call needs; `None` when there are no servers, or they were asked already.
     pub(super) fn look_up(&self, view: &PlanView<'_>) -> Option<LookUpRequest> {
-        if view.servers.is_none() || self.unreachable.is_some() {
+        let has_servers = view.servers.is_some_and(|servers| !servers.ids().is_empty());
+        if !has_servers || self.unreachable.is_some() {
             return None;
         }
         let name = match &self.request.target {
@@ -160,7 +161,7 @@ impl CallPlan {
     }
 
     /// Restricts the call to the providers that are allowed, or says why there are none.
-    pub(super) fn narrow(&mut self, view: &PlanView<'_>) -> Result<(), HubError> {
+    pub(super) fn narrow(&mut self, view: &PlanView<'_>) -> Result<()> {
         let Some(permissions) = self.request.permissions.clone() else { return Ok(()) };
         let name = self.request.target.name().clone();
         if Hub::is_read_more(&view.snapshot, &name) {
@@ -176,12 +177,7 @@ impl CallPlan {
         Ok(())
     }
 
-    fn narrow_by_name(
-        &mut self,
-        view: &PlanView<'_>,
-        name: &Arc<str>,
-        allowed: &PatternList,
-    ) -> Result<(), HubError> {
+    fn narrow_by_name(&mut self, view: &PlanView<'_>, name: &Arc<str>, allowed: &PatternList) -> Result<()> {
         let mut known = providers(&view.snapshot, name, &self.options);
         if known.is_empty() && self.must_know_providers(view) {
             let anyone = CallOptions { allowed: None, ..self.options.clone() };

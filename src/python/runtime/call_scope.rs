@@ -58,7 +58,9 @@ impl EnclosingCalls {
     }
 
     fn running(&self) -> impl Iterator<Item = &Weak<FunctionStage>> {
-        self.on_threads.iter().filter(|function| function.strong_count() > 0)
+        let runs =
+            |function: &&Weak<FunctionStage>| function.upgrade().is_some_and(|one| !one.stage.is_over());
+        self.on_threads.iter().filter(runs)
     }
 }
 

@@ -104,7 +104,7 @@ pub struct CallPool {
 /// Where a function is, and who wants to know when its caller has given up.
 #[derive(Default)]
 pub struct FunctionStage {
-    stage: CallStage<AbandonedResources>,
+    pub stage: CallStage<AbandonedResources>,
     pub given_up: CancelSignal,
 }
 

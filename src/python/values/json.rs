@@ -14,6 +14,7 @@ use pyo3::types::{PyBytes, PyFrozenSet, PyRange, PySet};
 use serde_json::{Map, Number};
 use std::hash::{BuildHasher, Hasher, RandomState};
 use toolhub::canonical::canonical;
+use toolhub::error::Result;
 pub use toolhub::identity::NotJson;
 use toolhub::message::Message;
 use toolhub::model::Arguments;
@@ -158,7 +159,7 @@ fn place_of_infinite(object: &Bound<'_, PyAny>, depth: usize, seen: &mut usize) 
 }
 
 /// A mapping of arguments for a tool that lives in Rust.
-pub fn arguments(tool: &str, object: &Bound<'_, PyAny>) -> Result<Arguments, HubError> {
+pub fn arguments(tool: &str, object: &Bound<'_, PyAny>) -> Result<Arguments> {
     match from_arguments(object).map_err(|reason| reason.refusal(tool))? {
         Value::Object(map) => Ok(Arguments::new(map)),
         _ => Err(NotJson { sentence: message!("expected named arguments"), too_many: false }.refusal(tool)),
@@ -244,8 +245,9 @@ impl Conversion<'_> {
     /// The objects that were set aside after so many are inside of this member.
     fn place_in(&mut self, member: impl Fn() -> String, before: usize) {
         let Unfit::SetAside(opaque) = &mut self.unfit else { return };
-        for one in &mut opaque[before..] {
-            one.place = format!("/{}{}", member(), one.place);
+        if before < opaque.len() {
+            let step = member();
+            opaque[before..].iter_mut().for_each(|one| one.place.insert_str(0, &format!("/{step}")));
         }
     }
 

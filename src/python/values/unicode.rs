@@ -24,7 +24,7 @@ pub fn all_of<'a>(text: &'a Bound<'_, PyString>) -> PyResult<Cow<'a, str>> {
     // SAFETY: as above.
     let data = unsafe { text.data()? };
     if let PyStringData::Ucs1(bytes) = data
-        && released(text.py(), bytes.len(), || bytes.is_ascii())
+        && is_ascii(text, bytes)
     {
         // SAFETY: ASCII is UTF-8.
         return Ok(Cow::Borrowed(unsafe { std::str::from_utf8_unchecked(bytes) }));
@@ -49,6 +49,19 @@ fn decoded(data: PyStringData<'_>, lone: Option<char>) -> Option<String> {
         PyStringData::Ucs4(units) => units.iter().try_for_each(|unit| push(*unit))?,
     }
     Some(text)
+}
+
+/// True for a string of ASCII, which Python knows of each string.
+#[cfg(not(Py_3_14))]
+fn is_ascii(text: &Bound<'_, PyString>, _bytes: &[u8]) -> bool {
+    // SAFETY: the string is alive, and its data were read: it is ready.
+    unsafe { pyo3::ffi::PyUnicode_IS_ASCII(text.as_ptr()) != 0 }
+}
+
+/// True for a string of ASCII. From 3.14 on, PyO3 cannot ask Python.
+#[cfg(Py_3_14)]
+fn is_ascii(text: &Bound<'_, PyString>, bytes: &[u8]) -> bool {
+    released(text.py(), bytes.len(), || bytes.is_ascii())
 }
 
 /// A longer text is converted without the GIL.

@@ -17,12 +17,12 @@ use toolhub_engine::plan::ServerSet;
 use toolhub_protocol::APPS_SCHEME;
 use toolhub_text::pattern::BETWEEN;
 use toolhub_text::{Message, message};
-use toolhub_types::error::{ErrorKind, HubError, Outcome, clip};
+use toolhub_types::error::{ErrorKind, HubError, Outcome, Result, clip};
 use toolhub_types::principal::Principal;
 use toolhub_types::tool::CallContextExtras;
 
 /// What one server has of a kind, or why it could not list it.
-pub type OfferedBy = (Arc<str>, Result<Vec<Value>, HubError>);
+pub type OfferedBy = (Arc<str>, Result<Vec<Value>>);
 
 /// The servers that a caller may use, and why others are closed to it.
 pub(super) type ServersOfCaller = (Vec<Arc<Server>>, Vec<(Arc<str>, HubError)>);
@@ -71,7 +71,7 @@ impl Servers {
         ids: Option<&[String]>,
         caller: Option<&Arc<Principal>>,
         limit: Duration,
-    ) -> Result<Vec<OfferedBy>, HubError> {
+    ) -> Result<Vec<OfferedBy>> {
         let (servers, closed) = for_caller(self.pick(ids)?, caller);
         let mut lists = self.list_offers(servers, kind, Asker::Program, limit).await;
         lists.extend(closed.into_iter().map(|(id, error)| (id, Err(error))));
@@ -126,7 +126,7 @@ impl Servers {
         server: Option<&str>,
         extras: &CallContextExtras,
         limit: Duration,
-    ) -> Result<(Arc<str>, Map<String, Value>), HubError> {
+    ) -> Result<(Arc<str>, Map<String, Value>)> {
         query.check()?;
         let until = Instant::now() + limit;
         let (key, kinds, caller) = (query.key(), query.kinds(), extras.principal.as_ref());
@@ -150,7 +150,7 @@ impl Servers {
         key: &str,
         asker: Asker,
         until: Instant,
-    ) -> Result<(Arc<Server>, String), HubError> {
+    ) -> Result<(Arc<Server>, String)> {
         // A server that does not answer leaves time for the one that has it.
         let patience = || until.saturating_duration_since(Instant::now()) / 2;
         let kind = kinds.first().copied().unwrap_or(OfferKind::Resources);
@@ -243,7 +243,7 @@ pub(super) async fn ask_server(
     query: &OfferQuery,
     extras: &CallContextExtras,
     (until, limit): (Instant, Duration),
-) -> Result<Map<String, Value>, HubError> {
+) -> Result<Map<String, Value>> {
     match query {
         OfferQuery::Read { .. } => resources::check_uri(server, key)?,
         OfferQuery::Get { arguments, .. } => {
@@ -315,11 +315,17 @@ pub(super) fn for_caller(servers: Vec<Arc<Server>>, caller: Option<&Arc<Principa
 fn fits_template(template: &str, uri: &str) -> bool {
     let Some((start, expressions)) = template.split_once('{') else { return template == uri };
     let Some(uri) = uri.strip_prefix(start) else { return false };
-    let mut pattern = String::from(r"(?s)\A");
+    let (mut pattern, mut is_next) = (String::from(r"(?s)\A"), false);
     for part in expressions.split('{') {
         let Some((expression, literal)) = part.split_once('}') else { return false };
         let is_any = expression.starts_with(['+', '#', '.', '/', ';', '?', '&']) || expression.ends_with('*');
-        pattern += if is_any { ".*" } else { "[^/]+" };
+        // Of expressions in a row, the first takes what it can.
+        pattern += match is_any {
+            true => ".*",
+            false if is_next => "[^/]*",
+            false => "[^/]+",
+        };
+        is_next = literal.is_empty();
         pattern += &regex::escape(literal);
     }
     Regex::new(&(pattern + r"\z")).is_ok_and(|pattern| pattern.is_match(uri))
@@ -440,6 +446,7 @@ mod tests {
             ("note://x", "note://y", false),
             ("search://{?q}", "search://?q=1", true),
             ("broken://{", "broken://x", false),
+            ("db://{schema}{id}", "db://7", true),
             ("x://{a}x{b}x{c}", &format!("x://{}", "x".repeat(100_000)), true),
             ("x://{a}x{b}y{c}", &format!("x://{}", "x".repeat(100_000)), false),
         ] {

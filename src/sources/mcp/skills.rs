@@ -27,7 +27,7 @@ use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 use toolhub_text::canonical::bytes_digest;
 use toolhub_text::{Message, message};
-use toolhub_types::error::{ErrorKind, HubError};
+use toolhub_types::error::{ErrorKind, HubError, Result};
 use toolhub_types::model::{Arguments, ToolSpec};
 use toolhub_types::tool::CallContext;
 
@@ -50,7 +50,7 @@ pub struct Skills {
 }
 
 /// Fetches all pages of `skills/list`, read entry by entry.
-pub async fn fetch(connection: &Connection) -> Result<Skills, HubError> {
+pub async fn fetch(connection: &Connection) -> Result<Skills> {
     let list = PagedList {
         method: "skills/list",
         member: "skills",
@@ -209,7 +209,7 @@ impl Skill {
 
     /// The instructions in a `SKILL.md`, whose front matter must be the listed one.
     pub fn instructions<'a>(&self, text: &'a str) -> Result<&'a str, Message> {
-        let (found, body, _) = front_matter::read(text)?;
+        let (found, body) = front_matter::read_strictly(text)?;
         for key in self.front_matter.keys().chain(found.keys()) {
             let both = self.front_matter.get(key).zip(found.get(key));
             if !both.is_some_and(|(listed, found)| front_matter::agree(listed, found)) {
@@ -277,7 +277,7 @@ impl SkillTool<ServerSkill> {
 }
 
 impl SkillSource for ServerSkill {
-    async fn read(&self, name: &str, args: &Arguments, ctx: &CallContext) -> Result<Value, HubError> {
+    async fn read(&self, name: &str, args: &Arguments, ctx: &CallContext) -> Result<Value> {
         let server = self.server.for_caller(ctx.extras.principal.as_ref())?;
         let _slot = server.slot(&self.server).await?;
         let path = call::asked_file(args);
@@ -315,7 +315,7 @@ async fn verified(
     connection: Arc<Connection>,
     skill: &Arc<Skill>,
     uri: &str,
-) -> Result<(Arc<Skill>, Content), HubError> {
+) -> Result<(Arc<Skill>, Content)> {
     let content = fetch_file(&connection, uri).await?;
     let Err(why) = fits(skill, uri, &content) else { return Ok((skill.clone(), content)) };
     let now = current(&connection, skill).await.filter(|now| now != &**skill);
@@ -338,7 +338,7 @@ fn refused(skill: &Skill, why: &Message) -> HubError {
     HubError::new(ErrorKind::Protocol, text)
 }
 
-async fn fetch_file(connection: &Connection, uri: &str) -> Result<Content, HubError> {
+async fn fetch_file(connection: &Connection, uri: &str) -> Result<Content> {
     let extras = RequestExtras { name: Some(Arc::from(uri)), ..RequestExtras::default() };
     let raw = connection.request("resources/read", Params::new().with("uri", uri), extras).await?;
     let wrong = |why: Message| wrong_answer(format_args!("resources/read of '{}'", clean(uri, 200)), why);

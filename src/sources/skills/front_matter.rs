@@ -29,6 +29,12 @@ pub fn read(text: &str) -> Result<(Map<String, Value>, &str, bool), Message> {
     }
 }
 
+/// The front matter and the text after it, without that help.
+pub fn read_strictly(text: &str) -> Result<(Map<String, Value>, &str), Message> {
+    let (yaml, body) = split(text)?;
+    Ok((mapping(parse(yaml)?)?, body))
+}
+
 /// A YAML mapping that is a document of its own. Errors begin with "it".
 pub fn read_mapping(yaml: &str) -> Result<Map<String, Value>, String> {
     let read = if yaml.len() > MAX_BYTES { Err(too_long()) } else { parse(yaml).and_then(mapping) };

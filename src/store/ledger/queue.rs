@@ -33,7 +33,7 @@ const MOST_LATE: usize = 10_000;
 const PATIENCE: Duration = Duration::from_secs(5);
 /// How long one attempt waits: what is queued meanwhile may have less time.
 const ATTEMPT: Duration = Duration::from_millis(50);
-/// Old rows are looked for after this many tasks: a row has a beginning and an end.
+/// Old rows are looked for after this many tasks; a row is at least two, its beginning and its end.
 const TIDIED_EVERY: usize = 20_000;
 /// A slice is deleted after this many commits, even if the queue is never empty.
 const COMMITS_BETWEEN_SLICES: u32 = 16;

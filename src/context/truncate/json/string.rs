@@ -90,7 +90,11 @@ impl Decoded {
 
 /// The character of an escape, and the length of the escape. A surrogate pair is one character.
 fn escape(raw: &str) -> Option<(char, usize)> {
-    let lengths: &[usize] = if raw.as_bytes().get(1)? == &b'u' { &[12, 6] } else { &[2] };
+    let lengths: &[usize] = match raw.as_bytes().get(1)? {
+        b'u' if raw.get(6..8) == Some("\\u") => &[12, 6],
+        b'u' => &[6],
+        _ => &[2],
+    };
     let known = |len: &usize| Some((serde_json::from_str(&format!("\"{}\"", raw.get(..*len)?)).ok()?, *len));
     // Half of a pair is no character.
     let half = || raw.get(..6).map(|_| (char::REPLACEMENT_CHARACTER, 6));

@@ -17,7 +17,7 @@ use std::net::IpAddr;
 use std::time::SystemTime;
 use tokio::net::TcpListener;
 use toolhub::catalog::upstreams::HubUpstreams;
-use toolhub::error::Outcome;
+use toolhub::error::{Outcome, Result};
 use toolhub::gateway::{ArrivingRequest, Gateway, HttpReply, ReplyBody, serve_until_drained};
 use toolhub::net::unmapped;
 
@@ -237,11 +237,7 @@ impl PyGateway {
         drop(before);
     }
 
-    fn bound(
-        &self,
-        host: String,
-        port: u16,
-    ) -> impl Future<Output = Result<(String, u16), HubError>> + Send + use<> {
+    fn bound(&self, host: String, port: u16) -> impl Future<Output = Result<(String, u16)>> + Send + use<> {
         let (place, core) = (self.listener.clone(), self.core.clone());
         async move {
             core.identity.authenticator.load_full().prepare().await?;
@@ -257,7 +253,7 @@ impl PyGateway {
         }
     }
 
-    fn served(&self, grace: f64) -> PyResult<impl Future<Output = Result<(), HubError>> + Send + use<>> {
+    fn served(&self, grace: f64) -> PyResult<impl Future<Output = Result<()>> + Send + use<>> {
         process::check_generation(self.generation)?;
         let grace = seconds("grace", Some(grace))?.unwrap_or_default();
         Ok(serve_until_drained(self.core.clone(), self.listener.lock().take(), grace))
@@ -336,7 +332,8 @@ impl GatewayReply {
     /// The body, once: all of it, or the parts of a stream.
     #[pyo3(signature = () -> "bytes | BridgeStream")]
     fn body<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
-        match self.body.lock().take() {
+        let body = self.body.lock().take();
+        match body {
             Some(ReplyBody::Whole(bytes)) => Ok(PyBytes::new(py, &bytes).into_any()),
             Some(ReplyBody::Events(events)) => {
                 Ok(Bound::new(py, bridge::stream(events.map(|bytes| Ok(bytes.to_vec()))))?.into_any())

@@ -145,14 +145,19 @@ impl Listing {
     }
 }
 
-#[derive(Default, Deserialize)]
-#[serde(default, rename_all = "camelCase")]
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
 struct ToolEntry {
     name: String,
+    #[serde(default)]
     title: Value,
+    #[serde(default)]
     description: Value,
+    #[serde(default)]
     input_schema: Value,
+    #[serde(default)]
     output_schema: Value,
+    #[serde(default)]
     annotations: Value,
     #[serde(flatten)]
     other: Map<String, Value>,

@@ -181,10 +181,13 @@ impl HttpShared {
         if self.protocol_headers.load().era == Some(Era::Modern) {
             return None;
         }
-        let shared = self.clone();
+        // A person may think for long; the connections of a transport go with it.
+        let shared = Arc::downgrade(self);
         Some(Box::new(move |answer| {
             Box::pin(async move {
-                let _ = shared.send(answer).await;
+                if let Some(shared) = shared.upgrade() {
+                    let _ = shared.send(answer).await;
+                }
             })
         }))
     }

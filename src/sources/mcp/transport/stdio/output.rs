@@ -15,16 +15,16 @@ const SHOWN_LINE: usize = 100;
 
 /// A program that writes this much before its first message is not an MCP server. Servers that print a banner, or the output
 /// of an installer, stay far below it.
-const MAX_NOISE: usize = 4_000_000;
-/// Each line takes some time, and counts as this many bytes more.
-const NOISE_OF_LINE: usize = 300;
+const MAX_NOISE_BYTES: usize = 4_000_000;
+const MAX_NOISE_LINES: usize = 10_000;
 
 #[derive(Default)]
 pub struct ProcessOutput {
     has_sent_message: AtomicBool,
     /// The first line that is not MCP, made safe to show.
     stray: OnceLock<String>,
-    noise: AtomicUsize,
+    bytes: AtomicUsize,
+    lines: AtomicUsize,
     /// The last lines of the error stream, safe to show.
     errors: Mutex<VecDeque<String>>,
 }
@@ -32,11 +32,13 @@ pub struct ProcessOutput {
 impl ProcessOutput {
     /// Whether there was too much output without a message.
     pub fn is_flood(&self) -> bool {
-        !self.has_sent_message.load(Ordering::Relaxed) && self.noise.load(Ordering::Relaxed) > MAX_NOISE
+        !self.has_sent_message.load(Ordering::Relaxed)
+            && (self.bytes.load(Ordering::Relaxed) > MAX_NOISE_BYTES
+                || self.lines.load(Ordering::Relaxed) > MAX_NOISE_LINES)
     }
 
     pub fn count(&self, bytes: usize) {
-        self.noise.fetch_add(bytes, Ordering::Relaxed);
+        self.bytes.fetch_add(bytes, Ordering::Relaxed);
     }
 
     /// Counts a line of the output; one that `is_stray` is not MCP.
@@ -45,7 +47,7 @@ impl ProcessOutput {
             self.has_sent_message.store(true, Ordering::Relaxed);
             return;
         }
-        self.count(NOISE_OF_LINE);
+        self.lines.fetch_add(1, Ordering::Relaxed);
         if self.stray.get().is_none() {
             let text = clean(&String::from_utf8_lossy(line), SHOWN_LINE);
             if !text.is_empty() {
