@@ -137,7 +137,7 @@ pub async fn answer(request: RpcRequest, exchange: &Arc<Exchange>) -> AnsweredRe
 /// The methods that are counted here; calls of tools are counted with their tool, and streams have no end. Clients choose the
 /// names of other methods, so they are counted together.
 fn known_method(name: &str) -> Option<&'static str> {
-    const COUNTED: [&str; 17] = [
+    const COUNTED: [&str; 19] = [
         "initialize",
         "server/discover",
         "ping",
@@ -147,6 +147,8 @@ fn known_method(name: &str) -> Option<&'static str> {
         "resources/list",
         "resources/templates/list",
         "resources/read",
+        "resources/subscribe",
+        "resources/unsubscribe",
         "prompts/list",
         "prompts/get",
         "completion/complete",

@@ -26,7 +26,7 @@ use toolhub::system;
 pub struct PyHub {
     pub core: Arc<Hub>,
     generation: u64,
-    /// The MCP servers, once there are any. They hold the core; their maker holds them.
+    /// The set of MCP servers, once it is made. It holds the core; its maker holds it.
     pub servers: OnceLock<Weak<Servers>>,
     /// The results that identical calls share.
     pub shared: SharedResults<Py<PyDict>>,
