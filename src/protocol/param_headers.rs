@@ -100,7 +100,7 @@ mod tests {
             "region": {"type": "string", "x-mcp-header": "Region"},
             "deep": {"type": "object", "properties": {"n": {"type": "integer", "x-mcp-header": "N"}}},
             "flag": {"type": "boolean", "x-mcp-header": "Flag"},
-            "plain": {"type": "string"},
+            "plain": {"type": "string", "x-mcp-header": {"type": "string"}},
         }});
         let mirrored = mirrored(&schema).unwrap_or_default();
         let headers =
