@@ -2,18 +2,19 @@
 //!
 //! ```text
 //! scan (which folders) ─► FolderSkill (front matter only) ─► LocalSkill, called ─► instructions, folder, files
-//!                           └ front_matter: YAML, and its fields                └ files: only from inside
+//!                           └ front_matter: YAML; fields: its rules              └ files: only from inside
 //! ```
 //!
 //! A skill is text for a model. It grants no permission (`allowed-tools` is shown, not applied), and nothing in it is run
 //! here.
 
 pub mod call;
+mod fields;
 pub mod files;
 pub mod front_matter;
 mod skill;
 
 pub use call::LocalSkill;
+pub use fields::SkillFields;
 pub use files::FileStamp;
-pub use front_matter::SkillFields;
 pub use skill::{FolderSkill, FoundSkills, file_of, find};

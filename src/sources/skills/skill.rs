@@ -1,7 +1,8 @@
 //! One skill in a folder: its front matter at load, its instructions when it is called.
 
+use super::fields::SkillFields;
 use super::files::{self, Refused};
-use super::front_matter::{self, SkillFields};
+use super::front_matter;
 use serde_json::{Value, json};
 use std::collections::HashSet;
 use std::fs;

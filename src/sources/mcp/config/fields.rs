@@ -166,7 +166,7 @@ impl<'a, 'n> Fields<'a, 'n> {
         match number.as_u64() {
             Some(number) if (least..=most).contains(&number) => Some(number),
             _ => {
-                let given = clip(number.as_str());
+                let given = digits(number);
                 self.error(key, format!("must be a whole number from {least} to {most}, not {given}."));
                 None
             }
@@ -180,7 +180,7 @@ impl<'a, 'n> Fields<'a, 'n> {
         match Duration::try_from_secs_f64(seconds) {
             Ok(duration) if duration > Duration::ZERO && duration <= LONGEST => Some(duration),
             _ => {
-                let (given, bounds) = (clip(number.as_str()), "above 0 and at most a year");
+                let (given, bounds) = (digits(number), "above 0 and at most a year");
                 self.error(key, format!("must be a number of {unit} {bounds}, not {given}."));
                 None
             }
@@ -255,6 +255,12 @@ impl fmt::Display for Notice {
         }
         write!(f, " {}", self.message)
     }
+}
+
+/// A number for a sentence, whatever its length.
+fn digits(number: &serde_json::Number) -> String {
+    let text = number.as_str();
+    format!("{text:.40}{}", if text.len() > 40 { "…" } else { "" })
 }
 
 /// Ids and keys are foreign text: a terminal must not obey them, and they may be long.
