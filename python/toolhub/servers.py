@@ -23,7 +23,7 @@ class ServerInfo:
     `version` that of the protocol; `tools` counts the tools it has listed, and `age` is the age of that list in seconds.
     These four are None until the server was connected once; with a store, an earlier process counts. `notices` name the
     entries of its list that were left out, and its tools that have the name of a native one. `stray_output` is the first line
-    that its process printed to stdout although it is no MCP message, which other clients may not forgive.
+    that its process printed to stdout although it is not an MCP message, which other clients may not forgive.
     """
 
     id: str

@@ -140,7 +140,7 @@ impl TokioRun<'_> {
         context.freshness = self.plan.freshness;
         context.sent = run.share_flag(slot);
         let latest_start = run.latest_start(slot).unwrap_or(deadline);
-        let attempt = Attempt {
+        let attempt = TokioAttempt {
             slot,
             args: fitting.replacement.map_or_else(|| self.args.clone(), Arc::new),
             asked: self.args.clone(),
@@ -189,7 +189,7 @@ async fn in_a_task<T: Send + 'static>(work: impl Future<Output = T> + Send + 'st
 }
 
 /// A candidate whose arguments fit, on its way through the limits to its tool.
-struct Attempt {
+struct TokioAttempt {
     slot: usize,
     candidate: Arc<Candidate>,
     args: Arc<Arguments>,
@@ -205,7 +205,7 @@ struct Attempt {
     latest_start: Instant,
 }
 
-impl Attempt {
+impl TokioAttempt {
     async fn answer(mut self) -> Answer {
         let latest_start = if self.gates.is_empty() { self.context.deadline } else { self.latest_start };
         let permits = self.enter().await?;
@@ -214,7 +214,7 @@ impl Attempt {
         }
         let candidate = &self.candidate;
         let recorded = self.recorded.as_ref();
-        let taping = recorded.map(|call| call.attempt(candidate, candidate.definition(), None));
+        let taping = recorded.map(|call| call.attempt(candidate, None));
         let allowed = tokio::select! {
             biased;
             allowed = self.allowed() => allowed,
@@ -276,7 +276,7 @@ impl Attempt {
             let (written, is_written) = oneshot::channel();
             let place = (self.slot, &**candidate);
             let written = move |result| drop(written.send(result));
-            recorder.write(place, &candidate.definition().digest, content, written);
+            recorder.write(place, content, written);
             let closed = |_| Err(not_recorded(&candidate.spec().name, &"it is closed".into()));
             is_written.await.unwrap_or_else(closed)?;
         }

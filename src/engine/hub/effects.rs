@@ -97,11 +97,11 @@ impl EffectRecorder {
     pub fn write(
         &self,
         (slot, candidate): (usize, &Candidate),
-        definition: &Arc<str>,
         content: CallContent,
         written: impl FnOnce(Result<()>) + Send + 'static,
     ) {
         let (id, asked, is_large) = (new_row_id(), self.asked.clone(), content.is_large());
+        let definition = candidate.definition().digest.clone();
         let digests = LateDigests::new(Box::new(move || asked.digests(content)));
         if is_large {
             // The rows of others would wait for it on the thread of the ledger.
@@ -119,7 +119,7 @@ impl EffectRecorder {
             tool: candidate.spec().name.clone(),
             source: candidate.source.name(),
             server: candidate.server.clone(),
-            definition: definition.clone(),
+            definition,
             digests,
         };
         let may_go_on = self.mode == LedgerMode::Optional && self.run.is_none();

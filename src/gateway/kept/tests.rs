@@ -74,7 +74,7 @@ async fn a_principal_has_a_limited_number_of_calls_and_takes_none_from_others() 
     let task = |caller: &Caller, id: &str| gateway.kept.task(caller, id).is_some();
     assert!(!task(&marit, &all[7].0) && task(&marit, &all[3].0), "the one that ended first made room");
     assert!(task(&ingrid, &other) && !task(&marit, &other));
-    assert!(!task(&marit, &all[4].0), "a call that waits is no task");
+    assert!(!task(&marit, &all[4].0), "a call that waits is not a task");
     for number in 1..MOST_CALLS / MOST_OF_PRINCIPAL {
         let own = caller(&number.to_string(), None);
         let limit = MOST_OF_PRINCIPAL - usize::from(number == 1);
@@ -189,7 +189,7 @@ async fn rounds_are_asked_one_after_the_other_and_a_round_that_nobody_waits_for_
     };
     let (first, second, third) = (ask(&["a", "b"]), ask(&["a"]), ask(&["c"]));
     call.give(json!({"b": {"n": 1}, "a": 7, "c": {"n": 3}}).as_object().unwrap().clone());
-    assert_eq!(open(), ["1-a"], "an answer that is no object is none");
+    assert_eq!(open(), ["1-a"], "an answer that is not an object does not count");
     call.answer("2-a", Ok(json!({})));
     assert_eq!(open(), ["1-a"], "it was not asked yet");
     call.answer("1-a", Ok(json!({"n": 0})));

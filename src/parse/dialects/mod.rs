@@ -21,7 +21,7 @@ use super::lenient::Notation;
 use super::read::arg_pairs::{self, PairStyle};
 use super::read::invoke::{self, TagStyle};
 use super::read::json_body::{self, JsonBlock};
-use super::read::section::{self, Section};
+use super::read::section::{self, SectionTokens};
 use super::read::{common, python};
 use super::reasoning::{ReasoningTag, TAGS};
 use table::ALL;
@@ -61,7 +61,7 @@ type OwnReader = for<'a> fn(&'a ReadContext, Opening) -> Reading<'a>;
 pub(crate) enum FormReader {
     Json(JsonBlock),
     Tags(TagStyle),
-    Section(Section),
+    Section(SectionTokens),
     Pairs(PairStyle),
     /// Calls in Python notation, up to one of these marks.
     Functions(&'static [&'static str]),

@@ -12,7 +12,7 @@ use crate::read::arg_pairs::{self, PairStyle};
 use crate::read::invoke::{self, PLAIN, TagStyle};
 use crate::read::json_body::JsonBlock;
 use crate::read::python;
-use crate::read::section::{Section, SectionHeader};
+use crate::read::section::{SectionHeader, SectionTokens};
 
 /// The tags of `<invoke>` in a namespace, with these wrappers.
 macro_rules! namespaced {
@@ -116,7 +116,7 @@ pub(crate) static ALL: &[Form] = &[
     Form::new(
         &["deepseek_v31", "deepseek_v3"],
         &["<｜tool▁calls▁begin｜>", "<｜tool▁call▁begin｜>"],
-        InSection(Section {
+        InSection(SectionTokens {
             opens: &["<｜tool▁calls▁begin｜>"],
             call: "<｜tool▁call▁begin｜>",
             separator: "<｜tool▁sep｜>",
@@ -169,7 +169,7 @@ pub(crate) static ALL: &[Form] = &[
     Form::new(
         &["kimi_k2"],
         &["<|tool_calls_section_begin|>", "<|tool_call_section_begin|>", "<|tool_call_begin|>"],
-        InSection(Section {
+        InSection(SectionTokens {
             opens: &["<|tool_calls_section_begin|>", "<|tool_call_section_begin|>"],
             call: "<|tool_call_begin|>",
             separator: "<|tool_call_argument_begin|>",
@@ -271,7 +271,7 @@ pub(crate) static ALL: &[Form] = &[
     Form::new(
         &["plamo3"],
         &["<|plamo:begin_tool_requests:plamo|>", "<|plamo:begin_tool_request:plamo|>"],
-        InSection(Section {
+        InSection(SectionTokens {
             opens: &["<|plamo:begin_tool_requests:plamo|>"],
             call: "<|plamo:begin_tool_request:plamo|>",
             separator: "<|plamo:begin_tool_arguments:plamo|>",

@@ -7,7 +7,7 @@ use crate::schemas::ToolSchemas;
 
 /// The tokens of a dialect.
 #[derive(Clone, Copy)]
-pub struct Section {
+pub struct SectionTokens {
     /// The token of the format, and spellings of it that models use.
     pub opens: &'static [&'static str],
     pub call: &'static str,
@@ -31,7 +31,7 @@ pub enum SectionHeader {
 pub async fn read(
     cx: &ReadContext,
     opening: Opening,
-    section: &Section,
+    section: &SectionTokens,
     format: &'static str,
 ) -> Option<Found> {
     let mut at = opening.start;
@@ -70,7 +70,7 @@ pub async fn read(
 }
 
 /// Reads a call from after its opening token, and returns the position after the arguments.
-async fn call(cx: &ReadContext, at: usize, section: &Section, format: &'static str) -> Option<usize> {
+async fn call(cx: &ReadContext, at: usize, section: &SectionTokens, format: &'static str) -> Option<usize> {
     let ends = [section.call_ends, section.closes].concat();
     let stops = CallStops { ends: &ends, next: &[section.call] };
     let tokens = [&[section.separator], &ends[..], &[section.call]].concat();

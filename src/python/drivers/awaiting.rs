@@ -8,7 +8,7 @@
 use crate::prelude::*;
 use crate::runtime;
 use crate::runtime::interpreter::{self, ForkSafeOnce};
-use crate::runtime::loop_bridge::Message;
+use crate::runtime::loop_bridge::LoopMessage;
 use pyo3::exceptions::PyStopIteration;
 use pyo3::{PyClass, ffi};
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -166,7 +166,7 @@ pub trait Awaited: PyClass<BaseType = Awaitable> {
     fn close(slf: &Bound<'_, Self>) -> PyResult<()>;
 
     /// A message has come; `slot` is the number that was given when it was announced.
-    fn receive(_slf: &Bound<'_, Self>, _slot: usize, _message: Message) {}
+    fn receive(_slf: &Bound<'_, Self>, _slot: usize, _message: LoopMessage) {}
 
     /// A deadline has passed.
     fn expire(_slf: &Bound<'_, Self>) {}
@@ -183,7 +183,7 @@ struct Methods {
     step: fn(&Bound<'_, PyAny>) -> PyResult<Step>,
     throw: fn(&Bound<'_, PyAny>, PyErr) -> PyResult<Step>,
     close: fn(&Bound<'_, PyAny>) -> PyResult<()>,
-    receive: fn(&Bound<'_, PyAny>, usize, Message),
+    receive: fn(&Bound<'_, PyAny>, usize, LoopMessage),
     expire: fn(&Bound<'_, PyAny>),
 }
 
@@ -203,7 +203,7 @@ pub fn new_awaitable<T: Awaited>(py: Python<'_>, value: T) -> PyResult<Bound<'_,
 }
 
 impl Awaitable {
-    pub fn deliver(slf: &Bound<'_, Self>, slot: usize, message: Message) {
+    pub fn deliver(slf: &Bound<'_, Self>, slot: usize, message: LoopMessage) {
         (slf.get().methods.receive)(slf, slot, message);
     }
 

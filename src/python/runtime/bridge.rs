@@ -17,7 +17,7 @@ use crate::drivers::awaiting::{Awaitable, Awaited, Step, new_awaitable};
 use crate::drivers::served_call::ServedCall;
 use crate::prelude::*;
 use crate::runtime::call_scope;
-use crate::runtime::loop_bridge::{self, LoopBridge, LoopMailbox, Mail, Message};
+use crate::runtime::loop_bridge::{self, LoopBridge, LoopMailbox, LoopMessage, Mail};
 use crate::runtime::pool::{self, CallTerms, FunctionCall, PoolKind, Reply};
 use crate::runtime::{Lease, process};
 use futures_util::Stream;
@@ -123,7 +123,7 @@ impl Settler {
         let before = std::mem::replace(&mut *slot, OutcomeSlot::Settled(outcome));
         drop(slot);
         if let OutcomeSlot::Awaited { mailbox, key } = before {
-            mailbox.push(Mail::Deliver(key, Message::Settled));
+            mailbox.push(Mail::Deliver(key, LoopMessage::Settled));
         }
     }
 }
@@ -331,11 +331,11 @@ impl Awaited for BridgeFuture {
         Ok(())
     }
 
-    fn receive(slf: &Bound<'_, Self>, _slot: usize, message: Message) {
+    fn receive(slf: &Bound<'_, Self>, _slot: usize, message: LoopMessage) {
         let this = slf.get();
         let ended = match message {
-            Message::Returned(ended) => Some(ended),
-            Message::NotReturned(refusal) => Some(this.not_returned(slf.py(), refusal)),
+            LoopMessage::Returned(ended) => Some(ended),
+            LoopMessage::NotReturned(refusal) => Some(this.not_returned(slf.py(), refusal)),
             _ => None,
         };
         if let Some(ended) = ended {

@@ -21,7 +21,7 @@ use toolhub::workers::PoolRefusal;
 /// What other threads send to a loop.
 pub enum Mail {
     /// A message for the recipient behind a key.
-    Deliver(u64, Message),
+    Deliver(u64, LoopMessage),
     /// Something to do on the loop's thread.
     Run(LoopAction),
 }
@@ -164,7 +164,7 @@ impl LoopBridge {
         self.recipients.lock().remove(&key)
     }
 
-    fn deliver(&self, py: Python<'_>, key: u64, message: Message) {
+    fn deliver(&self, py: Python<'_>, key: u64, message: LoopMessage) {
         let recipient = if message.is_last() {
             self.forget_mail(key)
         } else {
@@ -172,7 +172,7 @@ impl LoopBridge {
         };
         match (recipient, message) {
             (Some((object, slot)), message) => Awaitable::deliver(object.bind(py), slot, message),
-            (None, Message::Returned(Ok(value))) => value::discard(value.bind(py)),
+            (None, LoopMessage::Returned(Ok(value))) => value::discard(value.bind(py)),
             (None, _) => {}
         }
     }
@@ -413,7 +413,7 @@ fn never_missed(task: &Bound<'_, PyAny>) {
     let _ = task.setattr(intern!(task.py(), "_log_destroy_pending"), false);
 }
 
-pub enum Message {
+pub enum LoopMessage {
     /// A Rust tool has answered.
     Answered(Box<Answer>),
     /// A sync function has ended in its thread.
@@ -430,9 +430,9 @@ pub enum Message {
     Retried(Value),
 }
 
-impl Message {
+impl LoopMessage {
     /// True when no more messages follow under the same key.
     pub fn is_last(&self) -> bool {
-        !matches!(self, Message::Progress(_) | Message::Retried(_))
+        !matches!(self, LoopMessage::Progress(_) | LoopMessage::Retried(_))
     }
 }

@@ -7,7 +7,7 @@
 use crate::prelude::*;
 use crate::runtime::call_scope::{self, EnclosingCalls};
 use crate::runtime::interpreter::current_context;
-use crate::runtime::loop_bridge::{LoopMailbox, Mail, Message};
+use crate::runtime::loop_bridge::{LoopMailbox, LoopMessage, Mail};
 use crate::runtime::process;
 use crate::values::value;
 use pyo3::exceptions::PyRecursionError;
@@ -90,7 +90,7 @@ impl QueuedCall for PoolCall {
     }
 
     fn refuse(self, refusal: PoolRefusal) {
-        self.reply.mailbox.push(Mail::Deliver(self.reply.key, Message::NotReturned(Some(refusal))));
+        self.reply.mailbox.push(Mail::Deliver(self.reply.key, LoopMessage::NotReturned(Some(refusal))));
     }
 }
 
@@ -168,7 +168,7 @@ pub fn submit(
             )));
         }
         Err(refusal) => {
-            reply.mailbox.push(Mail::Deliver(key, Message::NotReturned(Some(refusal))));
+            reply.mailbox.push(Mail::Deliver(key, LoopMessage::NotReturned(Some(refusal))));
             return Ok(reply);
         }
         Ok(()) => {}
@@ -209,7 +209,7 @@ impl CallPool {
 
 impl Reply {
     /// The function has ended. False if its caller has given up.
-    fn post(&self, message: Message) -> bool {
+    fn post(&self, message: LoopMessage) -> bool {
         let is_wanted = matches!(self.pool.workers.end(&self.function.stage), CallEnd::Wanted);
         if is_wanted {
             self.mailbox.push(Mail::Deliver(self.key, message));
@@ -298,7 +298,7 @@ impl Worker {
 
     fn returned(&self, value: Bound<'_, PyAny>) {
         let reply = take_call();
-        if reply.is_some_and(|reply| !reply.post(Message::Returned(Ok(value.clone().unbind())))) {
+        if reply.is_some_and(|reply| !reply.post(LoopMessage::Returned(Ok(value.clone().unbind())))) {
             value::discard(&value);
         }
     }
@@ -311,14 +311,14 @@ impl Worker {
             error.set_traceback(py, next.and_then(|next| next.cast_into().ok()));
         }
         if let Some(reply) = take_call() {
-            reply.post(Message::Returned(Err(error)));
+            reply.post(LoopMessage::Returned(Err(error)));
         }
     }
 
     /// The thread ends, whatever the reason: a call that it still runs is lost, and another thread may take its place.
     fn ended(&self, py: Python<'_>) {
         if let Some(reply) = take_call() {
-            reply.post(Message::NotReturned(None));
+            reply.post(LoopMessage::NotReturned(None));
         }
         if self.leave() {
             self.pool.replace_worker(py);

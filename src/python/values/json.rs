@@ -69,7 +69,7 @@ fn text_form(object: &Bound<'_, PyAny>) -> Value {
         return Value::String(released(object.py(), bytes.len(), text));
     }
     let text = match object.cast::<PyString>() {
-        // With a lone surrogate, which is no Unicode.
+        // With a lone surrogate, which is not Unicode.
         Ok(text) => text.repr().and_then(|text| text.extract::<String>()),
         Err(_) => value::readable(object),
     };

@@ -12,7 +12,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant, SystemTime};
 use toolhub_registry::Candidate;
-use toolhub_registry::identity::{CallKey, CandidateDefinition};
+use toolhub_registry::identity::CallKey;
 use toolhub_text::secret::{scrubbed, scrubbed_text};
 use toolhub_types::error::HubError;
 use toolhub_types::model::ToolOutput;
@@ -313,12 +313,7 @@ pub struct OpenCall {
 
 impl OpenCall {
     /// A candidate is called, perhaps by the tool of another recorded call.
-    pub fn attempt(
-        &self,
-        candidate: &Candidate,
-        definition: &CandidateDefinition,
-        inside: Option<&OuterCall>,
-    ) -> Taping {
+    pub fn attempt(&self, candidate: &Candidate, inside: Option<&OuterCall>) -> Taping {
         self.recorder.define(candidate);
         let mut parts = members(scrubbed(Value::Object(self.key.parts().clone())));
         let arguments = parts.remove("arguments").unwrap_or_default();
@@ -328,7 +323,7 @@ impl OpenCall {
             candidate: candidate.label(),
             key: parts,
             principal: principal.as_str().unwrap_or_default().to_owned(),
-            definition: definition.members().clone(),
+            definition: candidate.definition().members().clone(),
             call: self.number,
         };
         let mut taping = self.recorder.taping(&candidate.spec().name, arguments, inside);

@@ -51,7 +51,7 @@ fn schema_of(bytes: &mut impl Iterator<Item = u8>, depth: usize) -> Value {
             "minLength" | "maximum" | "const" | "default" | "uniqueItems" => value_of(bytes, 2),
             "enum" => json!([value_of(bytes, 2), value_of(bytes, 1)]),
             "required" => json!([pick(&["a", "b", "名"])]),
-            // Sometimes a value that is no schema.
+            // Sometimes a value that is not a schema.
             _ if depth == 0 => value_of(bytes, 1),
             "anyOf" | "oneOf" | "allOf" | "prefixItems" => {
                 json!([schema_of(bytes, depth - 1), schema_of(bytes, depth - 1)])

@@ -150,7 +150,7 @@ def findings(address: str, tmp_path_factory: pytest.TempPathFactory) -> dict[str
     """What one run says about all of them, beside a server that works."""
     user = new_user(tmp_path_factory.mktemp("doctor") / "home")
     broken = entries(address, user.home)
-    # It prints what is no message, before the first one and between others; that is no reason to fail.
+    # It prints lines that are not messages, before the first one and between others, and does not fail.
     chatty = {"command": sys.executable, "args": [BROKEN, "chatty"]}
     others = {"healthy": shop(), "chatty": chatty, "off": {"command": "x", "disabled": True}}
     user.configure({**broken, **others})

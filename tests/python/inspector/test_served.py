@@ -316,7 +316,7 @@ def test_each_field_has_a_name_for_screen_readers(visit: Visit) -> None:
         for name, _, steps, _ in SCHEMAS:
             page.run(f"tool({json.dumps(name.replace(' ', '_'))})")
             page.run(f"{steps}; 0")
-            # A placeholder is gone as soon as something is written, so it is no name.
+            # A placeholder is gone as soon as something is written, so it is not a name.
             unnamed = page.run(
                 "[...document.querySelectorAll('#main input, #main textarea, #main select, #tool-work fieldset')]"
                 ".filter(e => !e.getAttribute('aria-label') && ![...e.labels ?? []].some(l => l.textContent.trim()))"

@@ -96,7 +96,7 @@ fn escape(raw: &str) -> Option<(char, usize)> {
         _ => &[2],
     };
     let known = |len: &usize| Some((serde_json::from_str(&format!("\"{}\"", raw.get(..*len)?)).ok()?, *len));
-    // Half of a pair is no character.
+    // Half of a pair is not a character.
     let half = || raw.get(..6).map(|_| (char::REPLACEMENT_CHARACTER, 6));
     lengths.iter().find_map(known).or_else(half)
 }

@@ -12,7 +12,7 @@ use crate::prelude::*;
 use crate::runtime;
 use crate::runtime::bridge::{self, BridgeFuture};
 use crate::runtime::call_scope::tell_progress;
-use crate::runtime::loop_bridge::{self, LoopBridge, Mail, Message, running_loop, wake};
+use crate::runtime::loop_bridge::{self, LoopBridge, LoopMessage, Mail, running_loop, wake};
 use crate::runtime::pool::AbandonedResources;
 use futures_util::FutureExt;
 use std::convert::Infallible;
@@ -22,11 +22,11 @@ use toolhub::registry::Candidate;
 use toolhub::tool::BoxFuture;
 
 impl Execution {
-    pub(super) fn on_message(slf: &Bound<'_, Self>, slot: usize, message: Message) {
+    pub(super) fn on_message(slf: &Bound<'_, Self>, slot: usize, message: LoopMessage) {
         let py = slf.py();
         let this = slf.get();
         match message {
-            Message::Progress(reports) => {
+            LoopMessage::Progress(reports) => {
                 let function = this.extras.as_ref().and_then(|extras| extras.progress.as_ref());
                 for update in reports.take() {
                     if let Some(taping) =
@@ -38,26 +38,28 @@ impl Execution {
                 }
                 return;
             }
-            Message::Retried(news) => match this.tell_start(py, slot, Some(news)) {
+            LoopMessage::Retried(news) => match this.tell_start(py, slot, Some(news)) {
                 Ok(()) => return,
                 Err(interrupt) => drop(this.interrupt(interrupt)),
             },
-            Message::Returned(Ok(value)) if is_coroutine(value.bind(py)) => {
+            LoopMessage::Returned(Ok(value)) if is_coroutine(value.bind(py)) => {
                 let unwanted = this.state.lock().hold_coroutine(slot, value);
                 if let Some(coroutine) = unwanted {
                     this.returned(py, slot, coroutine);
                 }
             }
-            Message::Returned(Ok(value)) => this.returned(py, slot, value),
-            Message::Returned(Err(error)) => this.raised(py, slot, error),
-            Message::NotReturned(refusal) => this.fail(slot, not_returned(&this.tool_name(slot), refusal)),
-            Message::Answered(answer) => this.answered(py, slot, *answer),
-            Message::MayGoOn(Ok(permits)) => {
+            LoopMessage::Returned(Ok(value)) => this.returned(py, slot, value),
+            LoopMessage::Returned(Err(error)) => this.raised(py, slot, error),
+            LoopMessage::NotReturned(refusal) => {
+                this.fail(slot, not_returned(&this.tool_name(slot), refusal))
+            }
+            LoopMessage::Answered(answer) => this.answered(py, slot, *answer),
+            LoopMessage::MayGoOn(Ok(permits)) => {
                 let unwanted = this.state.lock().go_on(slot, permits);
                 drop(unwanted);
             }
-            Message::MayGoOn(Err(refusal)) => this.fail(slot, *refusal),
-            Message::Settled => {}
+            LoopMessage::MayGoOn(Err(refusal)) => this.fail(slot, *refusal),
+            LoopMessage::Settled => {}
         }
         Self::after_event(slf);
     }

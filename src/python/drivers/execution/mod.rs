@@ -21,7 +21,7 @@ use super::awaiting::{Awaitable, Awaited, Step, close, is_cancelled_error, send}
 use crate::classes::hub::PyHub;
 use crate::prelude::*;
 use crate::runtime::call_scope;
-use crate::runtime::loop_bridge::{self, LoopBridge, Message};
+use crate::runtime::loop_bridge::{self, LoopBridge, LoopMessage};
 use crate::values::arguments::argument_checks::Checks;
 use crate::values::arguments::given::SlotArguments;
 use crate::values::results::result;
@@ -277,7 +277,7 @@ impl Awaited for Execution {
         }
     }
 
-    fn receive(slf: &Bound<'_, Self>, slot: usize, message: Message) {
+    fn receive(slf: &Bound<'_, Self>, slot: usize, message: LoopMessage) {
         Self::on_message(slf, slot, message);
     }
 

@@ -7,7 +7,7 @@
 use super::Execution;
 use super::state::{Attempt, AttemptStart, AttemptState, State};
 use crate::prelude::*;
-use crate::runtime::loop_bridge::{Mail, Message};
+use crate::runtime::loop_bridge::{LoopMessage, Mail};
 use crate::runtime::{self, call_scope, interpreter};
 use crate::values::arguments::argument_checks::PreparedArguments;
 use crate::values::results::blocks::text_of;
@@ -105,9 +105,8 @@ impl Execution {
             return Ok(false);
         }
         if let Some(call) = recorded {
-            let definition = start.candidate.definition().clone();
             let around = call_scope::current(slf.py())?;
-            let taping = call.attempt(&start.candidate, &definition, around.outer.as_ref());
+            let taping = call.attempt(&start.candidate, around.outer.as_ref());
             this.state.lock().attempts[slot].taping = Some(Box::new(taping));
         }
         Ok(true)
@@ -133,17 +132,16 @@ impl Execution {
                     .unwrap_or_default(),
             }
         };
-        let definition = start.candidate.definition().clone();
         let (mailbox, key) = Self::address(slf, slot)?;
         this.state.lock().attempts[slot].state = AttemptState::Waiting { way: None, key, prepared };
         let written = move |result: Result<()>| {
             let recorded = result.map(|()| None).map_err(Box::new);
-            mailbox.push(Mail::Deliver(key, Message::MayGoOn(recorded)));
+            mailbox.push(Mail::Deliver(key, LoopMessage::MayGoOn(recorded)));
         };
         kill_point();
         let content = (!recorder.knows_call()).then(content).unwrap_or_default();
         let (candidate, is_large) = (start.candidate.clone(), content.is_large());
-        let write = move || recorder.write((slot, &candidate), &definition.digest, content, written);
+        let write = move || recorder.write((slot, &candidate), content, written);
         // The digest of large arguments would hold up the loop.
         match is_large {
             true => runtime::spawn(async { _ = blocking::on_blocking_thread(write).await }),
@@ -161,7 +159,7 @@ pub(super) fn write(rows: EndedRows, result: Option<&Bound<'_, PyDict>>) {
     rows.write(result.is_some_and(|result| failure(result).is_none()), || result.map(kept));
 }
 
-/// A result as a run keeps it. A value that is no JSON is kept as it reads.
+/// A result as a run keeps it. A value that is not JSON is kept as its text.
 pub fn kept(result: &Bound<'_, PyDict>) -> Value {
     let py = result.py();
     let member = |key: &str| {

@@ -8,7 +8,7 @@ use crate::drivers::child::Child;
 use crate::prelude::*;
 use crate::runtime::bridge::start_job;
 use crate::runtime::call_scope::{self, EnclosingCalls};
-use crate::runtime::loop_bridge::{LoopMailbox, Mail, Message};
+use crate::runtime::loop_bridge::{LoopMailbox, LoopMessage, Mail};
 use crate::runtime::pool::{self, CallTerms, FunctionCall, PoolKind};
 use crate::values::arguments::argument_checks::{self, CheckPass, PreparedArguments};
 use crate::values::arguments::callable::{Callable, python_tool};
@@ -88,7 +88,7 @@ impl Execution {
         let name = candidate.spec().name.clone();
         let notify = move |permits: Option<Permits>| {
             let admitted = permits.map(Some).ok_or_else(|| Box::new(overloaded(&name)));
-            mailbox.push(Mail::Deliver(key, Message::MayGoOn(admitted)));
+            mailbox.push(Mail::Deliver(key, LoopMessage::MayGoOn(admitted)));
         };
         let around = call_scope::current(py)?;
         match limit::pass(hub.gates(candidate), around.lender.as_deref(), notify) {
@@ -287,7 +287,7 @@ impl Execution {
                 let text = "Internal error: the call failed inside toolhub; please report it.";
                 Err(HubError::new(ErrorKind::ToolError, text))
             });
-            mailbox.push(Mail::Deliver(key, Message::Answered(Box::new(answer))));
+            mailbox.push(Mail::Deliver(key, LoopMessage::Answered(Box::new(answer))));
         };
         // Large arguments are serialised off the event loop, without the GIL.
         let job = start_job(call, is_light)?;
@@ -301,11 +301,11 @@ fn reporter(mailbox: Arc<LoopMailbox>, key: u64) -> OnProgress {
     let reports = Arc::new(WaitingReports::default());
     Arc::new(move |update| {
         if reports.add(update) {
-            mailbox.push(Mail::Deliver(key, Message::Progress(reports.clone())));
+            mailbox.push(Mail::Deliver(key, LoopMessage::Progress(reports.clone())));
         }
     })
 }
 
 fn retry_teller(mailbox: Arc<LoopMailbox>, key: u64) -> OnProgress {
-    Arc::new(move |news| mailbox.push(Mail::Deliver(key, Message::Retried(news.clone()))))
+    Arc::new(move |news| mailbox.push(Mail::Deliver(key, LoopMessage::Retried(news.clone()))))
 }
