@@ -21,21 +21,21 @@ COMMANDS = {
     "parse": "find tool calls in a model's text",
     "serve": "offer all tools as one MCP server",
     "connect": "connect servers and list their tools",
-    "import": "take servers from the configuration of other clients",
+    "import": "take over servers from the configuration of other clients",
     "export": "write a typed client, or an OpenAPI document",
     "doctor": "find out what is wrong with the servers",
-    "stats": "print what past calls have shown",
+    "stats": "print calls, failures and latency of each candidate",
     "pins": "list pinned definitions of tools, and accept changed ones",
     "login": "sign in at an MCP server in the browser",
-    "pending": "list the calls that wait for an approval",
+    "pending": "list the calls that wait for approval",
     "approve": "approve a call that waits",
     "deny": "refuse a call that waits",
-    "ledger": "list what calls that may have effects have done",
-    "settle": "say what became of a call whose outcome is unknown",
+    "ledger": "list the calls that may have effects, and how they ended",
+    "settle": "say how a call with an unknown outcome ended",
     "store": "accept a store that was replaced or restored",
     "record": "record the calls of a Python program",
     "replay": "run a Python program against its recording",
-    "cassette": "print what a cassette has recorded",
+    "cassette": "print the events of a cassette",
     "eval": "check recorded runs against cases",
     "inspect": "write a recorded run as a page",
     "completion": "print the completion script for a shell",
@@ -109,8 +109,8 @@ def parser_for(words: "Sequence[str]") -> argparse.ArgumentParser:
     parser = _Parser(
         "toolhub",
         description="One interface to every tool your agent can call.",
-        epilog="Servers come from --config, else from TOOLHUB_CONFIG, else from the user's own file; what was learnt "
-        "about them from --store, else from TOOLHUB_STORE, else from the user's own store.",
+        epilog="Configuration: --config, else TOOLHUB_CONFIG, else ~/.config/toolhub/mcp.json. Store: --store, else "
+        "TOOLHUB_STORE, else ~/.local/state/toolhub/hub.db.",
     )
     parser.add_argument("--version", action="version", version=f"toolhub {__version__}")
     wanted = next((word for word in words if not word.startswith("-")), None)

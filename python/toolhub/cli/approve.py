@@ -18,24 +18,22 @@ def add_arguments(parser: "argparse.ArgumentParser") -> None:
     """Those of the command at hand."""
     command = parser.get_default("command")
     if command in ("approve", "deny"):
-        parser.add_argument("id", metavar="ID", help="the id of the approval, see 'toolhub pending'")
+        parser.add_argument("id", metavar="ID", help="the id that 'toolhub pending' shows")
     if command == "settle":
-        parser.add_argument(
-            "id", metavar="ID", help="the id of the row, see 'toolhub ledger --state unknown'"
-        )
+        parser.add_argument("id", metavar="ID", help="the id that 'toolhub ledger --state unknown' shows")
         parser.add_argument(
             "decision",
             choices=("done", "failed", "again"),
             metavar="DECISION",
             help="done: it happened; failed: it did not, and the run continues with a failure; again: the run calls it again",
         )
-        parser.add_argument("--result", metavar="JSON", help="what the call gave, for done (null)")
+        parser.add_argument("--result", metavar="JSON", help="its result, with done (default: null)")
     if command == "approve":
         parser.add_argument(
             "--full", action="store_true", help="print the whole question, and decide nothing"
         )
     if command == "deny":
-        parser.add_argument("--reason", help="what the call is answered with")
+        parser.add_argument("--reason", help="the reason that the call's error gives")
     if command == "ledger":
         parser.add_argument("--run", dest="of_run", metavar="RUN", help="only rows of this run")
         parser.add_argument(
@@ -97,9 +95,8 @@ def _ledger(given: "argparse.Namespace") -> int:
     rows = _with_store(given, lambda hub: hub.ledger(given.of_run, state=given.state))
     code = _put(given, rows, line)
     if unknown := sum(row.state == "unknown" for row in rows):
-        say(
-            f"calls with an unknown outcome: {unknown}; check them, then run 'toolhub settle ID done', 'failed' or 'again'"
-        )
+        advice = "check what happened, then run 'toolhub settle ID done', 'failed' or 'again'"
+        say(f"unknown outcomes: {unknown}; {advice}")
     return code
 
 

@@ -43,17 +43,17 @@ def add_arguments(parser: "argparse.ArgumentParser") -> None:
         metavar="ARGUMENT",
         help="key=text, key:=json, @file, @- or a JSON object",
     )
-    parser.add_argument("--timeout", type=float, metavar="SECONDS", help="the limit for each candidate (30)")
     parser.add_argument(
-        "--strategy", choices=("auto", "first", "all", "fallback"), default="auto", help="(auto)"
+        "--timeout", type=float, metavar="SECONDS", help="limit for each candidate (default: 30)"
+    )
+    parser.add_argument(
+        "--strategy", choices=("auto", "first", "all", "fallback"), default="auto", help="default: auto"
     )
     parser.add_argument(
         "--source", choices=("tools", "skills", "mcps"), help="only candidates of this source"
     )
     parser.add_argument("--server", metavar="ID", help="only the candidate of this server")
-    parser.add_argument(
-        "--full", action="store_true", help="print everything, also what a server sent beside its result"
-    )
+    parser.add_argument("--full", action="store_true", help="print all content blocks, not only the result")
 
 
 def run(given: "argparse.Namespace") -> int:

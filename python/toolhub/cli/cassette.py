@@ -7,7 +7,7 @@ from ._output import USAGE, clean, failing, put, put_json
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Those of the command."""
-    parser.add_argument("file", metavar="FILE")
+    parser.add_argument("file", metavar="FILE", help="the cassette")
 
 
 def run(given: argparse.Namespace) -> int:

@@ -10,7 +10,7 @@ from ._sources import NO_SERVER
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Those of the command."""
     parser.add_argument("servers", nargs="*", default=[], metavar="SERVER", help="only these servers")
-    parser.add_argument("--timeout", type=float, metavar="SECONDS", help="the limit for each server")
+    parser.add_argument("--timeout", type=float, metavar="SECONDS", help="limit for each server")
 
 
 def run(given: argparse.Namespace) -> int:

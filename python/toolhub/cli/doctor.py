@@ -23,7 +23,7 @@ def add_arguments(parser: "argparse.ArgumentParser") -> None:
     """Those of the command."""
     parser.add_argument("servers", nargs="*", default=[], metavar="SERVER", help="only these servers")
     parser.add_argument(
-        "--timeout", type=float, default=_TIMEOUT, metavar="SECONDS", help="for each server (20)"
+        "--timeout", type=float, default=_TIMEOUT, metavar="SECONDS", help="for each server (default: 20)"
     )
 
 

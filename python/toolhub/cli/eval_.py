@@ -8,10 +8,10 @@ from ._output import FAILED, OK, USAGE, clean, failing, put, put_json
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Those of the command."""
     parser.description = "Check what recorded runs did: cassettes against the cases of a YAML file."
-    parser.add_argument("cases", metavar="FILE")
-    parser.add_argument("--junit", metavar="FILE", help="write the results as JUnit's XML")
-    parser.add_argument("--save", metavar="FILE", help="write the results, to be compared later")
-    parser.add_argument("--compare", metavar="FILE", help="results of an earlier run (--save)")
+    parser.add_argument("cases", metavar="FILE", help="a YAML file of cases")
+    parser.add_argument("--junit", metavar="FILE", help="write the results as JUnit XML")
+    parser.add_argument("--save", metavar="FILE", help="write the results, for a later --compare")
+    parser.add_argument("--compare", metavar="FILE", help="compare with results of an earlier --save")
 
 
 def run(given: argparse.Namespace) -> int:

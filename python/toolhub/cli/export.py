@@ -25,8 +25,8 @@ from ._shapes import PYTHON, TYPESCRIPT, Form, Shapes, key
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Those of the command."""
     parser.add_argument("server", nargs="?", metavar="SERVER", help="only the tools of this server")
-    parser.add_argument("--format", choices=tuple(_WRITERS), default="py", help="(py)")
-    parser.add_argument("--output", "-o", metavar="FILE", help="the file to write (stdout)")
+    parser.add_argument("--format", choices=tuple(_WRITERS), default="py", help="kind of file (default: py)")
+    parser.add_argument("--output", "-o", metavar="FILE", help="the file to write (default: stdout)")
     parser.add_argument("--json", action="store_true", help='print an object with the file as "text"')
 
 
@@ -48,7 +48,7 @@ def run(given: argparse.Namespace) -> int:
         elif given.output is None:
             put(text.rstrip("\n"))
         else:
-            say(f"{counted(len(tools), 'tool')} written to {given.output}")
+            say(f"wrote {counted(len(tools), 'tool')} to {given.output}")
         return catalog.code
 
 

@@ -11,7 +11,7 @@ from .. import _core
 from ._clients import ClientFile, known_files, known_names, named_file
 from ._forms import ImportedFile, read_file
 from ._json import items, members
-from ._output import NOT_FOUND, OK, USAGE, Failure, clean, one_line, put, put_json, say, unwritten
+from ._output import NOT_FOUND, OK, USAGE, Failure, clean, counted, one_line, put, put_json, say, unwritten
 from ._sources import own_config, serving_words
 
 # Without what is around it, a quotation is a part of a word, as in a shell.
@@ -21,17 +21,17 @@ _WORD = re.compile(r"""((?:'[^']*'|"[^"]*"|\S)+)""")
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Those of the command."""
     parser.description = (
-        "Take servers from the configuration files of other MCP clients. Without arguments, list the files that are there "
-        "and the commands of their servers; nothing is written. A file of a project is taken only if you name it, because "
-        "others may have written it."
+        "Take over servers from the configuration files of other MCP clients. Without arguments, list these files and the "
+        "commands of their servers, and write nothing. The file of a project is taken only if you name it, because others "
+        "may have written it."
     )
     parser.add_argument(
         "sources", nargs="*", default=[], metavar="CLIENT|FILE", help="a client such as cursor, or a file"
     )
-    parser.add_argument("--all", action="store_true", help="from the user's files of all clients")
+    parser.add_argument("--all", action="store_true", help="take from your own files of all clients")
     parser.add_argument("--only", action="append", metavar="SERVER", help="only this server; repeatable")
-    parser.add_argument("--to", metavar="FILE", help="the file to write (the user's own)")
-    parser.add_argument("--replace", action="store_true", help="replace servers that are there already")
+    parser.add_argument("--to", metavar="FILE", help="the file to write (default: your own)")
+    parser.add_argument("--replace", action="store_true", help="replace servers that the file already has")
     parser.add_argument("--dry-run", action="store_true", help="say what would be written, and write nothing")
 
 
@@ -184,7 +184,7 @@ def _write(given: argparse.Namespace, target: str, taken: dict[str, Any], told: 
         put(one_line(f"{id}  {_shown(new[id])}"))
     for id in kept:
         say(f"kept existing '{id}' in {target} (differs); use --replace to overwrite")
-    say(f"{'would write' if given.dry_run else 'wrote'} {len(new)} server(s) to {target}")
+    say(f"{'would write' if given.dry_run else 'wrote'} {counted(len(new), 'server')} to {target}")
     return OK
 
 

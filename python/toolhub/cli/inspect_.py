@@ -13,7 +13,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument("file", metavar="FILE", help="a cassette or an audit log")
     parser.add_argument("other", nargs="?", metavar="OTHER", help="another run to compare it with")
-    parser.add_argument("--output", "-o", metavar="FILE", help="the page (FILE with the ending .html)")
+    parser.add_argument("--output", "-o", metavar="FILE", help="the page (default: FILE ending in .html)")
 
 
 def run(given: argparse.Namespace) -> int:

@@ -11,7 +11,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("server", metavar="SERVER", help="the name of the server in the configuration")
     parser.add_argument("--no-browser", action="store_true", help="only print the address to open")
     parser.add_argument(
-        "--timeout", type=float, metavar="SECONDS", help="how long to wait for the user (300)"
+        "--timeout", type=float, metavar="SECONDS", help="how long to wait for the login (default: 300)"
     )
 
 

@@ -8,10 +8,12 @@ from .call import read_text
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Those of the command."""
-    parser.add_argument("file", nargs="?", default="-", metavar="FILE", help="the text; - is stdin (-)")
-    parser.add_argument("--format", default="auto", metavar="NAME", help="the format of the model (auto)")
+    parser.add_argument("file", nargs="?", default="-", metavar="FILE", help="the text (default: stdin)")
+    parser.add_argument("--format", default="auto", metavar="NAME", help="the dialect (default: auto)")
     parser.add_argument("--formats", action="store_true", help="print the names of all formats")
-    parser.add_argument("--reasoning", choices=("auto", "open", "closed"), default="auto", help="(auto)")
+    parser.add_argument(
+        "--reasoning", choices=("auto", "open", "closed"), default="auto", help="default: auto"
+    )
     parser.add_argument(
         "--schemas", metavar="FILE", help='a JSON list of {"name", "parameters"}, for typed values'
     )

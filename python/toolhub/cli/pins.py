@@ -3,12 +3,12 @@
 import argparse
 
 from ._catalog import connect_missing, open_hub, require_server
-from ._output import FAILED, NOT_FOUND, OK, Failure, answer, clean, put_json, put_table, say
+from ._output import FAILED, NOT_FOUND, OK, Failure, answer, clean, counted, put_json, put_table, say
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Those of the command."""
-    parser.add_argument("--accept", metavar="SERVER[.TOOL]", help="accept what has changed")
+    parser.add_argument("--accept", metavar="SERVER[.TOOL]", help="accept changed definitions")
     parser.add_argument("--changed", action="store_true", help="only those that wait to be accepted")
 
 
@@ -28,7 +28,7 @@ def run(given: argparse.Namespace) -> int:
             accepted = hub.pins.accept(server, tool or None)
             if tool and not any(pin["server"] == server and pin["tool"] == tool for pin in hub.pins.list()):
                 raise Failure(f"no tool '{tool}' of '{server}' is pinned", NOT_FOUND)
-            answer(given, {"accepted": accepted}, f"changed definitions accepted: {accepted}", say)
+            answer(given, {"accepted": accepted}, f"accepted {counted(accepted, 'changed definition')}", say)
             return OK
         pins = [pin for pin in hub.pins.list() if not given.changed or pin["state"] != "accepted"]
         if given.json:

@@ -9,19 +9,19 @@ from ._output import USAGE, answer, failing, put, put_json, say
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Those of the command."""
-    parser.add_argument("base", nargs="?", default="", metavar="TEXT", help="preamble")
+    parser.add_argument("base", nargs="?", default="", metavar="TEXT", help="text to put before the tools")
     parser.add_argument("--query", metavar="TEXT", help="only the tools that fit this best")
     parser.add_argument("--limit", type=int, metavar="N", help="maximum number of tools")
     parser.add_argument(
-        "--style", choices=("detailed", "compact", "names"), default="detailed", help="(detailed)"
+        "--style", choices=("detailed", "compact", "names"), default="detailed", help="default: detailed"
     )
-    parser.add_argument("--lang", choices=("en", "zh"), default="en", help="(en)")
-    parser.add_argument("--budget-tokens", type=int, metavar="N", help="the length of the prompt")
+    parser.add_argument("--lang", choices=("en", "zh"), default="en", help="default: en")
+    parser.add_argument("--budget-tokens", type=int, metavar="N", help="maximum length of the prompt")
     parser.add_argument(
         "--format",
         choices=("text", "openai", "anthropic", "gemini"),
         default="text",
-        help="a prompt, or the tools for an API (text)",
+        help="a prompt, or the tools for an API (default: text)",
     )
 
 

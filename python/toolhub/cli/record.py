@@ -17,10 +17,12 @@ if TYPE_CHECKING:
 def add_arguments(parser: "argparse.ArgumentParser") -> None:
     """Those of the command."""
     parser.description = (
-        "Run a command; the hubs in it record their calls, and those of models, to a cassette. If the command is killed, the "
-        "cassette has what was recorded so far. The exit code is that of the command."
+        "Run a command; its hubs record their calls, and those of models, to a cassette. If the command is killed, the "
+        "cassette has the calls recorded so far. The exit code is that of the command."
     )
-    parser.add_argument("--output", "-o", default="cassette.ndjson", metavar="FILE", help="(cassette.ndjson)")
+    parser.add_argument(
+        "--output", "-o", default="cassette.ndjson", metavar="FILE", help="default: cassette.ndjson"
+    )
     add_run_arguments(parser)
 
 
@@ -29,7 +31,7 @@ def add_run_arguments(parser: "argparse.ArgumentParser") -> None:
     parser.add_argument(
         "--json", action="store_true", help="print one JSON object; what the command prints goes to stderr"
     )
-    parser.add_argument("words", nargs="+", metavar="COMMAND", help="after --")
+    parser.add_argument("words", nargs="+", metavar="COMMAND", help="the command to run, after --")
 
 
 def run(given: "argparse.Namespace") -> int:

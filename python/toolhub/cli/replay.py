@@ -12,10 +12,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Those of the command."""
     parser.description = (
         "Run a command; the calls of its hubs, and those of models, are answered from a cassette. No tool runs and no "
-        "server is started. The exit code is that of the command, or 1 if what it did differs from the recording."
+        "server is started. The exit code is that of the command, or 1 if its calls differ from the recording."
     )
     parser.add_argument("file", metavar="FILE", help="the cassette")
-    parser.add_argument("--mode", choices=("strict", "lenient", "timed"), default="strict", help="(strict)")
+    parser.add_argument(
+        "--mode", choices=("strict", "lenient", "timed"), default="strict", help="default: strict"
+    )
     add_run_arguments(parser)
 
 

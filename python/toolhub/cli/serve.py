@@ -23,32 +23,32 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "Offer MCP servers, Python tools and skills as one MCP server, on stdio or over HTTP."
     )
     parser.add_argument("--http", action="store_true", help="serve over HTTP instead of stdio")
-    parser.add_argument("--host", help="the address for HTTP (127.0.0.1)")
-    parser.add_argument("--port", type=int, help="the port for HTTP (8000)")
-    parser.add_argument("--path", help="the path for HTTP (/mcp)")
+    parser.add_argument("--host", help="the address for HTTP (default: 127.0.0.1)")
+    parser.add_argument("--port", type=int, help="the port for HTTP (default: 8000)")
+    parser.add_argument("--path", help="the path for HTTP (default: /mcp)")
     parser.add_argument("--sse-path", help="also serve HTTP+SSE for old clients at this path, such as /sse")
     parser.add_argument(
         "--allow-host",
         dest="allowed_hosts",
         action="append",
         metavar="NAME",
-        help="a host name of this server",
+        help="another host name of this server; repeatable",
     )
     parser.add_argument(
         "--allow-origin",
         dest="allowed_origins",
         action="append",
         metavar="ORIGIN",
-        help="an origin of web pages",
+        help="an origin whose web pages may call; repeatable",
     )
-    parser.add_argument("--name", help="the server's name (toolhub)")
+    parser.add_argument("--name", help="the server's name (default: toolhub)")
     parser.add_argument("--instructions", help="instructions that clients give their model about this server")
-    parser.add_argument("--search-mode", choices=("auto", "on", "off"), help="(auto)")
+    parser.add_argument("--search-mode", choices=("auto", "on", "off"), help="default: auto")
     parser.add_argument(
-        "--core", action="append", metavar="TOOL", help="a tool that is listed in search mode"
+        "--core", action="append", metavar="TOOL", help="a tool to list in search mode; repeatable"
     )
-    parser.add_argument("--audit", metavar="FILE", help="a file that gets a line for each call")
-    parser.add_argument("--grace", type=float, help="seconds for running calls at the end (10)")
+    parser.add_argument("--audit", metavar="FILE", help="a file that gets one line for each call")
+    parser.add_argument("--grace", type=float, help="seconds that running calls get at the end (default: 10)")
     parser.add_argument(
         "--json",
         action="store_true",

@@ -1,4 +1,4 @@
-"""`toolhub stats`: what past calls have shown."""
+"""`toolhub stats`: calls, failures and latency of each candidate."""
 
 import argparse
 

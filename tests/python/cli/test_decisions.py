@@ -75,7 +75,7 @@ def test_an_unknown_call_is_settled_by_who_looks(decision: str, calls: int, user
         )
         assert row is not None, listed.stdout
         assert listed.stderr == (
-            "toolhub: calls with an unknown outcome: 1; check them, then run 'toolhub settle ID done', 'failed' or 'again'\n"
+            "toolhub: unknown outcomes: 1; check what happened, then run 'toolhub settle ID done', 'failed' or 'again'\n"
         )
         more = ("--result", '"it was sent"') if decision == "done" else ()
         settled = user.run("settle", row[1], decision, *more, "--store", str(store))

@@ -70,7 +70,7 @@ def test_a_file_with_a_byte_order_mark(echo: User) -> None:
 
 
 def test_one_tool_is_one_tool(echo: User) -> None:
-    assert echo.run("export", "-o", "client.py", *SOURCES).stderr == "toolhub: 1 tool written to client.py\n"
+    assert echo.run("export", "-o", "client.py", *SOURCES).stderr == "toolhub: wrote 1 tool to client.py\n"
 
 
 def test_a_prompt_has_at_most_so_many_tools(user: User) -> None:
