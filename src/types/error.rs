@@ -4,9 +4,9 @@
 //! process has printed. [`HubError::public`] is for callers who share the hub with others. Both are plain sentences, never a debug
 //! dump, in the language of their reader.
 
+use crate::model::ToolOutput;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
-use serde_json::value::RawValue;
 use std::borrow::Cow;
 use std::fmt;
 use toolhub_text::invisible::line;
@@ -128,9 +128,9 @@ pub struct HubError {
     pub retry_after: Option<f64>,
     /// Near names, when there is no such name.
     pub suggestions: Vec<std::sync::Arc<str>>,
-    /// What a server's tool sent with its failure.
+    /// What a server's tool answered, which reports the failure; without a value.
     #[serde(skip)]
-    pub content: Option<std::sync::Arc<ErrorContent>>,
+    pub answer: Option<std::sync::Arc<ToolOutput>>,
     /// A server's JSON-RPC error in its own words, for a caller that passes it on.
     #[serde(skip)]
     pub upstream: Option<std::sync::Arc<UpstreamError>>,
@@ -142,26 +142,6 @@ pub struct UpstreamError {
     /// The server's own text; [`HubError::message`] is the sentence around it.
     pub message: String,
     pub data: Option<Value>,
-}
-
-/// The content of a tool's answer that reports a failure.
-#[derive(Clone, Debug)]
-pub struct ErrorContent {
-    /// The content blocks, a list.
-    pub content: Value,
-    /// The `structuredContent`.
-    pub structured: Option<Value>,
-    /// The `_meta`.
-    pub meta: Option<Value>,
-    /// The whole result as it came, if the caller wants it and nothing was removed from it.
-    pub raw: Option<std::sync::Arc<RawValue>>,
-}
-
-/// `raw` has the same information as the other fields, in another form.
-impl PartialEq for ErrorContent {
-    fn eq(&self, other: &Self) -> bool {
-        self.content == other.content && self.structured == other.structured && self.meta == other.meta
-    }
 }
 
 impl HubError {
@@ -176,7 +156,7 @@ impl HubError {
             status: None,
             retry_after: None,
             suggestions: Vec::new(),
-            content: None,
+            answer: None,
             upstream: None,
         }
     }

@@ -87,14 +87,11 @@ fn size(called: &CallResult) -> usize {
         let sizes = values.iter().flatten().map(|value| size_within(value, LARGE));
         sizes.sum::<Option<usize>>().unwrap_or(usize::MAX)
     };
-    match &called.outcome {
-        Ok(ToolOutput { raw: Some(raw), .. }) => raw.get().len(),
-        Ok(output) => of_values(&[Some(&output.value), output.content.as_ref(), output.structured.as_ref()]),
-        Err(HubError { content: Some(sent), .. }) => match &sent.raw {
-            Some(raw) => raw.get().len(),
-            None => of_values(&[Some(&sent.content), sent.structured.as_ref()]),
-        },
-        Err(_) => 0,
+    let answer = called.outcome.as_ref().map_or_else(|error| error.answer.as_deref(), Some);
+    match answer {
+        Some(ToolOutput { raw: Some(raw), .. }) => raw.get().len(),
+        Some(sent) => of_values(&[Some(&sent.value), sent.content.as_ref(), sent.structured.as_ref()]),
+        None => 0,
     }
 }
 
@@ -195,16 +192,11 @@ fn failed(exchange: &Exchange, provider: Option<&str>, error: HubError) -> Resul
     if let Some(refusal) = upstream_refusal(exchange, provider, &error) {
         return Err(refusal);
     }
-    if let Some(raw) = error.content.as_ref().and_then(|sent| sent.raw.as_ref()) {
-        return Ok(foreign_result(exchange.caller.era, raw));
-    }
-    let content = match &error.content {
-        Some(sent) => sent.content.clone(),
-        None => blocks(&Value::from(exchange.face(provider, &error))),
+    let mut result = match error.answer.as_deref() {
+        Some(ToolOutput { raw: Some(raw), .. }) => return Ok(foreign_result(exchange.caller.era, raw)),
+        Some(sent) => own_content(sent),
+        None => own_content(&ToolOutput::new(exchange.face(provider, &error))),
     };
-    let mut result = json!({"content": content, "isError": true});
-    if let Some(structured) = error.content.as_ref().and_then(|sent| sent.structured.clone()) {
-        result["structuredContent"] = structured;
-    }
+    result["isError"] = Value::Bool(true);
     written(exchange, &result, ResultKind::Plain)
 }

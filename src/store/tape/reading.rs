@@ -7,7 +7,7 @@ use std::sync::Arc;
 use std::time::Duration;
 use toolhub_registry::identity::CallKey;
 use toolhub_text::secret::scrubbed;
-use toolhub_types::error::{ErrorContent, ErrorKind, HubError, Outcome, UpstreamError};
+use toolhub_types::error::{ErrorKind, HubError, Outcome, UpstreamError};
 use toolhub_types::model::ToolOutput;
 
 /// A call as it was recorded.
@@ -290,9 +290,9 @@ fn recorded_error(kind: ErrorKind, fields: &Map<String, Value>) -> Result<HubErr
     error.status = fields.get("status").and_then(Value::as_u64).and_then(|status| u16::try_from(status).ok());
     error.retry_after = fields.get("retry_after").and_then(Value::as_f64);
     let part = |key: &str| fields.get(key).cloned();
-    let (structured, meta) = (part("structured"), part("meta"));
-    error.content =
-        part("content").map(|content| Arc::new(ErrorContent { content, structured, meta, raw: None }));
+    let (content, structured, meta) = (part("content"), part("structured"), part("meta"));
+    let sent = ToolOutput { content, structured, meta, ..ToolOutput::default() };
+    error.answer = sent.content.is_some().then(|| Arc::new(sent));
     error.upstream = fields.get("upstream").and_then(Value::as_object).map(|sent| {
         let message = sent.get("message").and_then(Value::as_str).unwrap_or_default().to_owned();
         let data = sent.get("data").filter(|data| !data.is_null()).cloned();

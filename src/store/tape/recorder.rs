@@ -291,8 +291,8 @@ fn error_fields(error: &HubError) -> Value {
         put("code", error.code.map(Value::from));
         put("status", error.status.map(Value::from));
         put("retry_after", error.retry_after.map(Value::from));
-        if let Some(sent) = &error.content {
-            put("content", Some(scrubbed(sent.content.clone())));
+        if let Some(sent) = &error.answer {
+            put("content", sent.content.clone().map(scrubbed));
             put("structured", sent.structured.clone().map(scrubbed));
             put("meta", sent.meta.clone().map(scrubbed));
         }

@@ -207,7 +207,7 @@ impl Part<'_> {
 }
 
 /// What a tool that lives in Rust answers. Python values never pass through here; they stay where they are.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub struct ToolOutput {
     pub value: Value,
     /// The content blocks of an MCP server, as they came.
@@ -233,7 +233,7 @@ impl PartialEq for ToolOutput {
 
 impl ToolOutput {
     pub fn new(value: impl Into<Value>) -> Self {
-        ToolOutput { value: value.into(), content: None, structured: None, meta: None, raw: None }
+        ToolOutput { value: value.into(), ..Self::default() }
     }
 
     /// What this answer means. A tool in Rust that returns nothing has done its work.

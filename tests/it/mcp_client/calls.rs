@@ -219,7 +219,7 @@ async fn a_caller_that_wants_it_gets_the_result_as_the_server_wrote_it() {
     let sent = r#"{"later":[1,{"b":1,"a":2.5}],"isError":false,"content":[{"type":"hologram","depth":3},{"type":"text","text":"x","mood":null}]}"#;
     assert_eq!(raw.get(), sent);
     let error = tool.call(&args(true), &context).await.unwrap_err();
-    let raw = error.content.unwrap().raw.clone().unwrap();
+    let raw = error.answer.unwrap().raw.clone().unwrap();
     assert_eq!(raw.get(), sent.replace("false", "true"));
 }
 

@@ -16,7 +16,7 @@ use pyo3::IntoPyObjectExt;
 use serde_json::json;
 use smallvec::SmallVec;
 use toolhub::blocking;
-use toolhub::error::{ErrorContent, Outcome, Result};
+use toolhub::error::{Outcome, Result};
 use toolhub::execute::Fate;
 use toolhub::hub::{EffectRecorder, EndedRows, PlannedRun, kept_failure};
 use toolhub::identity::CallContent;
@@ -211,25 +211,17 @@ pub fn record_late(mut taping: Taping, value: &Bound<'_, PyAny>) {
 }
 
 fn answer_of(py: Python<'_>, attempt: &Attempt, plan: &PlannedRun, slot: usize) -> TapedAnswer {
-    let parts = attempt.blocks.as_ref().map(|blocks| blocks.parts());
+    let sent = attempt.blocks.as_ref().map(|blocks| blocks.output());
     if attempt.value.is_some() || plan.run.fate(slot) == Fate::Succeeded {
-        let mut output = ToolOutput::new(
-            attempt.value.as_ref().map_or(Value::Null, |value| recorded_value(value.bind(py), attempt)),
-        );
-        if let Some((content, structured, meta)) = parts {
-            (output.content, output.structured, output.meta) = (Some(content), structured, meta);
-        }
-        return Some(Ok(output));
+        let value = attempt.value.as_ref().map(|value| recorded_value(value.bind(py), attempt));
+        return Some(Ok(ToolOutput { value: value.unwrap_or_default(), ..sent.unwrap_or_default() }));
     }
     if plan.run.fate(slot) == Fate::Stopped {
         return None;
     }
     let error = attempt.error.as_ref().map(|error| (**error).clone()).or_else(|| plan.silent_error(slot));
-    // The driver has taken the content out of the error, to show it.
-    let sent = parts
-        .map(|(content, structured, meta)| Arc::new(ErrorContent { content, structured, meta, raw: None }));
-    let error = error.map(|error| HubError { content: error.content.clone().or(sent), ..error });
-    error.map(Err)
+    // The driver has taken the answer out of the error, to show it.
+    error.map(|error| Err(HubError { answer: error.answer.clone().or(sent.map(Arc::new)), ..error }))
 }
 
 /// What is not JSON is recorded as the text that a model would read.

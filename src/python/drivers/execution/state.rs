@@ -272,8 +272,10 @@ impl Execution {
     pub(super) fn answered(&self, py: Python<'_>, slot: usize, answer: Answer) {
         let mut output = match answer {
             Err(mut error) => {
-                if let Some(sent) = error.content.take() {
-                    self.put_blocks(slot, Blocks::of_error(&sent));
+                if let Some(blocks) =
+                    error.answer.take().and_then(|sent| Blocks::of(Arc::unwrap_or_clone(sent)))
+                {
+                    self.put_blocks(slot, blocks);
                 }
                 return self.fail(slot, error);
             }

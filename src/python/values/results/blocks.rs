@@ -5,7 +5,6 @@ use crate::runtime::interpreter::released;
 use crate::values::json::LargeJson;
 use crate::values::{unicode, value};
 use pyo3::types::PyType;
-use toolhub::error::ErrorContent;
 use toolhub::model::{Lang, ToolOutput};
 use toolhub::shape::content::{self, ImageNotes};
 
@@ -28,15 +27,15 @@ impl Blocks {
         content.map(|content| Blocks { content: LargeJson(content), structured, meta })
     }
 
-    /// What a tool sent with its failure.
-    pub fn of_error(sent: &ErrorContent) -> Self {
-        let ErrorContent { content, structured, meta, .. } = sent.clone();
-        Blocks { content: LargeJson(content), structured: structured.map(LargeJson), meta }
-    }
-
-    /// Content, structured content and `_meta`, as JSON.
-    pub fn parts(&self) -> (Value, Option<Value>, Option<Value>) {
-        (self.content.clone(), self.structured.as_deref().cloned(), self.meta.clone())
+    /// The answer without its value.
+    pub fn output(&self) -> ToolOutput {
+        let structured = self.structured.as_deref().cloned();
+        ToolOutput {
+            content: Some(self.content.clone()),
+            structured,
+            meta: self.meta.clone(),
+            ..ToolOutput::default()
+        }
     }
 
     /// The blocks as they came.

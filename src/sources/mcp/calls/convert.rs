@@ -11,7 +11,7 @@ use toolhub_registry::schema::Schema;
 use toolhub_text::invisible::error_line;
 use toolhub_text::{Message, message};
 use toolhub_types::blocking;
-use toolhub_types::error::{ErrorContent, ErrorKind, HubError, Outcome, Result, clip};
+use toolhub_types::error::{ErrorKind, HubError, Outcome, Result, clip};
 use toolhub_types::model::ToolOutput;
 
 /// In characters: what a tool says about its failure is cut to this length.
@@ -86,9 +86,9 @@ pub fn finished(tool: &str, mut map: Map<String, Value>, raw: Option<Arc<RawValu
         let message = reported(tool, &content, structured.as_ref());
         let meta = map.remove("_meta");
         let outcome = proof::of_report(meta.as_ref());
-        let sent = ErrorContent { content: Value::Array(content), structured, meta, raw };
+        let content = Some(Value::Array(content));
         return Err(HubError {
-            content: Some(Arc::new(sent)),
+            answer: Some(Arc::new(ToolOutput { content, structured, meta, raw, ..ToolOutput::default() })),
             ..HubError::new(ErrorKind::ToolError, message).with_outcome(outcome)
         });
     }

@@ -112,9 +112,9 @@ impl ServerSecrets {
         let hidden = error.message.map(&|text| self.hide(text.to_owned()));
         // A secret may reach over several arguments.
         error.message = if hidden == *whole { hidden } else { whole.into() };
-        if let Some(sent) = error.content.as_mut().map(Arc::make_mut) {
+        if let Some(sent) = error.answer.as_mut().map(Arc::make_mut) {
             let before = sent.clone();
-            for value in [&mut sent.content].into_iter().chain(&mut sent.structured).chain(&mut sent.meta) {
+            for value in sent.content.iter_mut().chain(&mut sent.structured).chain(&mut sent.meta) {
                 *value = self.hide_json(value.take());
             }
             // Members of the result that nothing else here knows may hold a secret too.
