@@ -1,6 +1,6 @@
 //! L0, who a call is made for: the caller of a gateway, as its credentials show.
 
-use serde::Deserialize;
+use serde::{Deserialize, Deserializer};
 use serde_json::{Map, Value};
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -11,23 +11,36 @@ const SHORTEST_TOKEN: usize = 8;
 
 /// The caller of a request. Sessions and statistics are kept apart by its id; cached results, calls in flight and connections to
 /// servers also by its rights.
-#[derive(Clone, Debug, Default, PartialEq)]
+///
+/// What can be read is what a function of the operator may say about a caller.
+#[derive(Clone, Debug, Default, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct Principal {
     /// Empty for the anonymous principal, otherwise unique among the callers of a gateway: the name, and how it was shown.
+    #[serde(skip)]
     pub id: Arc<str>,
     /// A digest of all that its credentials grant. One user may have several tokens, and a narrow one must not get what a wide
     /// one has fetched.
+    #[serde(skip)]
     pub rights: Arc<str>,
     /// As the token, the claim or the user's function names it.
     pub name: Arc<str>,
     /// The claims of a JWT, or those that the user's function returned.
+    #[serde(default, deserialize_with = "claims")]
     pub claims: Map<String, Value>,
     /// The only view that its credentials allow.
     pub view: Option<Arc<str>>,
+    #[serde(default, rename = "upstream_token")]
     pub upstream_tokens: UpstreamTokens,
     /// The token that the caller came with. Only a token exchange may read it, for the token endpoint that the operator
     /// configured; it is never sent to an upstream server.
+    #[serde(skip)]
     pub subject_token: Option<Secret>,
+}
+
+/// None are like no claims.
+fn claims<'de, D: Deserializer<'de>>(given: D) -> Result<Map<String, Value>, D::Error> {
+    Option::deserialize(given).map(Option::unwrap_or_default)
 }
 
 impl Principal {

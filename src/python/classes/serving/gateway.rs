@@ -2,7 +2,7 @@
 
 use crate::classes::hub::PyHub;
 use crate::classes::options::seconds;
-use crate::classes::serving::gateway_options::{PythonGatewayOptions, ServedPlace, principal_function};
+use crate::classes::serving::gateway_options::{ServedPlace, gateway_options, principal_function};
 use crate::classes::upstream::servers::PyServers;
 use crate::prelude::*;
 use crate::runtime::bridge::{self, BridgeFuture};
@@ -48,7 +48,7 @@ impl PyGateway {
         let function = |described| callable(core, served_on.clone(), described, &PyDict::new(hub.py()));
         let authenticate = authenticate.map(function).transpose()?.map(Arc::new);
         let function = principal_function(authenticate.clone(), &place);
-        let options = PythonGatewayOptions::read(options)?.into_options(hub.py(), function)?;
+        let options = gateway_options(options, function, false)?;
         let core = hub.get().core.clone();
         let upstreams = Arc::new(HubUpstreams::new(servers.core()?.clone()));
         let gateway = Gateway::new(core, upstreams, options).map_err(|error| tool_error(hub.py(), &error))?;
@@ -150,7 +150,7 @@ impl PyGateway {
     ) -> PyResult<Bound<'py, BridgeFuture>> {
         process::check_generation(self.generation)?;
         let function = principal_function(self.authenticate.clone(), &self.place);
-        let options = PythonGatewayOptions::read(options)?.into_reloaded(py, function)?;
+        let options = gateway_options(options, function, true)?;
         let core = self.core.clone();
         bridge::run(py, async move { core.reload(&options).await })
     }

@@ -1,6 +1,7 @@
 //! What a gateway is given from Python: its options, and the function that names callers.
 
 use crate::classes::options::named;
+use crate::classes::upstream::servers::environment;
 use crate::drivers::served_call;
 use crate::prelude::*;
 use crate::runtime::tool_loops::{ServedLoop, ServedLoopGuard};
@@ -14,21 +15,14 @@ use std::path::PathBuf;
 use tokio_util::sync::CancellationToken;
 use toolhub::gateway::{
     AuditLog, AuthenticationOptions, Authenticator, GatewayOptions, Principal, PrincipalFunction,
-    SessionKeys, UpstreamTokens, View, Views, core_names,
+    SessionKeys, View, Views, core_names,
 };
 use toolhub::model::Arguments;
 use toolhub::pattern::PatternList;
 use toolhub::sources::mcp::config::section;
 use toolhub::tool::{BoxFuture, CallContext};
 
-/// The options of `toolhub._core.Gateway`; `toolhub.hub._serve_options` has checked their types.
-pub struct PythonGatewayOptions {
-    options: GatewayOptions,
-    authentication: AuthenticationOptions,
-    access: PythonAccess,
-}
-
-/// Those that are read here.
+/// The options of `toolhub._core.Gateway` that are read here.
 #[derive(Deserialize)]
 struct PythonAccess {
     search_mode: String,
@@ -51,78 +45,63 @@ struct PythonView {
     instructions: Option<String>,
 }
 
-impl PythonGatewayOptions {
-    pub fn read(given: &Bound<'_, PyAny>) -> PyResult<Self> {
-        let given = json::from_python(given)
-            .map_err(|reason| PyValueError::new_err(format!("the options of the gateway: {reason}")))?;
-        let read = || {
-            Ok(PythonGatewayOptions {
-                options: GatewayOptions::deserialize(&given)?,
-                authentication: AuthenticationOptions::deserialize(&given)?,
-                access: PythonAccess::deserialize(&given)?,
-            })
-        };
-        read().map_err(|error: serde_json::Error| PyValueError::new_err(error.to_string()))
+/// The options of a gateway, whose types `toolhub.hub._serve_options` has checked. One that runs has an open audit log, and keys
+/// that may have been rotated.
+pub fn gateway_options(
+    given: &Bound<'_, PyAny>,
+    function: Option<Arc<PrincipalFunction>>,
+    is_running: bool,
+) -> PyResult<GatewayOptions> {
+    let py = given.py();
+    let given = json::from_python(given)
+        .map_err(|reason| PyValueError::new_err(format!("the options of the gateway: {reason}")))?;
+    let wrong = |error: serde_json::Error| PyValueError::new_err(error.to_string());
+    let mut options = GatewayOptions::deserialize(&given).map_err(wrong)?;
+    let mut authentication = AuthenticationOptions::deserialize(&given).map_err(wrong)?;
+    let mut access = PythonAccess::deserialize(&given).map_err(wrong)?;
+    if is_running {
+        (access.audit, access.session_keys) = (None, Vec::new());
     }
-
-    /// The options of a gateway that runs: its audit log is open, and its keys may have been rotated.
-    pub fn into_reloaded(
-        mut self,
-        py: Python<'_>,
-        function: Option<Arc<PrincipalFunction>>,
-    ) -> PyResult<GatewayOptions> {
-        (self.access.audit, self.access.session_keys) = (None, Vec::new());
-        self.into_options(py, function)
+    let failed = |error: HubError| tool_error(py, &error);
+    let standard = View {
+        search_mode: named("search_mode", &access.search_mode)?,
+        core: core_names(&access.core),
+        ..View::everything()
+    };
+    let views = access.views.into_iter().map(view).collect::<PyResult<Vec<_>>>()?;
+    options.path = checked_path("path", "/mcp", &options.path)?;
+    let sse_path = options.sse_path.as_deref();
+    options.sse_path = sse_path.map(|path| checked_path("sse_path", "/sse", path)).transpose()?;
+    if options.sse_path.as_ref() == Some(&options.path) {
+        let path = &options.path;
+        let text = format!("path and sse_path must differ, got {path:?} for both");
+        return Err(PyValueError::new_err(text));
     }
-
-    pub fn into_options(
-        self,
-        py: Python<'_>,
-        function: Option<Arc<PrincipalFunction>>,
-    ) -> PyResult<GatewayOptions> {
-        let PythonGatewayOptions { mut options, mut authentication, access } = self;
-        let failed = |error: HubError| tool_error(py, &error);
-        let standard = View {
-            search_mode: named("search_mode", &access.search_mode)?,
-            core: core_names(&access.core),
-            ..View::everything()
-        };
-        let views = access.views.into_iter().map(view).collect::<PyResult<Vec<_>>>()?;
-        options.path = checked_path("path", "/mcp", &options.path)?;
-        let sse_path = options.sse_path.as_deref();
-        options.sse_path = sse_path.map(|path| checked_path("sse_path", "/sse", path)).transpose()?;
-        if options.sse_path.as_ref() == Some(&options.path) {
-            let path = &options.path;
-            let text = format!("path and sse_path must differ, got {path:?} for both");
-            return Err(PyValueError::new_err(text));
-        }
-        options.views = Some(Views::new(standard, views).map_err(failed)?);
-        options.give_back = crate::runtime::give_back;
-        if !access.session_keys.is_empty() {
-            let keys = SessionKeys::new(access.session_keys.iter().map(String::as_str)).map_err(failed)?;
-            options.session_keys = Some(Arc::new(keys));
-        }
-        authentication.function = function;
-        options.authenticator = Some(Arc::new(Authenticator::new(authentication).map_err(failed)?));
-        if let Some(path) = access.audit {
-            let log = AuditLog::file(&path).map_err(failed)?;
-            options.audit = Some(Arc::new(match access.session_keys.first() {
-                Some(secret) => log.with_secret(secret),
-                None => log,
-            }));
-        }
-        Ok(options)
+    options.views = Some(Views::new(standard, views).map_err(failed)?);
+    options.give_back = crate::runtime::give_back;
+    if !access.session_keys.is_empty() {
+        let keys = SessionKeys::new(access.session_keys.iter().map(String::as_str)).map_err(failed)?;
+        options.session_keys = Some(Arc::new(keys));
     }
+    authentication.function = function;
+    options.authenticator = Some(Arc::new(Authenticator::new(authentication).map_err(failed)?));
+    if let Some(path) = access.audit {
+        let log = AuditLog::file(&path).map_err(failed)?;
+        options.audit = Some(Arc::new(match access.session_keys.first() {
+            Some(secret) => log.with_secret(secret),
+            None => log,
+        }));
+    }
+    Ok(options)
 }
 
 /// The options of `toolhub serve` in a configuration file, as a mapping; None if there are none.
 #[pyfunction]
-pub fn serve_section<'py>(py: Python<'py>, path: PathBuf) -> PyResult<Option<Bound<'py, PyAny>>> {
-    let environment = |name: &str| std::env::var(name).ok();
+pub fn serve_section(py: Python<'_>, path: PathBuf) -> PyResult<Option<JsonValue>> {
     let section = py.detach(|| section(&path, "serve", &environment)).map_err(PyValueError::new_err)?;
     match section {
         None => Ok(None),
-        Some(options @ Value::Object(_)) => json::to_python(py, &options).map(Some),
+        Some(options @ Value::Object(_)) => Ok(Some(JsonValue(options))),
         Some(_) => Err(PyValueError::new_err("`serve` must be an object with the options of serving")),
     }
 }
@@ -161,17 +140,6 @@ pub type ServedPlace = Arc<Mutex<Option<(Arc<ServedLoop>, ServedLoopGuard)>>>;
 /// The gateway gives up much sooner.
 const LONGEST: Duration = Duration::from_secs(3600);
 
-/// What a function may return about the caller.
-#[derive(Deserialize)]
-#[serde(deny_unknown_fields)]
-struct NamedCaller {
-    name: String,
-    view: Option<String>,
-    claims: Option<Map<String, Value>>,
-    #[serde(default)]
-    upstream_token: UpstreamTokens,
-}
-
 /// What the user's function has returned, which is not None, as a mapping. Errors show no value: it may be a token.
 #[pyfunction]
 #[pyo3(signature = (answer) -> "dict[str, Any]")]
@@ -187,7 +155,7 @@ pub fn named_caller(answer: &Bound<'_, PyAny>) -> PyResult<JsonValue> {
         let text = format!("authenticate must return a name, a mapping or None, got {kind}");
         return Err(PyTypeError::new_err(text));
     };
-    let named = NamedCaller::deserialize(&given).map_err(|_| PyValueError::new_err(KEYS))?;
+    let named = Principal::deserialize(&given).map_err(|_| PyValueError::new_err(KEYS))?;
     if named.name.is_empty() {
         return Err(PyValueError::new_err("authenticate returned an empty name"));
     }
@@ -215,14 +183,7 @@ pub fn principal_function(
             let ctx = CallContext::new(Instant::now() + LONGEST, CancellationToken::new());
             let answer = served_call::call(place, function, &given, &ctx).await?;
             // It was read once; nobody is named by null.
-            let named: Option<NamedCaller> = serde_json::from_value(answer.value).unwrap_or_default();
-            Ok(named.map(|named| Principal {
-                name: named.name.into(),
-                view: named.view.map(Arc::from),
-                claims: named.claims.unwrap_or_default(),
-                upstream_tokens: named.upstream_token,
-                ..Principal::default()
-            }))
+            Ok(serde_json::from_value(answer.value).unwrap_or_default())
         })
     }))
 }
