@@ -307,7 +307,7 @@ impl PyStreamParser {
 
     /// Take the next delta, text or bytes (a character may be split), and return the events that are certain now.
     #[pyo3(signature = (delta: "str | bytes") -> "list[dict[str, Any]]")]
-    fn feed<'py>(&self, delta: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyList>> {
+    fn feed<'py>(&self, delta: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
         let py = delta.py();
         let made = if let Ok(text) = delta.cast::<PyString>() {
             let given = text;
@@ -318,7 +318,7 @@ impl PyStreamParser {
                 let dict = PyDict::new(py);
                 dict.set_item(intern!(py, "type"), intern!(py, "text"))?;
                 dict.set_item(intern!(py, "text"), given)?;
-                return PyList::new(py, [dict]);
+                return Ok(PyList::new(py, [dict])?.into_any());
             }
             released(py, text.len(), || self.stream.lock().feed(&text))
         } else if let Ok(bytes) = delta.cast::<PyBytes>() {
@@ -333,7 +333,7 @@ impl PyStreamParser {
 
     /// End the text and return the events that were held back.
     #[pyo3(signature = () -> "list[dict[str, Any]]")]
-    fn finish<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyList>> {
+    fn finish<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
         let made = py.detach(|| self.stream.lock().finish());
         // Now their certainty is known.
         self.settled.bind(py).call_method0(intern!(py, "clear"))?;
@@ -398,35 +398,6 @@ fn described(tool: &Bound<'_, PyAny>) -> PyResult<Value> {
 const LONGEST_PASSED: usize = 1_000;
 
 /// Events as plain dicts.
-fn events(py: Python<'_>, events: Vec<Event>) -> PyResult<Bound<'_, PyList>> {
-    let list = PyList::empty(py);
-    for event in events {
-        list.append(dict(py, event)?)?;
-    }
-    Ok(list)
-}
-
-fn dict(py: Python<'_>, event: Event) -> PyResult<Bound<'_, PyDict>> {
-    let dict = PyDict::new(py);
-    let (kind, index, detail) = match &event {
-        Event::Text { text } => (intern!(py, "text"), None, Some((intern!(py, "text"), text))),
-        Event::CallStart { index, name } => {
-            (intern!(py, "call_start"), Some(index), Some((intern!(py, "name"), name)))
-        }
-        Event::ArgsDelta { index, delta } => {
-            (intern!(py, "args_delta"), Some(index), Some((intern!(py, "delta"), delta)))
-        }
-        Event::CallEnd { index } => (intern!(py, "call_end"), Some(index), None),
-        Event::CallError { index, error } => {
-            (intern!(py, "call_error"), Some(index), Some((intern!(py, "error"), error)))
-        }
-    };
-    dict.set_item(intern!(py, "type"), kind)?;
-    if let Some(index) = index {
-        dict.set_item(intern!(py, "index"), index)?;
-    }
-    if let Some((key, value)) = detail {
-        dict.set_item(key, string(py, value)?)?;
-    }
-    Ok(dict)
+fn events(py: Python<'_>, events: Vec<Event>) -> PyResult<Bound<'_, PyAny>> {
+    json::to_python(py, &serde_json::to_value(events).unwrap_or_default())
 }

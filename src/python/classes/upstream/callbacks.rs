@@ -2,12 +2,13 @@
 
 use crate::prelude::*;
 use crate::runtime::process;
+use crate::values::json::JsonValue;
 use tokio::sync::oneshot;
 use toolhub::notices::{Callbacks, Notices};
 use toolhub::tool::QuestionAnswer;
 
 /// Events as `(server, event)`, lines as `(server, level, text)`, and how many lines were dropped.
-type NoticeBatch = (Vec<(String, Py<PyAny>)>, Vec<(String, u32, String)>, usize);
+type NoticeBatch = (Vec<(String, JsonValue)>, Vec<(String, u32, String)>, usize);
 
 /// One request for a function of the user.
 #[pyclass(frozen, module = "toolhub._core")]
@@ -85,12 +86,9 @@ impl CallbackQueue {
     fn next_notices(&self, py: Python<'_>) -> PyResult<Option<NoticeBatch>> {
         let notices = self.notices.clone();
         let Some(taken) = process::detached(py, move || notices.next()) else { return Ok(None) };
-        let events = taken.events.into_iter();
-        let events = events
-            .map(|(server, event)| Ok((server.to_string(), json::to_python(py, &event)?.unbind())))
-            .collect::<PyResult<_>>()?;
+        let events = taken.events.into_iter().map(|(server, event)| (server.to_string(), JsonValue(event)));
         let lines = taken.lines.into_iter().map(|line| (line.server.to_string(), line.level, line.text));
-        Ok(Some((events, lines.collect(), taken.dropped)))
+        Ok(Some((events.collect(), lines.collect(), taken.dropped)))
     }
 
     /// Log lines below this level of `logging` are dropped before they reach Python.

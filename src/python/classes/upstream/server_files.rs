@@ -8,7 +8,7 @@ use crate::prelude::*;
 use std::collections::HashMap;
 use std::path::PathBuf;
 use toolhub::catalog::Servers;
-use toolhub::sources::mcp::config::{ConfigStamp, Loaded, Notice, config_stamp, load_file};
+use toolhub::sources::mcp::config::{ConfigStamp, Loaded, Notice, ServerConfig, config_stamp, load_file};
 
 /// A configuration file as it was loaded last.
 struct LoadedConfig {
@@ -36,24 +36,16 @@ pub struct ReadConfig {
     pub loaded: Loaded,
 }
 
+/// Why a server of a file is not used.
+pub fn refusal(file: Option<&PathBuf>, server: Arc<str>, error: HubError) -> Notice {
+    Notice { file: file.cloned(), server: Some(server), key: None, message: error.message.into_owned() }
+}
+
 /// The files that were loaded.
 #[derive(Default)]
 pub struct ConfigFiles(Mutex<HashMap<PathBuf, LoadedConfig>>);
 
 impl ConfigFiles {
-    /// Reads a file and checks its servers.
-    pub fn read(path: PathBuf, stamp: ConfigStamp, servers: &Servers) -> ReadConfig {
-        let mut loaded = load_file(&path, &environment);
-        let refused = loaded.servers.iter().filter_map(|config| {
-            let error = servers.check(config).err()?;
-            let (file, server) = (Some(path.clone()), Some(config.id.clone()));
-            Some(Notice { file, server, key: None, message: error.message.into_owned() })
-        });
-        let refused: Vec<Notice> = refused.collect();
-        loaded.errors.extend(refused);
-        ReadConfig { path, stamp, loaded }
-    }
-
     /// Reads all files, or those that have changed and with them those that wait, in a stable order.
     pub fn read_again(&self, only_changed: bool, servers: &Servers) -> Vec<ReadConfig> {
         let mut known: Vec<PathBuf> = self.0.lock().keys().cloned().collect();
@@ -71,7 +63,16 @@ impl ConfigFiles {
         }
         drop(files);
         due.retain(|_| has_changed);
-        due.into_iter().map(|(path, stamp)| Self::read(path, stamp, servers)).collect()
+        let read = due.into_iter().map(|(path, stamp)| {
+            let mut loaded = load_file(&path, &environment);
+            let refused = |config: &ServerConfig| {
+                let error = servers.check(config).err()?;
+                Some(refusal(Some(&path), config.id.clone(), error))
+            };
+            loaded.errors.extend(loaded.servers.iter().filter_map(refused));
+            ReadConfig { path, stamp, loaded }
+        });
+        read.collect()
     }
 
     /// What was read does not count; it is not read again before something changes.

@@ -5,7 +5,7 @@ use crate::classes::options::seconds;
 use crate::classes::upstream::callbacks::CallbackQueue;
 use crate::classes::upstream::credentials::CredentialFactory;
 use crate::classes::upstream::offers::{self, OFFER_TIMEOUT, PyOfferQuery, offer_kind};
-use crate::classes::upstream::server_files::{ConfigFiles, ReadConfig};
+use crate::classes::upstream::server_files::{ConfigFiles, ReadConfig, refusal};
 use crate::prelude::*;
 use crate::runtime::bridge::{self, BridgeFuture, BridgeStream};
 use crate::runtime::process;
@@ -330,12 +330,7 @@ impl PyServers {
             let id = config.id.clone();
             match py.detach(|| self.put(config)) {
                 Ok(()) => names.push(id),
-                Err(error) => errors.push(Notice {
-                    file: file.as_ref().map(|(place, _)| place.clone()),
-                    server: Some(id),
-                    key: None,
-                    message: error.message.into_owned(),
-                }),
+                Err(error) => errors.push(refusal(file.as_ref().map(|(place, _)| place), id, error)),
             }
         }
         let removed = match file {
