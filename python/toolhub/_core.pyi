@@ -230,7 +230,7 @@ class ChatClient:
     """
     A client of one model at one endpoint. What is None comes from the environment or the defaults.
     """
-    def __new__(cls, /, model: str, base_url: str | None, api_key: str | None, timeout: float, max_retries: int, temperature: float | None, max_tokens: int | None, headers: Sequence[tuple[str, str]], extra: Any) -> ChatClient: ...
+    def __new__(cls, /, model: str, options: dict) -> ChatClient: ...
     def chat(self, /, messages: Any) -> BridgeFuture:
         """
         Awaits the whole answer: `text`, `finish_reason`, `usage`, `model`, `raw`.
@@ -382,7 +382,10 @@ class Hit:
 class Hub:
     def __contains__(self, name: Any, /) -> bool: ...
     def __len__(self, /) -> int: ...
-    def __new__(cls, /, *, timeout: float, max_parallel: int, grace: float, seed: int | None = None, max_concurrency: int | None = None, source_concurrency: Sequence[tuple[str, int]] | None = None, max_waiting: int = 10000, breaker_threshold: int = 5, breaker_rest: float = 5.0, prefer: str | None = None, shadow: str = "report", lookup_timeout: float = 10.0, strategies: Sequence[tuple[str, str]] | None = None, lang: str = "en", result_limit: int = 4000, result_limits: Sequence[tuple[str, int]] | None = None, embed_weight: float = 0.3, ledger: str = "required", approval_lifetime: float = 3600.0) -> Hub: ...
+    def __new__(cls, /, options: dict) -> Hub:
+        """
+        An option that is missing or None has the core's default.
+        """
     def add_capability_words(self, /, tag: str, words: Sequence[str]) -> None: ...
     def capabilities(self, /) -> dict[str, int]: ...
     def capability_rules(self, /) -> list[tuple[str, list[str]]]: ...
@@ -702,25 +705,6 @@ class SkillFolder:
         """
         Reads the folder: adds new skills, replaces changed ones and removes missing ones. A skill that cannot be read any
         more stays listed as it was.
-        """
-
-@final
-class Store:
-    def __new__(cls, /, hub: Hub, path: str | PathLike[str], room: int) -> Store:
-        """
-        Opens the file and gives its content to the hub; `room` bytes of it are for results.
-        """
-    def close(self, /, seconds: float) -> bool:
-        """
-        Writes everything and closes the file.
-        """
-    def flush(self, /, seconds: float) -> bool:
-        """
-        Writes everything now. False if that failed or took longer than `seconds`, or if there is no file.
-        """
-    def notices(self, /) -> list[str]:
-        """
-        The problems since the last call.
         """
 
 @final
@@ -1068,6 +1052,11 @@ def close_ledger(hub: Hub, seconds: float) -> bool:
     Writes what is queued, and closes the ledger. False if that took too long.
     """
 
+def close_store(hub: Hub, seconds: float) -> bool:
+    """
+    Writes everything and closes the file.
+    """
+
 def config_entries(path: "str") -> "dict[str, Any]":
     """
     The servers of a client's configuration file by id, as they are written there; `ValueError` if it cannot be read.
@@ -1178,6 +1167,11 @@ def first_difference(recorded: Any, given: Any) -> str | None:
     Where two JSON values differ first; `None` if they are equal.
     """
 
+def flush_store(hub: Hub, seconds: float) -> bool:
+    """
+    Writes everything now. False if that failed or took longer than `seconds`, or if there is no file.
+    """
+
 def format_result(hub: Hub, result: dict, limit: int | None = None) -> tuple[str, tuple[str, int, int] | None]:
     """
     A result as text, cut to `limit` or to that of its kind of tool; and what was cut.
@@ -1261,6 +1255,12 @@ def names_more(said: str, known: str) -> bool:
 def open_hubs() -> int:
     """
     How many hubs are open in this process.
+    """
+
+def open_store(hub: Hub, path: str | PathLike[str], room: int) -> list[str]:
+    """
+    Opens the store of a hub and gives its content to it; `room` bytes of it are for results. Returns warnings for the user. If the
+    file cannot be used, everything stays in memory.
     """
 
 def original_name(hub: Hub, vendor_name: str) -> str | None:
@@ -1437,6 +1437,11 @@ def stop_tape() -> tuple[int, list[str], list[str], list[str]]:
 def stop_workers() -> None:
     """
     Ends all workers after what they are doing. Calls that come later find new pools.
+    """
+
+def store_notices(hub: Hub) -> list[str]:
+    """
+    The problems of the store since the last call.
     """
 
 def telemetry_attributes() -> list[tuple[str, bool]]:

@@ -42,21 +42,18 @@ class OpenAI:
         extra: Mapping[str, Any] | None = None,
     ) -> None:
         check_text("model", model)
-        if temperature is not None:
-            temperature = _checked_temperature(temperature)
-        max_tokens = if_given(check_whole, "max_tokens", max_tokens, 1, 2**32 - 1)
         self.model = model
-        self._client = _core.ChatClient(
-            model,
-            base_url,
-            api_key,
-            check_seconds("timeout", timeout, above_zero=True),
-            check_whole("max_retries", max_retries, 0, 2**32 - 1),
-            temperature,
-            max_tokens,
-            list((headers or {}).items()),
-            extra or {},
-        )
+        options = {
+            "base_url": base_url,
+            "api_key": api_key,
+            "timeout": check_seconds("timeout", timeout, above_zero=True),
+            "max_retries": check_whole("max_retries", max_retries, 0, 2**32 - 1),
+            "temperature": if_given(_checked_temperature, "temperature", temperature),
+            "max_tokens": if_given(check_whole, "max_tokens", max_tokens, 1, 2**32 - 1),
+            "headers": list((headers or {}).items()),
+            "extra": extra or {},
+        }
+        self._client = _core.ChatClient(model, options)
 
     async def chat(self, messages: Messages) -> dict[str, Any]:
         """Ask and wait for the whole answer: `text`, `finish_reason`, `usage`, `model`, and all of it as `raw`."""
@@ -101,10 +98,10 @@ class OpenAI:
         return f"OpenAI(model={self.model!r})"
 
 
-def _checked_temperature(given: float) -> float:
-    temperature = check_number("temperature", given)
+def _checked_temperature(what: str, given: float) -> float:
+    temperature = check_number(what, given)
     if not 0 <= temperature < math.inf:
-        raise ValueError(f"temperature must be a number, 0 or more, got {temperature}")
+        raise ValueError(f"{what} must be a number, 0 or more, got {temperature}")
     return temperature
 
 

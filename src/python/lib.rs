@@ -50,8 +50,9 @@ mod _core {
         in_process::{InProcessHost, InProcessSession, add_in_process},
         interpreter::gil_pauses,
         ledger::{
-            PyStore, accept_store, after_fork_in_parent, before_fork, close_ledger, decide_approval,
-            has_ledger, ledger_rows, pending_approvals, release_run, resume_run, settle_row, shown_in_short,
+            accept_store, after_fork_in_parent, before_fork, close_ledger, close_store, decide_approval,
+            flush_store, has_ledger, ledger_rows, open_store, pending_approvals, release_run, resume_run,
+            settle_row, shown_in_short, store_notices,
         },
         llm::ChatClient,
         loop_bridge::{LoopBridge, current},

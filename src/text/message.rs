@@ -19,14 +19,6 @@ pub enum Lang {
 }
 
 impl Lang {
-    pub fn parse(name: &str) -> Option<Self> {
-        match name {
-            "en" => Some(Lang::En),
-            "zh" => Some(Lang::Zh),
-            _ => None,
-        }
-    }
-
     pub fn name(self) -> &'static str {
         self.pick("en", "zh")
     }

@@ -1,5 +1,7 @@
 //! Enums whose variants have names: in options, in the store and on the wire.
 
+use toolhub_text::message::Lang;
+
 /// An enum with the name of each variant, and the way back.
 #[macro_export]
 macro_rules! named {
@@ -34,4 +36,13 @@ pub trait Named: Sized {
     const NAMES: &'static [&'static str];
 
     fn named(name: &str) -> Option<Self>;
+}
+
+/// It lives below this room.
+impl Named for Lang {
+    const NAMES: &'static [&'static str] = &["en", "zh"];
+
+    fn named(name: &str) -> Option<Self> {
+        [Lang::En, Lang::Zh].into_iter().find(|lang| lang.name() == name)
+    }
 }

@@ -63,8 +63,9 @@ class StoredCatalog(Catalog):
     """Tools as the store has them."""
 
     def __init__(self, files: list[str], store: str | None) -> None:
-        self.core = _core.Hub(timeout=30.0, max_parallel=3, grace=1.0)
-        self._store = None if store is None else _core.Store(self.core, store, _RESULT_BYTES)
+        self.core = _core.Hub({})
+        if store is not None:
+            _core.open_store(self.core, store, _RESULT_BYTES)
         self._queue = _core.CallbackQueue()
         self._servers = _core.Servers(self.core, self._queue, [], None)
         self.problems = []
@@ -90,8 +91,7 @@ class StoredCatalog(Catalog):
         """Release the file."""
         self._servers.close(_STORE_TIMEOUT)
         self._queue.close()
-        if self._store is not None:
-            self._store.close(_STORE_TIMEOUT)
+        _core.close_store(self.core, _STORE_TIMEOUT)
 
 
 class HubCatalog(Catalog):

@@ -157,21 +157,21 @@ class ToolHub(ToolMethods, RunMethods, PromptMethods, LedgerMethods, ServeMethod
             if_given(check_text, what, text)
         if llm is not None:
             check_llm(llm)
-        self._core = _core.Hub(
-            timeout=check_seconds("timeout", timeout, above_zero=True),
-            max_parallel=check_whole("max_parallel", max_parallel, 1),
-            grace=numbers.pop("cancel_grace"),
-            seed=seed,
-            max_concurrency=concurrency.pop("hub", None),
-            source_concurrency=list(concurrency.items()),
-            prefer=prefer,
-            strategies=_pairs(strategies),
-            shadow=shadow,
-            lang=lang,
-            result_limit=check_whole("result_limit", result_limit, _core.min_result_limit()),
-            ledger=ledger,
+        options = {
             **numbers,
-        )
+            "timeout": check_seconds("timeout", timeout, above_zero=True),
+            "max_parallel": check_whole("max_parallel", max_parallel, 1),
+            "seed": seed,
+            "max_concurrency": concurrency.pop("hub", None),
+            "source_concurrency": list(concurrency.items()),
+            "prefer": prefer,
+            "strategies": _pairs(strategies),
+            "shadow": shadow,
+            "lang": lang,
+            "result_limit": check_whole("result_limit", result_limit, _core.min_result_limit()),
+            "ledger": ledger,
+        }
+        self._core = _core.Hub(options)
         self._state = HubState()
         self._gateways: set[_core.Gateway] = set()
         self._events = Events()

@@ -27,44 +27,45 @@ class HubStore:
         place = _checked_path(path)
         self._core = core
         self._logging = threading.RLock()
-        self.file = None if place is None else _core.Store(core, place, results_bytes)
-        self.log_notices()
+        self._has_file = place is not None
+        if place is not None:
+            _log_all(_core.open_store(core, place, results_bytes))
 
     @property
     def has_thread(self) -> bool:
         """Whether closing may take a while."""
-        return self.file is not None or _core.has_ledger(self._core)
+        return self._has_file or _core.has_ledger(self._core)
 
     def flush(self) -> bool:
         """See `ToolHub.flush`."""
-        if self.file is None:
+        if not self._has_file:
             return True
-        written = self.file.flush(_TIMEOUT)
+        written = _core.flush_store(self._core, _TIMEOUT)
         self.log_notices()
         return written
 
     def close(self, deadline: float) -> None:
         """Write everything and release the file, until the clock shows `deadline`."""
         end = max(deadline, time.monotonic() + _LEAST)
-        if self.file is not None:
-            self.file.close(0.0)  # so that both write at the same time
+        _core.close_store(self._core, 0.0)  # so that both write at the same time
         _core.close_ledger(self._core, _until(end))
-        if self.file is not None:
-            self.file.close(_until(end))
-            self.log_notices()
+        _core.close_store(self._core, _until(end))
+        self.log_notices()
 
     def log_notices(self) -> None:
         """Log what the store has to report; from any thread."""
-        if self.file is None:
-            return
         # A hub that was closed has logged everything, unless a handler of the program blocks another thread.
         is_alone = self._logging.acquire(timeout=_LOG_TIMEOUT)
         try:
-            for notice in self.file.notices():
-                _log.warning("%s", notice)
+            _log_all(_core.store_notices(self._core))
         finally:
             if is_alone:
                 self._logging.release()
+
+
+def _log_all(notices: list[str]) -> None:
+    for notice in notices:
+        _log.warning("%s", notice)
 
 
 def _until(end: float) -> float:

@@ -1,6 +1,6 @@
 //! The hub, as Python sees it. Thin: it turns Python values into words of the core and back.
 
-use crate::classes::options::{as_text, kind_limits, named, parse_lang, seconds, strategy_patterns};
+use crate::classes::options::{GivenOptions, as_text, kind_limits, named, strategy_patterns};
 use crate::classes::prompt::VendorForms;
 use crate::classes::views::{PyCandidate, ToolInfo, counted_caller, kept, stats_by_tool};
 use crate::prelude::*;
@@ -8,6 +8,7 @@ use crate::runtime::bridge::{self, BridgeFuture};
 use crate::runtime::process::{self, OpenHub};
 use crate::runtime::tool_loops::ServedLoops;
 use crate::values::arguments::callable::{PythonTool, callable, python_tool, traverse_offer};
+use crate::values::json::JsonValue;
 use pyo3::exceptions::PyRecursionError;
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -68,6 +69,11 @@ impl PyHub {
         process::check_generation(self.generation)
     }
 
+    /// False in the child of a fork.
+    pub fn is_of_this_process(&self) -> bool {
+        self.generation == process::generation()
+    }
+
     /// The core, for what [`Self::check_process`] does not refuse.
     pub fn checked_core(&self) -> PyResult<&Hub> {
         self.check_process().map(|()| self.core())
@@ -76,62 +82,45 @@ impl PyHub {
 
 #[pymethods]
 impl PyHub {
+    /// An option that is missing or None has the core's default.
     #[new]
-    #[pyo3(signature = (*, timeout, max_parallel, grace, seed=None, max_concurrency=None, source_concurrency=None, max_waiting=10_000, breaker_threshold=5, breaker_rest=5.0, prefer=None, shadow="report", lookup_timeout=10.0, strategies=None, lang="en", result_limit=4_000, result_limits=None, embed_weight=0.3, ledger="required", approval_lifetime=3_600.0))]
-    #[expect(clippy::too_many_arguments, reason = "one for each option of ToolHub")]
-    fn new(
-        timeout: f64,
-        max_parallel: usize,
-        grace: f64,
-        seed: Option<u64>,
-        max_concurrency: Option<usize>,
-        source_concurrency: Option<Vec<(String, usize)>>,
-        max_waiting: usize,
-        breaker_threshold: u32,
-        breaker_rest: f64,
-        prefer: Option<&str>,
-        shadow: &str,
-        lookup_timeout: f64,
-        strategies: Option<Vec<(String, String)>>,
-        lang: &str,
-        result_limit: usize,
-        result_limits: Option<Vec<(String, usize)>>,
-        embed_weight: f32,
-        ledger: &str,
-        approval_lifetime: f64,
-    ) -> PyResult<Self> {
+    fn new(options: &Bound<'_, PyDict>) -> PyResult<Self> {
+        const WHOLE: &str = "a whole number";
+        const PAIRS: &str = "a list of pairs";
+        let (given, usual) = (GivenOptions(options), HubOptions::default());
+        let embed_weight = given.get("embed_weight", "a number")?.unwrap_or(usual.embed_weight);
         if !(0.0..=1.0).contains(&embed_weight) {
             let text =
                 format!("embed_weight must be from 0 (words only) to 1 (meaning only), got {embed_weight}");
             return Err(PyValueError::new_err(text));
         }
-        let sources = source_concurrency.unwrap_or_default().into_iter();
-        let needed = |what, given| Ok::<_, PyErr>(seconds(what, Some(given))?.unwrap_or_default());
+        let sources: Vec<(String, usize)> = given.get("source_concurrency", PAIRS)?.unwrap_or_default();
+        let sources = sources.into_iter().map(|(name, n)| Ok((named("source", &name)?, n)));
+        let strategies: Vec<(String, String)> = given.get("strategies", PAIRS)?.unwrap_or_default();
+        let limits: Vec<(String, usize)> = given.get("result_limits", PAIRS)?.unwrap_or_default();
         let options = HubOptions {
-            timeout: needed("timeout", timeout)?,
-            max_parallel,
-            grace: needed("cancel_grace", grace)?,
+            timeout: given.seconds("timeout")?.unwrap_or(usual.timeout),
+            max_parallel: given.get("max_parallel", WHOLE)?.unwrap_or(usual.max_parallel),
+            grace: given.seconds("cancel_grace")?.unwrap_or(usual.grace),
             breaker: BreakerPolicy {
-                threshold: breaker_threshold,
-                rest: needed("breaker_rest", breaker_rest)?,
-                ..BreakerPolicy::default()
+                threshold: given.get("breaker_threshold", WHOLE)?.unwrap_or(usual.breaker.threshold),
+                rest: given.seconds("breaker_rest")?.unwrap_or(usual.breaker.rest),
+                ..usual.breaker
             },
-            max_concurrency,
-            source_concurrency: sources
-                .map(|(name, n)| Ok((named("source", &name)?, n)))
-                .collect::<PyResult<_>>()?,
-            max_waiting,
-            seed,
-            prefer: prefer.map(|name| named("prefer", name)).transpose()?,
-            shadow: named("shadow", shadow)?,
-            strategies: strategy_patterns(&strategies.unwrap_or_default())?,
-            lookup_timeout: needed("lookup_timeout", lookup_timeout)?,
-            lang: parse_lang(lang)?,
-            result_limit,
-            result_limits: kind_limits(&result_limits.unwrap_or_default())?,
+            max_concurrency: given.get("max_concurrency", WHOLE)?,
+            source_concurrency: sources.collect::<PyResult<_>>()?,
+            max_waiting: given.get("max_waiting", WHOLE)?.unwrap_or(usual.max_waiting),
+            seed: given.get("seed", WHOLE)?,
+            prefer: given.named("prefer")?,
+            shadow: given.named("shadow")?.unwrap_or(usual.shadow),
+            strategies: strategy_patterns(&strategies)?,
+            lookup_timeout: given.seconds("lookup_timeout")?.unwrap_or(usual.lookup_timeout),
+            lang: given.named("lang")?.unwrap_or(usual.lang),
+            result_limit: given.get("result_limit", WHOLE)?.unwrap_or(usual.result_limit),
+            result_limits: kind_limits(&limits)?,
             embed_weight,
-            ledger: named("ledger", ledger)?,
-            approval_lifetime: needed("approval_lifetime", approval_lifetime)?,
+            ledger: given.named("ledger")?.unwrap_or(usual.ledger),
+            approval_lifetime: given.seconds("approval_lifetime")?.unwrap_or(usual.approval_lifetime),
         };
         Ok(PyHub {
             core: Arc::new(Hub::new(options)),
@@ -298,15 +287,16 @@ impl PyHub {
 
     /// `caller` is the id of a principal, or `*`; None: the caller of the served call that this code is a part of, or everyone.
     #[pyo3(signature = (name=None, caller=None) -> "dict[str, list[dict[str, Any]]]")]
-    fn stats<'py>(
+    fn stats(
         &self,
-        py: Python<'py>,
-        name: Option<&Bound<'py, PyAny>>,
+        py: Python<'_>,
+        name: Option<&Bound<'_, PyAny>>,
         caller: Option<&str>,
-    ) -> PyResult<Bound<'py, PyDict>> {
+    ) -> PyResult<JsonValue> {
         let core = self.checked_core()?;
         let name = name.map(|name| as_text("name", name)).transpose()?.map(|name| name.to_string_lossy());
-        stats_by_tool(py, core, name.as_deref(), counted_caller(py, caller)?.as_deref())
+        let caller = counted_caller(py, caller)?;
+        Ok(JsonValue(py.detach(|| stats_by_tool(core, name.as_deref(), caller.as_deref()))))
     }
 
     fn capability_rules(&self) -> PyResult<Vec<(String, Vec<String>)>> {

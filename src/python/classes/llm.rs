@@ -1,6 +1,6 @@
 //! The chat client, as Python sees it.
 
-use crate::classes::options::seconds;
+use crate::classes::options::GivenOptions;
 use crate::classes::upstream::servers::environment;
 use crate::prelude::*;
 use crate::runtime::bridge::{self, BridgeFuture, BridgeStream};
@@ -18,27 +18,22 @@ pub struct ChatClient(OpenAi);
 #[pymethods]
 impl ChatClient {
     #[new]
-    #[expect(clippy::too_many_arguments, reason = "one for each option of toolhub.llm.OpenAI")]
-    fn new(
-        model: &str,
-        base_url: Option<String>,
-        api_key: Option<String>,
-        timeout: f64,
-        max_retries: u32,
-        temperature: Option<f64>,
-        max_tokens: Option<u32>,
-        headers: Vec<(String, String)>,
-        extra: &Bound<'_, PyAny>,
-    ) -> PyResult<Self> {
-        let mut config = OpenAiConfig::from_env(model, environment);
-        config.base_url = base_url.unwrap_or(config.base_url);
-        config.api_key = api_key.map_or(config.api_key, Secret::new);
-        config.timeout = seconds("timeout", Some(timeout))?.unwrap_or_default();
-        config.max_retries = max_retries;
-        config.temperature = temperature;
-        config.max_tokens = max_tokens;
-        config.headers = headers.into_iter().map(|(name, value)| (name, Secret::new(value))).collect();
-        config.extra = json::as_object("extra", extra)?;
+    fn new(model: &str, options: &Bound<'_, PyDict>) -> PyResult<Self> {
+        let given = GivenOptions(options);
+        let (usual, secret) = (OpenAiConfig::from_env(model, environment), |text: String| Secret::new(text));
+        let headers: Vec<(String, String)> = given.get("headers", "a list of pairs")?.unwrap_or_default();
+        let extra: Option<Bound<'_, PyAny>> = given.get("extra", "a mapping")?;
+        let config = OpenAiConfig {
+            base_url: given.get("base_url", "text")?.unwrap_or(usual.base_url),
+            api_key: given.get("api_key", "text")?.map_or(usual.api_key, secret),
+            timeout: given.seconds("timeout")?.unwrap_or(usual.timeout),
+            max_retries: given.get("max_retries", "a whole number")?.unwrap_or(usual.max_retries),
+            temperature: given.get("temperature", "a number")?,
+            max_tokens: given.get("max_tokens", "a whole number")?,
+            headers: headers.into_iter().map(|(name, value)| (name, secret(value))).collect(),
+            extra: extra.map(|extra| json::as_object("extra", &extra)).transpose()?.unwrap_or_default(),
+            ..usual
+        };
         OpenAi::new(config).map(ChatClient).map_err(value_error)
     }
 

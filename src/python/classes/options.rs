@@ -2,9 +2,10 @@
 
 use crate::prelude::*;
 use crate::values::arguments::argument_checks::Checks;
+use pyo3::conversion::FromPyObjectOwned;
 use toolhub::Named;
 use toolhub::invisible::one_line;
-use toolhub::model::{CallOptions, Lang};
+use toolhub::model::CallOptions;
 use toolhub::pattern::PatternList;
 use toolhub::select::StrategyPatterns;
 use toolhub::text::nearest;
@@ -79,9 +80,29 @@ pub fn seconds(what: &str, value: Option<f64>) -> PyResult<Option<Duration>> {
 
 /// An argument that has to be text, or an error that names it.
 pub fn as_text<'a, 'py>(what: &str, value: &'a Bound<'py, PyAny>) -> PyResult<&'a Bound<'py, PyString>> {
-    value
-        .cast::<PyString>()
-        .map_err(|_| PyTypeError::new_err(format!("{what} must be text, got {}", class_of(value))))
+    value.cast::<PyString>().map_err(|_| wrong(what, "text", value))
+}
+
+/// Options by name, as Python gave them. One that is None was not given.
+pub struct GivenOptions<'a, 'py>(pub &'a Bound<'py, PyDict>);
+
+impl<'py> GivenOptions<'_, 'py> {
+    pub fn get<T: FromPyObjectOwned<'py>>(&self, name: &str, expected: &str) -> PyResult<Option<T>> {
+        let given = self.0.get_item(name)?.filter(|value| !value.is_none());
+        given.map(|value| value.extract().map_err(|_| wrong(name, expected, &value))).transpose()
+    }
+
+    pub fn named<T: Named>(&self, name: &str) -> PyResult<Option<T>> {
+        self.get::<String>(name, "text")?.map(|given| named(name, &given)).transpose()
+    }
+
+    pub fn seconds(&self, name: &str) -> PyResult<Option<Duration>> {
+        seconds(name, self.get(name, "a number of seconds")?)
+    }
+}
+
+pub fn wrong(what: &str, expected: &str, given: &Bound<'_, PyAny>) -> PyErr {
+    PyTypeError::new_err(format!("{what} must be {expected}, got {}", class_of(given)))
 }
 
 /// What a name means; the error says which names there are.
@@ -98,11 +119,6 @@ pub fn named<T: Named>(what: &str, name: &str) -> PyResult<T> {
 pub fn strategy_patterns(given: &[(String, String)]) -> PyResult<StrategyPatterns> {
     let parsed = given.iter().map(|(pattern, name)| Ok((pattern.as_str(), named("strategy", name)?)));
     StrategyPatterns::new(parsed.collect::<PyResult<Vec<_>>>()?).map_err(PyValueError::new_err)
-}
-
-pub fn parse_lang(name: &str) -> PyResult<Lang> {
-    let lang = Lang::parse(name);
-    lang.ok_or_else(|| PyValueError::new_err(format!("lang must be 'en' or 'zh', got {name:?}")))
 }
 
 /// The limits of results by kind of tool, with these changes.

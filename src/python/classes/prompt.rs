@@ -1,7 +1,7 @@
 //! Prompts and schemas for vendors' APIs, for Python.
 
 use crate::classes::hub::PyHub;
-use crate::classes::options::{named, parse_lang};
+use crate::classes::options::named;
 use crate::classes::search::ToolChoice;
 use crate::prelude::*;
 use crate::values::json::LargeJson;
@@ -30,7 +30,7 @@ pub fn prompt_text<'py>(
     tokenizer: Option<&Bound<'_, PyTokenizer>>,
 ) -> PyResult<Bound<'py, PyString>> {
     let style = named("style", style)?;
-    let lang = parse_lang(lang)?;
+    let lang = named("lang", lang)?;
     let counter = tokenizer.map(|tokenizer| tokenizer.get().counter.clone());
     let choice = choice.map(|choice| &choice.get().0);
     let hub_core = hub.get().checked_core()?;

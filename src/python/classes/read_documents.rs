@@ -5,6 +5,7 @@ use crate::classes::upstream::servers::environment;
 use crate::prelude::*;
 use crate::values::json::JsonValue;
 use std::path::PathBuf;
+use toolhub::Named;
 use toolhub::hub::MIN_RESULT_LIMIT;
 use toolhub::kind::ToolKind;
 use toolhub::model::{Evidence, Lang, Safety};
@@ -220,6 +221,6 @@ pub fn unknown_options(
 #[pyfunction]
 #[pyo3(signature = (run, other=None, lang="en"))]
 pub fn recorded_page(py: Python<'_>, run: PathBuf, other: Option<PathBuf>, lang: &str) -> PyResult<String> {
-    let lang = Lang::parse(lang).unwrap_or_default();
+    let lang = Lang::named(lang).unwrap_or_default();
     py.detach(|| inspector::recorded_page(&run, other.as_deref(), lang)).map_err(PyValueError::new_err)
 }

@@ -22,8 +22,12 @@ pub struct ToolView {
 }
 
 impl ToolView {
+    fn first(&self) -> &Candidate {
+        &self.candidates[0]
+    }
+
     fn spec(&self) -> &ToolSpec {
-        self.candidates[0].spec()
+        self.first().spec()
     }
 
     /// The effects of the candidate that asks for the most care.
@@ -50,7 +54,7 @@ impl ToolView {
     /// The JSON Schema of its structured results, if its server gives one.
     #[getter]
     fn output_schema<'py>(&self, py: Python<'py>) -> PyResult<Option<TypedDict<'py>>> {
-        let schema = py.detach(|| self.candidates[0].tool.definition_extras().remove("outputSchema"));
+        let schema = py.detach(|| self.first().tool.definition_extras().remove("outputSchema"));
         schema.map(|schema| json::to_python(py, &schema).map(TypedDict)).transpose()
     }
 
@@ -69,7 +73,7 @@ impl ToolView {
     /// Rules of the schema that are not checked before a call, and why: broken ones, and references without an end.
     #[getter]
     fn unchecked(&self, py: Python<'_>) -> Vec<String> {
-        py.detach(|| self.candidates[0].tool.unchecked().iter().map(ToString::to_string).collect())
+        py.detach(|| self.first().tool.unchecked().iter().map(ToString::to_string).collect())
     }
 
     /// The hints that came with it, as MCP names them (`readOnlyHint`, `title`, …).
@@ -141,79 +145,60 @@ impl ToolView {
 }
 
 /// One provider of a tool name.
-#[pyclass(frozen, extends = ToolView, module = "toolhub", name = "Candidate")]
-pub struct PyCandidate(Arc<Candidate>);
+#[pyclass(frozen, get_all, extends = ToolView, module = "toolhub", name = "Candidate")]
+pub struct PyCandidate {
+    /// The name of the tool.
+    name: String,
+    /// Where it comes from: `tools`, `skills` or `mcps`.
+    source: &'static str,
+    /// The id of its MCP server; None for everything else.
+    server: Option<String>,
+    /// The smaller one comes first: 0 for `tools`, 1 for `skills`, 2 for `mcps`, unless it was given.
+    priority: i32,
+    /// Whether it was declared to change nothing. See `safety`.
+    read_only: bool,
+    /// Whether calling it twice is as good as once, as declared.
+    idempotent: bool,
+    /// Seconds that one call may take, when it has a limit of its own.
+    timeout: Option<f64>,
+}
 
 impl PyCandidate {
     pub fn new(owner: &Bound<'_, PyHub>, candidate: Arc<Candidate>) -> PyResult<Py<Self>> {
-        let view = ToolView { candidates: vec![candidate.clone()], owner: owner.clone().unbind() };
-        Py::new(owner.py(), (PyCandidate(candidate), view))
+        let spec = candidate.spec();
+        let shown = PyCandidate {
+            name: spec.name.to_string(),
+            source: candidate.source.name(),
+            server: candidate.server.as_deref().map(str::to_owned),
+            priority: candidate.priority,
+            read_only: spec.effects.are_harmless() && spec.effects.are_declared(),
+            idempotent: spec.idempotent,
+            timeout: spec.timeout.map(|timeout| timeout.as_secs_f64()),
+        };
+        Py::new(owner.py(), (shown, ToolView { candidates: vec![candidate], owner: owner.clone().unbind() }))
     }
 }
 
 #[pymethods]
 impl PyCandidate {
-    /// The name of the tool.
-    #[getter]
-    fn name(&self) -> &str {
-        &self.0.spec().name
-    }
-
-    /// Where it comes from: `tools`, `skills` or `mcps`.
-    #[getter]
-    fn source(&self) -> &'static str {
-        self.0.source.name()
-    }
-
-    /// The id of its MCP server; None for everything else.
-    #[getter]
-    fn server(&self) -> Option<&str> {
-        self.0.server.as_deref()
-    }
-
-    /// The smaller one comes first: 0 for `tools`, 1 for `skills`, 2 for `mcps`, unless it was given.
-    #[getter]
-    fn priority(&self) -> i32 {
-        self.0.priority
-    }
-
-    /// Whether it was declared to change nothing. See `safety`.
-    #[getter]
-    fn read_only(&self) -> bool {
-        let effects = self.0.spec().effects;
-        effects.are_harmless() && effects.are_declared()
-    }
-
-    /// Whether calling it twice is as good as once, as declared.
-    #[getter]
-    fn idempotent(&self) -> bool {
-        self.0.spec().idempotent
-    }
-
-    /// Seconds that one call may take, when it has a limit of its own.
-    #[getter]
-    fn timeout(&self) -> Option<f64> {
-        self.0.spec().timeout.map(|timeout| timeout.as_secs_f64())
-    }
-
     /// What was registered: the function or object; None for a tool that lives elsewhere.
     #[getter]
-    fn tool(&self, py: Python<'_>) -> Option<Py<PyAny>> {
-        python_tool(&self.0).map(|tool| tool.object.clone_ref(py))
+    fn tool(slf: &Bound<'_, Self>) -> Option<Py<PyAny>> {
+        python_tool(slf.as_super().get().first()).map(|tool| tool.object.clone_ref(slf.py()))
     }
 
     /// The notes that came with the registration; at least its capabilities.
     #[getter]
     fn meta<'py>(slf: &Bound<'py, Self>) -> PyResult<TypedDict<'py>> {
-        let (py, this) = (slf.py(), slf.get());
-        if let Some(meta) = python_tool(&this.0).and_then(|tool| tool.meta.as_ref()) {
+        let (py, view) = (slf.py(), slf.as_super().get());
+        if let Some(meta) = python_tool(view.first()).and_then(|tool| tool.meta.as_ref()) {
             let meta = meta.bind(py);
             // A copy, so that its reader cannot change the hub's; one that goes in circles is only copied at its top.
             return given::copy(meta).or_else(|_| meta.call_method0(intern!(py, "copy"))).map(TypedDict);
         }
         let meta = PyDict::new(py);
-        meta.set_item("capabilities", slf.as_super().get().capabilities())?;
-        if let Some(server) = this.server() {
+        meta.set_item("capabilities", view.capabilities())?;
+        if let Some(server) = &slf.get().server {
             meta.set_item("server", server)?;
         }
         Ok(TypedDict(meta.into_any()))
@@ -222,12 +207,14 @@ impl PyCandidate {
     /// What its calls have shown so far; in a served call, those of its caller.
     #[getter]
     fn stats<'py>(slf: &Bound<'py, Self>) -> PyResult<TypedDict<'py>> {
-        let (py, hub) = (slf.py(), slf.as_super().get().owner.get().core());
-        row_of(py, hub, &slf.get().0, counted_caller(py, None)?.as_deref(), Instant::now()).map(TypedDict)
+        let (py, view) = (slf.py(), slf.as_super().get());
+        let caller = counted_caller(py, None)?;
+        let row = row_of(view.owner.get().core(), view.first(), caller.as_deref(), Instant::now());
+        json::to_python(py, &row).map(TypedDict)
     }
 
-    fn __repr__(&self) -> String {
-        format!("<Candidate {:?} from {}>", self.name(), self.0.label())
+    fn __repr__(slf: &Bound<'_, Self>) -> String {
+        format!("<Candidate {:?} from {}>", slf.get().name, slf.as_super().get().first().label())
     }
 }
 
@@ -302,20 +289,14 @@ pub fn counted_caller(py: Python<'_>, asked: Option<&str>) -> PyResult<Option<Ar
 }
 
 /// What the calls of a candidate have shown so far.
-fn row_of<'py>(
-    py: Python<'py>,
-    hub: &Hub,
-    candidate: &Candidate,
-    caller: Option<&str>,
-    now: Instant,
-) -> PyResult<Bound<'py, PyAny>> {
+fn row_of(hub: &Hub, candidate: &Candidate, caller: Option<&str>, now: Instant) -> Value {
     let of_caller = |id| hub.caller(id).map(|caller| caller.stats_of(candidate)).unwrap_or_default();
     let view = caller.map_or_else(|| candidate.stats.clone(), of_caller).view(now);
     let failures = view.failures.iter().map(|(kind, count)| (kind.name().to_owned(), json!(count)));
     // Calls of no tool reach 2^53.
     let success_rate = (view.calls > 0).then(|| view.successes as f64 / view.calls as f64);
     let last = view.last_success.and_then(|at| at.duration_since(UNIX_EPOCH).ok());
-    let row = json!({
+    json!({
         "tool": &*candidate.spec().name, "source": candidate.source.name(), "server": candidate.server.as_deref(),
         "variant": candidate.variant, "calls": view.calls, "successes": view.successes,
         "failures": failures.collect::<Map<_, _>>(), "success_rate": success_rate,
@@ -323,18 +304,12 @@ fn row_of<'py>(
         "latency_p50_ms": view.latency_p50_ms, "latency_p95_ms": view.latency_p95_ms,
         "last_success": last.map(|since| since.as_secs_f64()),
         "breaker": view.breaker.name(), "abandoned": view.abandoned,
-    });
-    json::to_python(py, &row)
+    })
 }
 
 /// The rows of each tool name, or of one.
-pub fn stats_by_tool<'py>(
-    py: Python<'py>,
-    hub: &Hub,
-    name: Option<&str>,
-    caller: Option<&str>,
-) -> PyResult<Bound<'py, PyDict>> {
-    let (grouped, snapshot, now) = (PyDict::new(py), hub.registry.snapshot(), Instant::now());
+pub fn stats_by_tool(hub: &Hub, name: Option<&str>, caller: Option<&str>) -> Value {
+    let (snapshot, now) = (hub.registry.snapshot(), Instant::now());
     let mut asked: Vec<_> = match name {
         Some(name) => snapshot.find(name).into_iter().collect(),
         // A candidate counts once, by the name that it gave.
@@ -342,12 +317,6 @@ pub fn stats_by_tool<'py>(
     };
     // In the order of the list.
     asked.sort_by_key(|entry| entry.position());
-    for entry in asked {
-        let rows = PyList::empty(py);
-        for candidate in &entry.candidates {
-            rows.append(row_of(py, hub, candidate, caller, now)?)?;
-        }
-        grouped.set_item(&*entry.name, rows)?;
-    }
-    Ok(grouped)
+    let rows = |entry: &NameEntry| entry.candidates.iter().map(|one| row_of(hub, one, caller, now)).collect();
+    Value::Object(asked.iter().map(|entry| (entry.name.to_string(), rows(entry))).collect())
 }

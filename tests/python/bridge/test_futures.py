@@ -24,7 +24,9 @@ def server() -> Iterator[FakeOpenAI]:
 
 
 def client(server: FakeOpenAI, timeout: float = 60.0) -> _core.ChatClient:
-    return _core.ChatClient("m", server.base_url, "", timeout, 0, None, None, [], {})
+    return _core.ChatClient(
+        "m", {"base_url": server.base_url, "api_key": "", "timeout": timeout, "max_retries": 0}
+    )
 
 
 async def arrived(server: FakeOpenAI, count: int = 1) -> None:

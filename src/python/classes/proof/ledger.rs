@@ -4,7 +4,7 @@
 use crate::classes::hub::PyHub;
 use crate::classes::options::named;
 use crate::prelude::*;
-use crate::runtime::{call_scope, process, waiting};
+use crate::runtime::{call_scope, waiting};
 use crate::values::json::JsonValue;
 use pyo3::exceptions::PyOSError;
 use std::path::PathBuf;
@@ -13,7 +13,7 @@ use toolhub::hub::not_settled;
 use toolhub::message::Message;
 use toolhub::plan::in_short;
 use toolhub::store::ledger::{self, LedgerFailure, LedgerFilter};
-use toolhub::store::{Store as Core, accept, fork, real_place};
+use toolhub::store::{Store, accept, fork, real_place};
 
 /// Inside a served call only what belongs to its caller is seen; elsewhere everything, or what belongs to `principal`.
 fn seen_by(py: Python<'_>, principal: Option<String>) -> PyResult<Option<String>> {
@@ -144,58 +144,44 @@ pub fn accept_store(py: Python<'_>, path: PathBuf) -> PyResult<bool> {
     })
 }
 
-#[pyclass(frozen, module = "toolhub._core", name = "Store")]
-pub struct PyStore {
-    /// `None` if the file cannot be used: then everything stays in memory.
-    core: Option<Arc<Core>>,
-    /// Warnings for the user.
-    notices: Mutex<Vec<String>>,
-    generation: u64,
-}
-
-#[pymethods]
-impl PyStore {
-    /// Opens the file and gives its content to the hub; `room` bytes of it are for results.
-    #[new]
-    fn new(py: Python<'_>, hub: &Bound<'_, PyHub>, path: PathBuf, room: u64) -> Self {
-        let hub = hub.get().core.clone();
-        let (core, notices) = py.detach(|| {
-            let (store, notices) = Core::open(&path, room);
-            match &store {
-                Some(store) => hub.keep_in(store.clone()),
-                None => hub.go_without_store(&path),
-            }
-            (store, notices)
-        });
-        PyStore { core, notices: Mutex::new(notices), generation: process::generation() }
-    }
-
-    /// The problems since the last call.
-    fn notices(&self) -> Vec<String> {
-        let mut notices = std::mem::take(&mut *self.notices.lock());
-        notices.extend(self.of_this_process().into_iter().flat_map(|core| core.notices()));
+/// Opens the store of a hub and gives its content to it; `room` bytes of it are for results. Returns warnings for the user. If the
+/// file cannot be used, everything stays in memory.
+#[pyfunction]
+pub fn open_store(hub: &Bound<'_, PyHub>, path: PathBuf, room: u64) -> Vec<String> {
+    let core = hub.get().core();
+    hub.py().detach(|| {
+        let (store, notices) = Store::open(&path, room);
+        match store {
+            Some(store) => core.keep_in(store),
+            None => core.go_without_store(&path),
+        }
         notices
-    }
-
-    /// Writes everything now. False if that failed or took longer than `seconds`, or if there is no file.
-    fn flush(&self, py: Python<'_>, seconds: f64) -> PyResult<bool> {
-        process::check_generation(self.generation)?;
-        let patience = Duration::from_secs_f64(seconds);
-        Ok(self.core.as_ref().is_some_and(|core| py.detach(|| core.flush(patience))))
-    }
-
-    /// Writes everything and closes the file.
-    fn close(&self, py: Python<'_>, seconds: f64) -> bool {
-        let patience = Duration::from_secs_f64(seconds);
-        self.of_this_process().is_none_or(|core| py.detach(|| core.close(patience)))
-    }
+    })
 }
 
-impl PyStore {
-    /// `None` in a forked child, which has no writer thread.
-    fn of_this_process(&self) -> Option<&Arc<Core>> {
-        self.core.as_ref().filter(|_| self.generation == process::generation())
-    }
+/// The problems of the store since the last call.
+#[pyfunction]
+pub fn store_notices(hub: &Bound<'_, PyHub>) -> Vec<String> {
+    store_of(hub).map(|store| store.notices()).unwrap_or_default()
+}
+
+/// Writes everything now. False if that failed or took longer than `seconds`, or if there is no file.
+#[pyfunction]
+pub fn flush_store(hub: &Bound<'_, PyHub>, seconds: f64) -> PyResult<bool> {
+    let (store, patience) = (hub.get().checked_core()?.store(), Duration::from_secs_f64(seconds));
+    Ok(store.is_some_and(|store| hub.py().detach(|| store.flush(patience))))
+}
+
+/// Writes everything and closes the file.
+#[pyfunction]
+pub fn close_store(hub: &Bound<'_, PyHub>, seconds: f64) -> bool {
+    let patience = Duration::from_secs_f64(seconds);
+    store_of(hub).is_none_or(|store| hub.py().detach(|| store.close(patience)))
+}
+
+/// `None` in a forked child, which has no writer thread.
+fn store_of<'a>(hub: &'a Bound<'_, PyHub>) -> Option<&'a Arc<Store>> {
+    hub.get().core().store().filter(|_| hub.get().is_of_this_process())
 }
 
 /// In a forked child: the stores stay with the parent.

@@ -1,6 +1,6 @@
 //! A Python callable: how it is described, as a tool of the core, and what it means that it returned or raised something.
 
-use crate::classes::options::{named, seconds};
+use crate::classes::options::{GivenOptions, wrong};
 use crate::drivers::awaiting::is_coroutine;
 use crate::drivers::served_call;
 use crate::prelude::*;
@@ -12,7 +12,6 @@ use crate::values::errors::exception_text;
 use crate::values::json::as_json;
 use crate::values::results::result::CandidateTemplates;
 use crate::values::value::{as_mapping, discard};
-use pyo3::conversion::FromPyObjectOwned;
 use std::any::Any;
 use std::sync::OnceLock;
 use toolhub::error::{Result, clip};
@@ -207,9 +206,10 @@ fn spec(core: &Hub, described: &Bound<'_, PyAny>, options: &Bound<'_, PyDict>) -
     let name: String = described.getattr("name")?.extract()?;
     let description: String = described.getattr("description")?.extract()?;
     let parameters = as_json("parameters", &described.getattr("parameters")?)?;
-    let object = |key: &str| option::<Bound<'_, PyAny>>(options, key, "an object");
-    let flag = |key: &str| option::<bool>(options, key, "True or False");
-    let text = |key: &str| Ok::<_, PyErr>(option::<String>(options, key, "text")?.map(Arc::<str>::from));
+    let given = GivenOptions(options);
+    let object = |key: &str| given.get::<Bound<'_, PyAny>>(key, "an object");
+    let flag = |key: &str| given.get::<bool>(key, "True or False");
+    let text = |key: &str| Ok::<_, PyErr>(given.get::<String>(key, "text")?.map(Arc::<str>::from));
     let annotations =
         object("annotations")?.map(|value| json::as_object("annotations", &value)).transpose()?;
     let annotations = annotations.unwrap_or_default();
@@ -241,25 +241,11 @@ fn spec(core: &Hub, described: &Bound<'_, PyAny>, options: &Bound<'_, PyDict>) -
         examples,
         category: text("category")?,
         version: text("version")?,
-        timeout: seconds("timeout", option(options, "timeout", "a number of seconds")?)?,
-        max_concurrency: option(options, "max_concurrency", "a whole number")?,
-        strategy: text("strategy")?.map(|name| named("strategy", &name)).transpose()?,
+        timeout: given.seconds("timeout")?,
+        max_concurrency: given.get("max_concurrency", "a whole number")?,
+        strategy: given.named("strategy")?,
         ..ToolSpec::named(name)
     })
-}
-
-/// An option that was given and is not None.
-fn option<'py, T: FromPyObjectOwned<'py>>(
-    options: &Bound<'py, PyDict>,
-    key: &str,
-    expected: &str,
-) -> PyResult<Option<T>> {
-    let given = options.get_item(key)?.filter(|value| !value.is_none());
-    given.map(|value| value.extract().map_err(|_| wrong(key, expected, &value))).transpose()
-}
-
-fn wrong(what: &str, expected: &str, given: &Bound<'_, PyAny>) -> PyErr {
-    PyTypeError::new_err(format!("{what} must be {expected}, got {}", class_of(given)))
 }
 
 fn declared_capabilities(given: &Bound<'_, PyAny>) -> PyResult<Vec<String>> {

@@ -5,6 +5,7 @@ use crate::runtime::interpreter::released;
 use crate::values::json::LargeJson;
 use crate::values::{unicode, value};
 use pyo3::types::PyType;
+use toolhub::Named;
 use toolhub::model::{Lang, ToolOutput};
 use toolhub::shape::content::{self, ImageNotes};
 
@@ -163,7 +164,7 @@ pub fn success_text(result: &Bound<'_, PyDict>, images: ImageNotes) -> PyResult<
 pub fn lang_of(result: &Bound<'_, PyDict>) -> Lang {
     let lang = result.getattr_opt(intern!(result.py(), "_lang")).ok().flatten();
     let lang = lang.and_then(|lang| lang.extract::<String>().ok());
-    lang.and_then(|lang| Lang::parse(&lang)).unwrap_or_default()
+    lang.and_then(|lang| Lang::named(&lang)).unwrap_or_default()
 }
 
 /// The value of a successful result as text.
