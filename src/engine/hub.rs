@@ -12,6 +12,7 @@ mod prompt;
 mod recording;
 mod search;
 mod shaping;
+mod stats;
 
 pub(crate) use effects::not_recorded;
 pub use effects::{

@@ -1,7 +1,7 @@
 //! L0, who a call is made for: the caller of a gateway, as its credentials show.
 
 use serde::{Deserialize, Deserializer};
-use serde_json::{Map, Value};
+use serde_json::{Map, Value, json};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use toolhub_text::secret::Secret;
@@ -51,6 +51,11 @@ impl Principal {
 
     pub fn is_anonymous(&self) -> bool {
         self.id.is_empty()
+    }
+
+    /// What the user's code may know of a caller: no token.
+    pub fn shown(&self) -> Value {
+        json!({"id": &*self.id, "name": &*self.name, "claims": &self.claims, "view": self.view.as_deref()})
     }
 
     /// Whether a text is the token that the caller came with, with or without a scheme, or has it inside.

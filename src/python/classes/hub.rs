@@ -2,7 +2,7 @@
 
 use crate::classes::options::{GivenOptions, as_text, kind_limits, named, strategy_patterns};
 use crate::classes::prompt::VendorForms;
-use crate::classes::views::{PyCandidate, ToolInfo, counted_caller, kept, stats_by_tool};
+use crate::classes::views::{PyCandidate, ToolInfo, counted_caller, kept};
 use crate::prelude::*;
 use crate::runtime::bridge::{self, BridgeFuture};
 use crate::runtime::process::{self, OpenHub};
@@ -296,7 +296,7 @@ impl PyHub {
         let core = self.checked_core()?;
         let name = name.map(|name| as_text("name", name)).transpose()?.map(|name| name.to_string_lossy());
         let caller = counted_caller(py, caller)?;
-        Ok(JsonValue(py.detach(|| stats_by_tool(core, name.as_deref(), caller.as_deref()))))
+        Ok(JsonValue(py.detach(|| core.stats_by_tool(name.as_deref(), caller.as_deref()))))
     }
 
     fn capability_rules(&self) -> PyResult<Vec<(String, Vec<String>)>> {

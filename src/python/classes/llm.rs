@@ -1,7 +1,6 @@
 //! The chat client, as Python sees it.
 
 use crate::classes::options::GivenOptions;
-use crate::classes::upstream::servers::environment;
 use crate::prelude::*;
 use crate::runtime::bridge::{self, BridgeFuture, BridgeStream};
 use crate::values::errors::value_error;
@@ -10,6 +9,7 @@ use futures_util::future::ready;
 use futures_util::stream::{Stream, TryStreamExt, once, try_unfold};
 use toolhub::error::Result;
 use toolhub::llm::{OpenAi, OpenAiConfig, Secret};
+use toolhub::sources::mcp::config::environment;
 
 /// A client of one model at one endpoint. What is None comes from the environment or the defaults.
 #[pyclass(frozen, module = "toolhub._core")]

@@ -1,7 +1,6 @@
 //! What Python needs of the core to read: JSON of a model that is not a call, YAML of a user, configuration files, kinds, words
 //! and likeness.
 
-use crate::classes::upstream::servers::environment;
 use crate::prelude::*;
 use crate::values::json::JsonValue;
 use std::path::PathBuf;
@@ -11,7 +10,7 @@ use toolhub::kind::ToolKind;
 use toolhub::model::{Evidence, Lang, Safety};
 use toolhub::parse::{self, ReasoningMode};
 use toolhub::select::effects::{Declaration, EffectsInput, assess};
-use toolhub::sources::mcp::config::{self, raw_entries, server_from};
+use toolhub::sources::mcp::config::{self, environment, raw_entries, server_from};
 use toolhub::sources::skills::front_matter;
 use toolhub::text::{self, nearest};
 use toolhub::wording::row_of;

@@ -1,170 +1,29 @@
-//! Folders of skills for Python. Loading a folder again applies what has changed in it.
+//! Folders of skills for Python.
 
 use crate::classes::hub::PyHub;
 use crate::prelude::*;
 use crate::values::json::JsonValue;
 use pyo3::exceptions::PyPermissionError;
-use serde::Serialize;
-use std::collections::{BTreeMap, HashMap};
 use std::path::{Path, PathBuf};
-use toolhub::hub::Hub;
-use toolhub::model::Source;
-use toolhub::registry::Candidate;
-use toolhub::sources::skills::{FileStamp, FolderSkill, LocalSkill, call, file_of, files, find};
-
-/// Added to the error of a skill that could be read before. Instructions are read by each call, so no old ones are kept.
-const STAYS: &str = "; the skill stays listed as it was, but a call reads the file as it is";
+use toolhub::sources::skills::{LoadedFolder, files};
 
 /// A folder of skills, and which of them are in the hub.
 #[pyclass(frozen, module = "toolhub._core")]
-pub struct SkillFolder {
-    root: PathBuf,
-    schema: Arc<Value>,
-    known: Mutex<BTreeMap<PathBuf, LoadedSkill>>,
-}
-
-/// A skill as it was read last.
-#[derive(Clone)]
-struct LoadedSkill {
-    mark: Option<FileStamp>,
-    skill: FolderSkill,
-    notes: Vec<String>,
-    /// None when another skill has the name.
-    candidate: Option<Arc<Candidate>>,
-}
-
-#[derive(Default, Serialize)]
-struct SkillReport {
-    loaded: Vec<String>,
-    changed: Vec<String>,
-    removed: Vec<String>,
-    skipped: Vec<String>,
-    warnings: Vec<String>,
-    errors: Vec<String>,
-}
+pub struct SkillFolder(LoadedFolder);
 
 #[pymethods]
 impl SkillFolder {
     #[new]
     fn new(root: PathBuf) -> Self {
-        SkillFolder { root, schema: call::parameters(), known: Mutex::default() }
+        SkillFolder(LoadedFolder::new(root))
     }
 
-    /// Reads the folder: adds new skills, replaces changed ones and removes missing ones. A skill that cannot be read any
-    /// more stays listed as it was.
+    /// Applies what has changed in the folder since it was read last.
     fn load(&self, hub: &Bound<'_, PyHub>) -> JsonValue {
         let core = hub.get().core.clone();
-        let report = hub.py().detach(|| self.load_into(&core));
+        let report = hub.py().detach(|| self.0.load(&core.registry));
         JsonValue(serde_json::to_value(&report).unwrap_or_default())
     }
-}
-
-impl SkillFolder {
-    fn load_into(&self, core: &Hub) -> SkillReport {
-        let found = find(&self.root);
-        let mut report =
-            SkillReport { skipped: found.notices, errors: found.broken, ..SkillReport::default() };
-        let mut known = self.known.lock();
-        let mut before = std::mem::take(&mut *known);
-        for folder in found.folders {
-            let mark = file_of(&folder).as_deref().and_then(FileStamp::of);
-            let old = before.remove(&folder);
-            let shown = folder.display();
-            let now = match old {
-                Some(old) if old.mark.is_some() && old.mark == mark => Some(old),
-                old => match FolderSkill::load(&folder) {
-                    Ok((skill, notes)) => {
-                        let candidate = old.as_ref().and_then(|old| old.candidate.clone());
-                        Some(LoadedSkill { mark, skill, notes, candidate })
-                    }
-                    Err(why) => {
-                        let stays = if old.is_some() { STAYS } else { "" };
-                        report.errors.push(format!("{shown}: {why}{stays}"));
-                        old
-                    }
-                },
-            };
-            if let Some(now) = now {
-                report.warnings.extend(now.notes.iter().map(|note| format!("{shown}: {note}")));
-                known.insert(folder, now);
-            }
-        }
-        for gone in before.into_values() {
-            report.removed.extend(unregister(core, gone.candidate.as_ref()));
-        }
-        self.register(core, &mut known, &mut report);
-        report
-    }
-
-    /// Of two skills with one name, the one that is registered keeps it; of two new ones, the first in order of folders.
-    fn register(&self, core: &Hub, known: &mut BTreeMap<PathBuf, LoadedSkill>, report: &mut SkillReport) {
-        for one in known.values_mut() {
-            let renamed = one.candidate.take_if(|old| *old.spec().name != *one.skill.fields.name);
-            report.removed.extend(unregister(core, renamed.as_ref()));
-        }
-        let mut names: HashMap<String, PathBuf> = HashMap::new();
-        for (folder, one) in &mut *known {
-            let name = one.skill.fields.name.clone();
-            let old = one.candidate.take();
-            let taken = names.get(&name).map(|other| format!("the skill in {}", other.display()));
-            let taken = taken.or_else(|| other_owner(core, &name, old.as_ref()));
-            if let Some(other) = taken {
-                report.skipped.push(format!("{}: its name '{name}' is taken by {other}", folder.display()));
-                continue;
-            }
-            // Both are then candidates of it.
-            if candidates(core, &name).iter().any(|one| one.source != Source::Skills) {
-                report.warnings.push(format!("{}: a tool has its name '{name}' too", folder.display()));
-            }
-            names.insert(name.clone(), folder.clone());
-            let same = old.as_ref().is_some_and(|old| is_registered(core, old) && is_of(old, &one.skill));
-            if !same {
-                report.changed.push(name.clone());
-            }
-            one.candidate = if same { old } else { Some(self.insert(core, one.skill.clone())) };
-            report.loaded.push(name);
-        }
-    }
-
-    fn insert(&self, core: &Hub, skill: FolderSkill) -> Arc<Candidate> {
-        let tool = Arc::new(LocalSkill::local(skill, &self.schema));
-        core.registry.insert(Candidate::new(core.registry.next_id(), Source::Skills, None, tool))
-    }
-}
-
-/// The candidates of a name, those that a longer name tells apart included.
-fn candidates(core: &Hub, name: &str) -> Vec<Arc<Candidate>> {
-    core.registry.load().family(name).map(|entry| entry.candidates.to_vec()).unwrap_or_default()
-}
-
-fn is_registered(core: &Hub, candidate: &Arc<Candidate>) -> bool {
-    candidates(core, &candidate.spec().name).iter().any(|now| Arc::ptr_eq(&now.tool, &candidate.tool))
-}
-
-fn is_of(candidate: &Candidate, skill: &FolderSkill) -> bool {
-    let tool: &dyn std::any::Any = &*candidate.tool;
-    tool.downcast_ref::<LocalSkill>().is_some_and(|tool| *tool.source == *skill)
-}
-
-/// The other owner of the name, if there is one: a skill of another folder, or one that was registered by hand.
-fn other_owner(core: &Hub, name: &str, ours: Option<&Arc<Candidate>>) -> Option<String> {
-    let is_local = |one: &Arc<Candidate>| one.source == Source::Skills && one.server.is_none();
-    let other = candidates(core, name).into_iter().find(is_local)?;
-    if ours.is_some_and(|ours| Arc::ptr_eq(&ours.tool, &other.tool)) {
-        return None;
-    }
-    Some(match &other.spec().location {
-        Some(location) => format!("the skill in {location}"),
-        None => "another skill".into(),
-    })
-}
-
-/// Removes a candidate if it is still registered, and returns its name.
-fn unregister(core: &Hub, candidate: Option<&Arc<Candidate>>) -> Option<String> {
-    let candidate = candidate.filter(|candidate| is_registered(core, candidate))?;
-    let name = candidate.spec().name.to_string();
-    let is_meant = |one: &Candidate| Arc::ptr_eq(&one.tool, &candidate.tool);
-    (core.registry.remove_where(&name, is_meant) > 0).then_some(name)
 }
 
 /// The real path of a skill's file; raises `PermissionError` if that is outside the skill's folder.

@@ -6,9 +6,6 @@ use crate::runtime::call_scope;
 use crate::values::arguments::callable::python_tool;
 use crate::values::arguments::given;
 use crate::values::json::{JsonValue, TypedDict};
-use serde_json::{Map, json};
-use std::time::UNIX_EPOCH;
-use toolhub::hub::Hub;
 use toolhub::model::{Effects, Safety, ToolSpec};
 use toolhub::registry::{Candidate, NameEntry};
 
@@ -209,7 +206,7 @@ impl PyCandidate {
     fn stats<'py>(slf: &Bound<'py, Self>) -> PyResult<TypedDict<'py>> {
         let (py, view) = (slf.py(), slf.as_super().get());
         let caller = counted_caller(py, None)?;
-        let row = row_of(view.owner.get().core(), view.first(), caller.as_deref(), Instant::now());
+        let row = view.owner.get().core().stats_row(view.first(), caller.as_deref(), Instant::now());
         json::to_python(py, &row).map(TypedDict)
     }
 
@@ -286,37 +283,4 @@ pub fn counted_caller(py: Python<'_>, asked: Option<&str>) -> PyResult<Option<Ar
         None => call_scope::principal(py)?.filter(|own| !own.is_anonymous()).map(|own| own.id.clone()),
     };
     Ok(caller.filter(|id| **id != *EVERYONE))
-}
-
-/// What the calls of a candidate have shown so far.
-fn row_of(hub: &Hub, candidate: &Candidate, caller: Option<&str>, now: Instant) -> Value {
-    let of_caller = |id| hub.caller(id).map(|caller| caller.stats_of(candidate)).unwrap_or_default();
-    let view = caller.map_or_else(|| candidate.stats.clone(), of_caller).view(now);
-    let failures = view.failures.iter().map(|(kind, count)| (kind.name().to_owned(), json!(count)));
-    // Calls of no tool reach 2^53.
-    let success_rate = (view.calls > 0).then(|| view.successes as f64 / view.calls as f64);
-    let last = view.last_success.and_then(|at| at.duration_since(UNIX_EPOCH).ok());
-    json!({
-        "tool": &*candidate.spec().name, "source": candidate.source.name(), "server": candidate.server.as_deref(),
-        "variant": candidate.variant, "calls": view.calls, "successes": view.successes,
-        "failures": failures.collect::<Map<_, _>>(), "success_rate": success_rate,
-        "success_ewma": view.success_rate, "latency_ewma_ms": view.latency_ewma_ms,
-        "latency_p50_ms": view.latency_p50_ms, "latency_p95_ms": view.latency_p95_ms,
-        "last_success": last.map(|since| since.as_secs_f64()),
-        "breaker": view.breaker.name(), "abandoned": view.abandoned,
-    })
-}
-
-/// The rows of each tool name, or of one.
-pub fn stats_by_tool(hub: &Hub, name: Option<&str>, caller: Option<&str>) -> Value {
-    let (snapshot, now) = (hub.registry.snapshot(), Instant::now());
-    let mut asked: Vec<_> = match name {
-        Some(name) => snapshot.find(name).into_iter().collect(),
-        // A candidate counts once, by the name that it gave.
-        None => snapshot.families().map(|(_, entry)| entry.clone()).collect(),
-    };
-    // In the order of the list.
-    asked.sort_by_key(|entry| entry.position());
-    let rows = |entry: &NameEntry| entry.candidates.iter().map(|one| row_of(hub, one, caller, now)).collect();
-    Value::Object(asked.iter().map(|entry| (entry.name.to_string(), rows(entry))).collect())
 }

@@ -132,13 +132,6 @@ pub fn principal(py: Python<'_>) -> PyResult<Option<Arc<Principal>>> {
     Ok(SCOPE.get::<CallScope>(py)?.and_then(|scope| scope.get().extras.principal.clone()))
 }
 
-/// What Python code may know of a caller: no token.
-pub fn principal_value(principal: &Principal) -> Value {
-    json!({
-        "id": &*principal.id, "name": &*principal.name, "claims": &principal.claims, "view": principal.view.as_deref(),
-    })
-}
-
 /// From here on, reports of Python tools in this context go to `progress`, on the running loop. Returns what
 /// `leave_call_scope` takes.
 #[pyfunction]
@@ -239,7 +232,7 @@ impl CallScope {
     #[getter]
     fn principal<'py>(&self, py: Python<'py>) -> PyResult<Option<Bound<'py, PyAny>>> {
         let principal = self.extras.principal.as_ref().filter(|principal| !principal.is_anonymous());
-        principal.map(|principal| json::to_python(py, &principal_value(principal))).transpose()
+        principal.map(|principal| json::to_python(py, &principal.shown())).transpose()
     }
 
     /// Whether the caller answers questions.

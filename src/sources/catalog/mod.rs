@@ -3,10 +3,12 @@
 //! A [`Server`] knows how to be reached. Here is the set of servers, what changes when a configuration is loaded again,
 //! which candidates the servers give to the hub ([`publisher`]), and how a tool that no server has listed is looked up.
 
+mod config_files;
 mod look_up;
 mod pins;
 mod publisher;
 pub mod resources;
+mod shown;
 pub mod upstreams;
 
 use crate::mcp::auth::Credentials;
@@ -14,6 +16,8 @@ use crate::mcp::callbacks::Host;
 use crate::mcp::config::ServerConfig;
 use crate::mcp::server::Server;
 use crate::mcp::tool::McpTool;
+use config_files::ConfigFiles;
+pub use config_files::{LoadReport, ReadConfig};
 use futures_util::stream::{self, BoxStream, StreamExt};
 use look_up::too_slow;
 use parking_lot::Mutex;
@@ -45,6 +49,7 @@ pub struct Servers {
     credentials: MakeCredentials,
     /// In the order in which they were added.
     all: Mutex<Vec<Arc<Server>>>,
+    files: ConfigFiles,
     /// Held while a server is added or removed, which may wait for the store; `all` never waits.
     changing: Mutex<()>,
     /// The servers that did not list their tools for a look-up: since when, and why.
@@ -68,6 +73,7 @@ impl Servers {
             host,
             credentials,
             all: Mutex::default(),
+            files: ConfigFiles::default(),
             changing: Mutex::default(),
             silent: Mutex::default(),
             list_requested: Mutex::default(),

@@ -12,9 +12,10 @@ pub mod call;
 mod fields;
 pub mod files;
 pub mod front_matter;
+mod loaded;
 mod skill;
 
 pub use call::LocalSkill;
 pub use fields::SkillFields;
-pub use files::FileStamp;
-pub use skill::{FolderSkill, FoundSkills, file_of, find};
+pub use loaded::{LoadedFolder, SkillReport};
+pub use skill::{FolderSkill, FoundSkills, find};

@@ -1,7 +1,6 @@
 //! What a gateway is given from Python: its options, and the function that names callers.
 
 use crate::classes::options::named;
-use crate::classes::upstream::servers::environment;
 use crate::drivers::served_call;
 use crate::prelude::*;
 use crate::runtime::tool_loops::{ServedLoop, ServedLoopGuard};
@@ -19,7 +18,7 @@ use toolhub::gateway::{
 };
 use toolhub::model::Arguments;
 use toolhub::pattern::PatternList;
-use toolhub::sources::mcp::config::section;
+use toolhub::sources::mcp::config::{environment, section};
 use toolhub::tool::{BoxFuture, CallContext};
 
 /// The options of `toolhub._core.Gateway` that are read here.

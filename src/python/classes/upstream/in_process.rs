@@ -1,12 +1,12 @@
 //! Servers that run in this process, as their Python host sees them: it accepts sessions and moves their messages.
 
-use crate::classes::upstream::servers::{PyServers, environment, refused, texts};
+use crate::classes::upstream::servers::{PyServers, refused, texts};
 use crate::prelude::*;
 use crate::runtime::bridge::{self, BridgeFuture};
 use crate::runtime::process;
 use crate::values::errors::value_error;
 use std::sync::Weak;
-use toolhub::sources::mcp::config::{Endpoint, server_from};
+use toolhub::sources::mcp::config::{Endpoint, environment, server_from};
 use toolhub::sources::mcp::in_process::{HostedSession, SessionQueue, hosted};
 use toolhub::sources::mcp::protocol::Era;
 use toolhub::sources::mcp::server::Server;

@@ -1,9 +1,7 @@
 //! The MCP servers of a hub, and the resources and prompts that they and the hub offer.
 
 pub mod callbacks;
-pub mod credentials;
 pub mod in_process;
-pub mod server_files;
 pub mod servers;
 
 pub mod offers;

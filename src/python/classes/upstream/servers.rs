@@ -3,9 +3,7 @@
 use crate::classes::hub::PyHub;
 use crate::classes::options::seconds;
 use crate::classes::upstream::callbacks::CallbackQueue;
-use crate::classes::upstream::credentials::CredentialFactory;
 use crate::classes::upstream::offers::{self, OFFER_TIMEOUT, PyOfferQuery, offer_kind};
-use crate::classes::upstream::server_files::{ConfigFiles, ReadConfig, refusal};
 use crate::prelude::*;
 use crate::runtime::bridge::{self, BridgeFuture, BridgeStream};
 use crate::runtime::process;
@@ -13,27 +11,21 @@ use crate::values::errors::{ErrorValue, value_error};
 use crate::values::json::JsonValue;
 use futures_util::future::join_all;
 use futures_util::stream::{StreamExt, TryStreamExt, once};
-use serde_json::json;
 use std::ffi::OsString;
 use std::path::PathBuf;
 use std::sync::Weak;
-use toolhub::catalog::Servers;
-use toolhub::error::{Result, clip};
-use toolhub::sources::mcp::auth::TokenStore;
+use toolhub::catalog::{LoadReport, ReadConfig, Servers};
+use toolhub::error::Result;
+use toolhub::sources::mcp::auth::{CredentialFactory, TokenStore};
 use toolhub::sources::mcp::callbacks::{Ask, Host, Tell};
-use toolhub::sources::mcp::config::{
-    Auth, ConfigStamp, Endpoint, Loaded, Notice, ServerConfig, config_stamp, load_file, load_value,
-    server_from,
-};
+use toolhub::sources::mcp::config::{Auth, Endpoint, Notice, ServerConfig, environment, server_from};
 use toolhub::sources::mcp::server::Server;
 #[cfg(target_os = "linux")]
 use toolhub::sources::mcp::transport::stdio;
-use toolhub::store::{Definition, StoredPin};
 
 #[pyclass(frozen, module = "toolhub._core", name = "Servers")]
 pub struct PyServers {
     core: Arc<Servers>,
-    files: ConfigFiles,
     pub generation: u64,
 }
 
@@ -46,10 +38,6 @@ pub fn without_secrets(text: String) -> String {
     all.iter()
         .flat_map(|servers| servers.all())
         .fold(text, |text, server| server.callbacks().secrets.hide(text))
-}
-
-pub fn environment(name: &str) -> Option<String> {
-    std::env::var(name).ok()
 }
 
 pub fn refused(notices: Vec<Notice>) -> PyErr {
@@ -106,15 +94,13 @@ impl PyServers {
         all.retain(|servers| servers.strong_count() > 0);
         all.push(Arc::downgrade(&core));
         drop(all);
-        Ok(PyServers { core, files: ConfigFiles::default(), generation: process::generation() })
+        Ok(PyServers { core, generation: process::generation() })
     }
 
     /// Loads a file: adds what is new, replaces what has changed, removes what is gone, and reports what is wrong.
     fn load_file(&self, py: Python<'_>, path: PathBuf) -> PyResult<JsonValue> {
-        self.core()?;
-        let (stamp, loaded) = py.detach(|| (config_stamp(&path), load_file(&path, &environment)));
-        let place = std::path::absolute(&path).unwrap_or(path);
-        self.take(py, loaded, Some((place, stamp)))
+        let core = self.core()?;
+        Ok(reported(py.detach(|| core.load_file(&path))))
     }
 
     /// Loads the files again, or those that have changed; a report for each. An error in one of them changes nothing. `first` is
@@ -127,31 +113,27 @@ impl PyServers {
         first: Option<&Bound<'_, PyAny>>,
     ) -> PyResult<Vec<(PathBuf, JsonValue)>> {
         let core = self.core()?;
-        let read = py.detach(|| self.files.read_again(only_changed, core));
-        let is_wrong = read.iter().any(|file| !file.loaded.errors.is_empty());
+        let read = py.detach(|| core.read_files_again(only_changed));
+        let is_wrong = read.iter().any(ReadConfig::is_wrong);
         let applied = match first.filter(|_| !is_wrong && !read.is_empty()) {
             Some(first) => first.call0().map(drop),
             None => Ok(()),
         };
         if is_wrong || applied.is_err() {
-            self.files.leave(&read);
+            core.leave_files(&read);
         }
         applied?;
-        let reported = read.into_iter().filter(|file| !is_wrong || !file.loaded.errors.is_empty());
-        let reports = reported.map(|ReadConfig { path, stamp, loaded }| {
-            let report = match is_wrong {
-                true => report(&[], &[], &loaded.errors, &loaded.warnings),
-                false => self.take(py, loaded, Some((path.clone(), stamp)))?,
-            };
-            Ok((path, report))
+        let reports: Vec<_> = py.detach(|| match is_wrong {
+            true => read.into_iter().filter(ReadConfig::is_wrong).map(ReadConfig::left).collect(),
+            false => read.into_iter().map(|file| core.apply_file(file)).collect(),
         });
-        reports.collect()
+        Ok(reports.into_iter().map(|(path, report)| (path, reported(report))).collect())
     }
 
     fn load_value(&self, py: Python<'_>, value: &Bound<'_, PyAny>) -> PyResult<JsonValue> {
-        self.core()?;
+        let core = self.core()?;
         let value = json::as_json("the configuration", value)?;
-        self.take(py, load_value(&value, None, &environment), None)
+        Ok(reported(py.detach(|| core.load_value(&value))))
     }
 
     /// Adds one server; gives back what is odd about it. `asks_for`: a function gives its `token`, or its `headers`.
@@ -185,29 +167,13 @@ impl PyServers {
     }
 
     fn rows(&self) -> PyResult<Vec<JsonValue>> {
-        let core = self.core()?;
-        Ok(core.all().iter().map(|server| JsonValue(described(core, server))).collect())
+        Ok(self.core()?.rows().into_iter().map(JsonValue).collect())
     }
 
     /// The tools of pinned servers: what was accepted, and what has changed.
     fn pins(&self, py: Python<'_>) -> PyResult<JsonValue> {
         let core = self.core()?;
-        let read =
-            |definition: &Definition| -> Value { serde_json::from_str(&definition.text).unwrap_or_default() };
-        let state = |pin: &StoredPin| match pin.changed.is_some() {
-            true if pin.accepted.hash.is_empty() => "unaccepted",
-            true => "changed",
-            false => "accepted",
-        };
-        let row = |pin: StoredPin| {
-            json!({
-                "server": &*pin.server, "tool": &*pin.tool, "state": state(&pin),
-                "hash": pin.accepted.hash, "accepted": read(&pin.accepted),
-                "changed_hash": pin.changed.as_ref().map(|changed| &changed.hash),
-                "changed": pin.changed.as_ref().map(read),
-            })
-        };
-        Ok(JsonValue(py.detach(|| core.pins().into_iter().map(row).collect())))
+        Ok(JsonValue(py.detach(|| core.pin_rows())))
     }
 
     /// Accepts the changed definitions of a server, or of one tool of it; says how many there were.
@@ -318,64 +284,19 @@ impl PyServers {
         }
         Ok(())
     }
-
-    fn take(
-        &self,
-        py: Python<'_>,
-        loaded: Loaded,
-        file: Option<(PathBuf, ConfigStamp)>,
-    ) -> PyResult<JsonValue> {
-        let (mut names, mut errors) = (Vec::new(), loaded.errors);
-        for config in loaded.servers {
-            let id = config.id.clone();
-            match py.detach(|| self.put(config)) {
-                Ok(()) => names.push(id),
-                Err(error) => errors.push(refusal(file.as_ref().map(|(place, _)| place), id, error)),
-            }
-        }
-        let removed = match file {
-            Some((place, stamp)) => self.files.put(place, stamp, &names, &errors),
-            None => Vec::new(),
-        };
-        for id in &removed {
-            self.remove(py, id)?;
-        }
-        Ok(report(&names, &removed, &errors, &loaded.warnings))
-    }
 }
 
-/// What loading has changed, in the form that every loader reports it.
-fn report(loaded: &[Arc<str>], removed: &[Arc<str>], errors: &[Notice], warnings: &[Notice]) -> JsonValue {
-    let (warnings, errors) = (texts(warnings), texts(errors));
-    JsonValue(json!({
-        "loaded": loaded, "removed": removed, "skipped": [], "warnings": warnings, "errors": errors,
-    }))
+/// Closes the servers that loading has ended; the rest of its report is for Python.
+fn reported(report: LoadReport) -> JsonValue {
+    let value = serde_json::to_value(&report).unwrap_or_default();
+    report.ended.into_iter().for_each(retire);
+    JsonValue(value)
 }
 
 /// Ends a server that was removed or replaced, in the background, after its calls.
 fn retire(server: Arc<Server>) {
     // Without a runtime it was never connected, and dropping it is enough.
     let _ = process::spawn(async move { server.retire().await });
-}
-
-fn described(servers: &Servers, server: &Server) -> Value {
-    let mut info = server.info();
-    let shadow = |name: Arc<str>| format!("its tool '{}' has the name of a native one", clip(&name));
-    info.notices.extend(servers.shadows(server).into_iter().map(shadow));
-    let namesake = |(name, listed_as): (Arc<str>, Arc<str>)| {
-        format!(
-            "its tool '{}' is listed as '{}', because other servers use the name for other tools",
-            clip(&name),
-            clip(&listed_as)
-        )
-    };
-    info.notices.extend(servers.namesakes(server).into_iter().map(namesake));
-    info.notices.extend(servers.refused(server));
-    json!({
-        "id": &**server.id(), "state": info.state, "era": info.era, "version": info.version, "transport": info.transport,
-        "tools": info.tools, "age": info.age.map(|age| age.as_secs_f64()), "error": info.error.map(|error| error.in_language(servers.lang())), "pid": info.pid,
-        "notices": info.notices, "instructions": info.instructions, "stray_output": info.stray_output,
-    })
 }
 
 fn close_and_wait(all: Vec<Arc<Servers>>, patience: Duration) {

@@ -9,8 +9,10 @@
 //!
 //! Why the OAuth client is our own is in `docs/decisions/2026-11-15-oauth.md`.
 
+mod factory;
 pub mod oauth;
 
+pub use factory::CredentialFactory;
 pub use oauth::{
     Grant, OAuth, OAuthConfig, OAuthSettings, Opener, StoredToken, TokenExchange, TokenExchangeOptions,
     TokenStore, open_browser,

@@ -4,7 +4,7 @@ use super::endpoint::{TRANSPORT_KEYS, URL_KEYS};
 use super::fields::{Notes, Notice, kind};
 use super::variables::Variables;
 use super::{Environment, ServerConfig, jsonc, read_entry};
-use crate::skills::FileStamp;
+use crate::skills::files::FileStamp;
 use serde_json::{Map, Value};
 use std::io;
 use std::path::{Path, PathBuf};

@@ -24,7 +24,7 @@ pub use endpoint::{Command, Dialect, Endpoint, Remote};
 pub use fields::Notice;
 pub use load::{ConfigStamp, Loaded, config_stamp, load_file, load_value, raw_entries, section};
 pub use options::{ServerOptions, server_options};
-pub use variables::Environment;
+pub use variables::{Environment, environment};
 
 pub(crate) use fields::kind;
 use fields::{Fields, Notes};

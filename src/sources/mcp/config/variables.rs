@@ -23,6 +23,11 @@ const CLIENT_FOLDERS: &[&str] =
 /// Where variables are looked up; the process's environment, or a test's.
 pub type Environment<'a> = &'a dyn Fn(&str) -> Option<String>;
 
+/// A variable of this process.
+pub fn environment(name: &str) -> Option<String> {
+    std::env::var(name).ok()
+}
+
 /// What a text may refer to.
 pub(super) struct Variables<'a> {
     env: Environment<'a>,

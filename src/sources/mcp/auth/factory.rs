@@ -1,17 +1,17 @@
 //! Credentials for a server's requests, from its configuration.
 
-use crate::prelude::*;
-use crate::runtime::call_scope::principal_value;
-use std::sync::atomic::AtomicBool;
-use toolhub::error::Result;
-use toolhub::model::Lang;
-use toolhub::notices::Callbacks;
-use toolhub::sources::mcp::auth::{
+use super::{
     AskedHeaders, Bearer, Credentials, HeaderFunction, OAuth, OAuthConfig, Opener, TokenExchange,
     TokenFunction, TokenStore, open_browser,
 };
-use toolhub::sources::mcp::config::{Auth, Endpoint, ServerConfig};
-use toolhub::tool::BoxFuture;
+use crate::mcp::config::{Auth, Endpoint, ServerConfig};
+use serde_json::Value;
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
+use toolhub_types::error::{ErrorKind, HubError, Result};
+use toolhub_types::model::Lang;
+use toolhub_types::notices::Callbacks;
+use toolhub_types::tool::BoxFuture;
 
 /// Makes the credentials of one hub's servers.
 pub struct CredentialFactory {
@@ -78,7 +78,7 @@ impl CredentialFactory {
 
     fn header_function(&self, server: &Arc<str>) -> HeaderFunction {
         let ask = self.asking("headers", server);
-        Arc::new(move |caller| ask(caller.map_or(Value::Null, |caller| principal_value(&caller))))
+        Arc::new(move |caller| ask(caller.map_or(Value::Null, |caller| caller.shown())))
     }
 
     fn opener(&self, server: &Arc<str>) -> Opener {
