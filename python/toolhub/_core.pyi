@@ -703,8 +703,7 @@ class SkillFolder:
     def __new__(cls, /, root: str | PathLike[str]) -> SkillFolder: ...
     def load(self, /, hub: Hub) -> Any:
         """
-        Reads the folder: adds new skills, replaces changed ones and removes missing ones. A skill that cannot be read any
-        more stays listed as it was.
+        Applies what has changed in the folder since it was read last.
         """
 
 @final
