@@ -1,6 +1,7 @@
 //! The file: opening it, checking it, and reading what it has.
 
 use super::candidates;
+use super::ledger::LedgerOwner;
 use super::schema::{self, STEPS, SchemaState};
 use super::tables::{self, StoredPin, Use};
 use rusqlite::{Connection, ErrorCode, OpenFlags};
@@ -15,17 +16,22 @@ use toolhub_types::stats::{Record, StatsKey};
 pub const PATIENCE: Duration = Duration::from_secs(5);
 const SHORT_PATIENCE: Duration = Duration::from_millis(500);
 
-/// The file that a thread works with. It is closed for a fork, and opened again when it is next needed.
+/// The file that a writer works with. It is closed for a fork, and opened again when it is next needed.
 #[derive(Default)]
-pub struct FileSlot {
-    pub open: Option<Connection>,
+pub struct OpenFile {
+    pub connection: Option<Connection>,
+    /// Whether each commit of this connection is written to the disk at once.
+    pub syncs: bool,
     /// The file as it was opened first. Any other one at its path is not ours.
     known: Option<FileId>,
+    /// Who writes rows of the ledger.
+    pub owner: Option<LedgerOwner>,
 }
 
-impl FileSlot {
+impl OpenFile {
     pub fn new(path: &Path, connection: Connection) -> Self {
-        FileSlot { open: Some(connection), known: Some(FileId::of(path)) }
+        let known = Some(FileId::of(path));
+        OpenFile { connection: Some(connection), known, ..OpenFile::default() }
     }
 
     /// Whether another file is at its path now: what is written to the open one would be lost.
@@ -33,19 +39,28 @@ impl FileSlot {
         self.known.is_some_and(|known| known != FileId::of(path))
     }
 
-    /// Takes the connection, to be put back after the work.
-    pub fn take(&mut self, path: &Path, patience: Duration) -> Result<Connection, FileProblem> {
-        if self.is_gone(path) {
-            self.open = None;
+    /// Takes the connection, to be put back after the work; without a path, one that is in memory.
+    pub fn take(&mut self, path: Option<&Path>, patience: Duration) -> Result<Connection, FileProblem> {
+        if path.is_some_and(|path| self.is_gone(path)) {
+            self.connection = None;
             return Err(FileProblem::Gone);
         }
-        let connection = match self.open.take() {
-            Some(connection) => connection,
-            None => prepare(path, patience)?.0,
+        if let Some(connection) = self.connection.take() {
+            return Ok(connection);
+        }
+        self.syncs = false;
+        let Some(path) = path else {
+            return in_memory().map_err(|error| FileProblem::Unusable(error.to_string().into()));
         };
+        let connection = prepare(path, patience)?.0;
         self.known.get_or_insert_with(|| FileId::of(path));
         Ok(connection)
     }
+}
+
+fn in_memory() -> rusqlite::Result<Connection> {
+    let mut connection = Connection::open_in_memory()?;
+    schema::migrate(&mut connection, STEPS).map(|_| connection)
 }
 
 /// What is read whenever the file is opened, so that a damaged one is noticed before anything is written to it.
@@ -59,14 +74,17 @@ fn load(connection: &Connection) -> rusqlite::Result<StoredState> {
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub struct FileId(Option<(u64, u64)>);
 
-/// Why a file cannot be used.
+/// Why a file cannot be used, as the rest of a sentence.
+#[derive(Clone)]
 pub enum FileProblem {
     /// It is damaged, or a later version wrote it. A person has to look.
-    Bad(String),
+    Bad(Message),
     /// Other processes are writing.
-    Locked(String),
+    Locked(Message),
     /// Not to be touched.
-    Unusable(String),
+    Unusable(Message),
+    /// Something is wrong with a task, and others can do without it.
+    OfTask(Message),
     /// It was removed or replaced while it was in use.
     Gone,
 }
@@ -76,22 +94,45 @@ impl FileProblem {
         match error.sqlite_error_code() {
             Some(ErrorCode::NotADatabase) => {
                 let why = "it is not a database and was left unchanged; give the hub its own file";
-                FileProblem::Bad(why.to_owned())
+                FileProblem::Bad(why.into())
             }
             // The version may match where the tables do not: `no such column`, or text in place of a number.
             Some(ErrorCode::DatabaseCorrupt | ErrorCode::Unknown) | None => {
-                FileProblem::Bad(format!("it is damaged ({})", clip(&error.to_string())))
+                FileProblem::Bad(format!("it is damaged ({})", clip(&error.to_string())).into())
             }
             Some(ErrorCode::DatabaseBusy | ErrorCode::DatabaseLocked) => {
-                FileProblem::Locked(format!("other processes keep it locked ({error})"))
+                FileProblem::Locked(format!("other processes keep it locked ({error})").into())
             }
-            _ => FileProblem::Unusable(clip(&error.to_string()).into_owned()),
+            Some(
+                ErrorCode::CannotOpen
+                | ErrorCode::DiskFull
+                | ErrorCode::ReadOnly
+                | ErrorCode::SystemIoFailure,
+            ) => FileProblem::Unusable(clip(&error.to_string()).into_owned().into()),
+            _ => FileProblem::OfTask(clip(&error.to_string()).into_owned().into()),
         }
+    }
+
+    pub fn unusable(why: &'static str) -> FileProblem {
+        FileProblem::Unusable(why.into())
+    }
+
+    /// Other processes have locked the file.
+    pub fn is_locked(&self) -> bool {
+        matches!(self, FileProblem::Locked(_))
+    }
+
+    /// One of several tasks may be at fault. Otherwise it is the file, and each of them would fail.
+    pub fn is_of_one(&self) -> bool {
+        matches!(self, FileProblem::OfTask(_) | FileProblem::Bad(_))
     }
 
     pub fn why(self) -> Message {
         match self {
-            FileProblem::Bad(why) | FileProblem::Locked(why) | FileProblem::Unusable(why) => why.into(),
+            FileProblem::Bad(why)
+            | FileProblem::Locked(why)
+            | FileProblem::Unusable(why)
+            | FileProblem::OfTask(why) => why,
             FileProblem::Gone => "it was removed or replaced while it was in use".into(),
         }
     }
@@ -101,7 +142,7 @@ impl FileProblem {
 pub fn prepare(path: &Path, patience: Duration) -> Result<(Connection, StoredState), FileProblem> {
     // Opening a pipe would block.
     if !fs::metadata(path).map_or(true, |data| data.is_file()) {
-        return Err(FileProblem::Unusable("it is not a file".to_owned()));
+        return Err(FileProblem::unusable("it is not a file"));
     }
     let begun = Instant::now();
     loop {
@@ -116,11 +157,11 @@ pub fn prepare(path: &Path, patience: Duration) -> Result<(Connection, StoredSta
                     "it was written by a later version of toolhub (its tables are at {version}, ours at {})",
                     STEPS.len()
                 );
-                return Err(FileProblem::Bad(why));
+                return Err(FileProblem::Bad(why.into()));
             }
             Ok((_, SchemaState::Foreign)) => {
                 let why = "it is another program's database; give the hub its own file";
-                return Err(FileProblem::Unusable(why.to_owned()));
+                return Err(FileProblem::unusable(why));
             }
         };
         match patience_with(&error, patience) {

@@ -3,25 +3,16 @@
 //! passes the gate, and a fork closes the gate, closes all files, and opens the gate again in both processes. Files are
 //! reopened when they are next needed.
 
+use crate::writer::Writer;
 use parking_lot::{Mutex, RwLock, RwLockReadGuard, RwLockWriteGuard};
 use std::cell::Cell;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Weak};
 use std::time::Duration;
 
-/// A store whose file must be closed for a fork.
-pub trait OpenStore: Send + Sync {
-    /// Closes the file until it is next needed.
-    fn close_file(&self);
-    /// Tells the writer thread to write what is pending and to end.
-    fn stop(&self);
-    /// False if the writer thread did not end in time.
-    fn wait_for_end(&self, patience: Duration) -> bool;
-}
-
 static GATE: RwLock<()> = RwLock::new(());
-/// All stores that may have a file open; used only behind the gate.
-static STORES: Mutex<Vec<Weak<dyn OpenStore>>> = Mutex::new(Vec::new());
+/// All writers that may have a file open; used only behind the gate.
+static WRITERS: Mutex<Vec<Weak<Writer>>> = Mutex::new(Vec::new());
 /// Set in a child if the gate could not be closed in time.
 static UNCLEAN: AtomicBool = AtomicBool::new(false);
 
@@ -45,16 +36,16 @@ pub fn check_process() -> Result<(), String> {
     }
 }
 
-pub fn register(store: Weak<dyn OpenStore>) {
+pub fn register(writer: Weak<Writer>) {
     let _gate = pass();
-    let mut stores = STORES.lock();
-    stores.retain(|one| one.strong_count() > 0);
-    stores.push(store);
+    let mut writers = WRITERS.lock();
+    writers.retain(|one| one.strong_count() > 0);
+    writers.push(writer);
 }
 
-pub fn all_stores() -> Vec<Arc<dyn OpenStore>> {
+pub fn all_writers() -> Vec<Arc<Writer>> {
     let _gate = pass();
-    STORES.lock().iter().filter_map(Weak::upgrade).collect()
+    WRITERS.lock().iter().filter_map(Weak::upgrade).collect()
 }
 
 /// Call before a fork, and one of the two `after` functions behind it, in the same thread. False if a store is being
@@ -68,7 +59,7 @@ pub fn before_writers_end() {
 }
 
 fn close(gate: RwLockWriteGuard<'static, ()>) {
-    STORES.lock().iter().filter_map(Weak::upgrade).for_each(|store| store.close_file());
+    WRITERS.lock().iter().filter_map(Weak::upgrade).for_each(|writer| writer.close_file());
     std::mem::forget(gate);
     HOLDS.set(true);
 }
@@ -83,7 +74,7 @@ pub fn after_in_parent() {
 /// The parent's stores stay with the parent; their threads do not exist here.
 pub fn after_in_child() {
     if HOLDS.get() {
-        std::mem::forget(std::mem::take(&mut *STORES.lock()));
+        std::mem::forget(std::mem::take(&mut *WRITERS.lock()));
         after_in_parent();
     } else {
         UNCLEAN.store(true, Ordering::Release);

@@ -2,10 +2,11 @@
 //!
 //! ```text
 //! open ─► the known state (statistics, uses, pins)        lists and results are read on demand
-//! calls, lists, uses, results, pins ─► PendingChanges ─► thread ─► one transaction, at most once a second
+//! calls, lists, uses, results, pins ─► PendingChanges ─┐ at most once a second
+//! ledger ──────────────────────────────────────────────┴─► Writer ─► one transaction for all that wait
 //! ```
 //!
-//! No call waits for the file: changes go into memory, and one thread writes them. It writes changes, not totals, so the
+//! No call waits for these changes: they go into memory, and one thread writes them. It writes changes, not totals, so the
 //! calls of several processes add up.
 //!
 //! If the file is bad, or removed or replaced while in use, the store reports that once and goes on in memory; a person has to
@@ -15,49 +16,51 @@
 pub mod tape;
 
 mod candidates;
+mod changes;
 mod file;
 pub mod fork;
 mod identity;
 pub mod ledger;
 mod schema;
-mod shared;
 mod tables;
 mod time;
+mod writer;
 
 pub use identity::accept;
 pub use tables::{Definition, ListKey, PinChange, StoredList, StoredPin, Use};
 
+use changes::Unwritten;
 pub use file::real_place;
-use file::{FileSlot, PATIENCE, StoredState};
-use fork::OpenStore;
+use file::{OpenFile, PATIENCE, StoredState};
 use parking_lot::Mutex;
 use rusqlite::Connection;
-use shared::SharedStore;
-use std::ops::Deref;
-use std::path::Path;
-use std::sync::{Arc, Weak};
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, OnceLock, Weak};
 use std::time::{Duration, Instant};
 use tables::KeptResult;
+use toolhub_types::stats::StatsSink;
+use writer::Writer;
 
 /// How long the first use of a pinned server waits until its pins are written.
 const PINS_PATIENCE: Duration = Duration::from_secs(2);
 
 pub struct Store {
-    shared: Arc<SharedStore>,
+    /// Where the file is.
+    pub path: PathBuf,
+    /// The number of bytes of results that the file keeps.
+    results_limit: u64,
+    writer: Arc<Writer>,
+    unwritten: Mutex<Unwritten>,
+    /// The sink that candidates get their statistics from and report new calls to.
+    pub stats: Arc<StatsSink>,
+    /// Problems that have not been reported yet.
+    notices: Mutex<Vec<String>>,
+    on_notice: OnceLock<Box<dyn Fn() + Send + Sync>>,
     uses: Mutex<Vec<Use>>,
     pins: Mutex<Vec<StoredPin>>,
     /// It is not the store that was here before.
     is_doubted: bool,
-    /// A store belongs to one process; its copy in a forked child does nothing.
-    process: u32,
-}
-
-impl Deref for Store {
-    type Target = SharedStore;
-
-    fn deref(&self) -> &SharedStore {
-        &self.shared
-    }
+    own: Weak<Store>,
 }
 
 impl Store {
@@ -75,20 +78,26 @@ impl Store {
             let (store, doubt) = (path.display(), identity::doubt(&path));
             format!("Runs, approvals and new pins are refused in the store '{store}': {doubt}.")
         });
-        let slot = FileSlot::new(&path, connection);
-        let shared = SharedStore::new(path.clone(), results_limit, slot, stats);
-        let open: Weak<SharedStore> = Arc::downgrade(&shared);
-        fork::register(open);
-        let written = shared.clone();
-        if start_writer("toolhub-store", move || written.run_writer()).is_err() {
-            return (None, vec![in_memory(&path, "its thread cannot be started")]);
+        let writer = Writer::new(Some(path.clone()), OpenFile::new(&path, connection));
+        if let Some(why) = writer.refusal() {
+            return (None, vec![in_memory(&path, why)]);
         }
-        let store = Arc::new(Store {
-            shared,
-            uses: Mutex::new(uses),
-            pins: Mutex::new(pins),
-            is_doubted,
-            process: std::process::id(),
+        let store = Arc::new_cyclic(|own: &Weak<Store>| {
+            let woken = own.clone();
+            let wake = move || woken.upgrade().into_iter().for_each(|store| store.wake_writer());
+            Store {
+                path,
+                writer,
+                results_limit,
+                unwritten: Mutex::default(),
+                stats: StatsSink::new(stats, Box::new(wake)),
+                notices: Mutex::default(),
+                on_notice: OnceLock::new(),
+                uses: Mutex::new(uses),
+                pins: Mutex::new(pins),
+                is_doubted,
+                own: own.clone(),
+            }
         });
         (Some(store), doubt.into_iter().collect())
     }
@@ -111,21 +120,21 @@ impl Store {
     /// Waits until new pins are written: from now on their loss is noticed, also if this process is killed. A pin must not count
     /// before.
     pub fn secure_pins(&self) {
-        if self.process == std::process::id() {
+        if self.writer.refusal().is_none() {
             self.flush(PINS_PATIENCE);
         }
     }
 
     /// The current pin of a tool: another process may have accepted it.
     pub fn pin(&self, server: &str, tool: &str) -> Option<StoredPin> {
-        self.with_file(|file| tables::stored_pin(file, server, tool)).flatten()
+        self.look(false, |file| tables::stored_pin(file, server, tool))
     }
 
     pub fn list(&self, key: &ListKey) -> Option<StoredList> {
-        if let Some(list) = self.pending.lock().lists.get(key) {
+        if let Some(list) = self.unwritten.lock().changes.lists.get(key) {
             return Some(list.clone());
         }
-        self.with_file(|file| tables::list(file, key)).flatten()
+        self.look(false, |file| tables::list(file, key))
     }
 
     pub fn save_list(&self, key: ListKey, list: StoredList) {
@@ -158,24 +167,50 @@ impl Store {
 
     pub fn result(&self, handle: &str) -> Option<String> {
         let pending = {
-            let pending = self.pending.lock();
-            pending.results.iter().find(|one| one.handle == handle).map(|one| one.text.clone())
+            let changes = &self.unwritten.lock().changes;
+            changes.results.iter().find(|one| one.handle == handle).map(|one| one.text.clone())
         };
-        pending.or_else(|| self.read(|connection| tables::result(connection, handle)).flatten())
+        pending.or_else(|| self.look(true, |file| tables::result(file, handle)))
+    }
+
+    /// Reads from the file, as [`Writer::look`] does. `None` if that fails.
+    fn look<T>(
+        &self,
+        at_once: bool,
+        read: impl FnOnce(&Connection) -> rusqlite::Result<Option<T>>,
+    ) -> Option<T> {
+        if self.unwritten.lock().is_lost {
+            return None;
+        }
+        let found = self.writer.look(&self.path, at_once, read);
+        found.inspect_err(|problem| _ = self.lost(problem)).ok().flatten()
+    }
+
+    /// The problems since the last call.
+    pub fn notices(&self) -> Vec<String> {
+        std::mem::take(&mut *self.notices.lock())
+    }
+
+    fn report(&self, notice: String) {
+        self.notices.lock().push(notice);
+        self.on_notice.get().into_iter().for_each(|wake| wake());
+    }
+
+    /// Calls `wake` after each new notice, from any thread. Only the first function counts.
+    pub fn on_notice(&self, wake: Box<dyn Fn() + Send + Sync>) {
+        let _ = self.on_notice.set(wake);
     }
 
     /// Writes what is pending and closes the file. False if that took too long.
     pub fn close(&self, patience: Duration) -> bool {
-        self.stop();
-        self.wait_for_end(patience)
+        self.writer.stop(self.own.upgrade());
+        self.writer.wait_for_end(patience)
     }
 }
 
 impl Drop for Store {
     fn drop(&mut self) {
-        if self.process == std::process::id() {
-            self.stop();
-        }
+        self.writer.stop(None);
     }
 }
 
@@ -183,11 +218,6 @@ fn open_file(path: &Path) -> Result<(Connection, StoredState), String> {
     fork::check_process()?;
     let _gate = fork::pass();
     file::prepare(path, PATIENCE).map_err(|problem| problem.why().into_owned())
-}
-
-/// Starts a writer thread: a store has one for its changes, and one for its ledger.
-fn start_writer(name: &str, work: impl FnOnce() + Send + 'static) -> std::io::Result<()> {
-    std::thread::Builder::new().name(name.into()).spawn(work).map(drop)
 }
 
 fn in_memory(path: &Path, why: &str) -> String {
@@ -201,9 +231,9 @@ fn in_memory(path: &Path, why: &str) -> String {
 /// At the end of the process: all stores write what is pending, including those without an owner.
 pub fn close_all(patience: Duration) {
     let end = Instant::now() + patience;
-    let stores = fork::all_stores();
-    stores.iter().for_each(|store| store.stop());
-    for store in &stores {
-        store.wait_for_end(end.saturating_duration_since(Instant::now()));
+    let writers = fork::all_writers();
+    writers.iter().for_each(|writer| writer.stop(None));
+    for writer in &writers {
+        writer.wait_for_end(end.saturating_duration_since(Instant::now()));
     }
 }

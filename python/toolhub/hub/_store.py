@@ -47,7 +47,6 @@ class HubStore:
     def close(self, deadline: float) -> None:
         """Write everything and release the file, until the clock shows `deadline`."""
         end = max(deadline, time.monotonic() + _LEAST)
-        _core.close_store(self._core, 0.0)  # so that both write at the same time
         _core.close_ledger(self._core, _until(end))
         _core.close_store(self._core, _until(end))
         self.log_notices()

@@ -33,7 +33,10 @@ impl Hub {
 
     /// The ledger of the hub: in the file of the store, or in memory.
     pub(super) fn own_ledger(&self) -> &Arc<Ledger> {
-        self.own_ledger.get_or_init(|| Ledger::new(self.store_path.get().cloned()))
+        self.own_ledger.get_or_init(|| match self.store() {
+            Some(store) => Ledger::of(store.clone()),
+            None => Ledger::new(self.store_path.get().cloned()),
+        })
     }
 
     /// Notes that the store is in this file but cannot be used.

@@ -1,9 +1,9 @@
 //! Approvals: each is bound to the digest of what was shown, is used once, and expires.
 
 use super::owner::new_id;
-use super::queue::OpenLedger;
 use super::rows::shown;
 use crate::time::now;
+use crate::writer::OpenTables;
 use ring::hmac;
 use rusqlite::params;
 use serde_json::Value;
@@ -42,7 +42,7 @@ pub enum ApprovalAnswer {
 }
 
 /// Uses an approval up, or asks for one.
-pub fn ask(ledger: &OpenLedger<'_>, question: &ApprovalQuestion) -> rusqlite::Result<ApprovalAnswer> {
+pub fn ask(ledger: &OpenTables<'_>, question: &ApprovalQuestion) -> rusqlite::Result<ApprovalAnswer> {
     let key = key(ledger)?;
     let digest = format!("hmac-sha256:{}", keyed(&key, "question", &question.digest));
     let known: Option<(String, String, Option<String>)> = ledger.first(
@@ -74,7 +74,7 @@ pub fn ask(ledger: &OpenLedger<'_>, question: &ApprovalQuestion) -> rusqlite::Re
 }
 
 /// The key of the digests in this store, made for its first question. Without it a short value could be guessed from its digest.
-fn key(ledger: &OpenLedger<'_>) -> rusqlite::Result<hmac::Key> {
+fn key(ledger: &OpenTables<'_>) -> rusqlite::Result<hmac::Key> {
     let known = || ledger.first("SELECT value FROM keys WHERE name = 'approvals'", []);
     let (key,): (Vec<u8>,) = match known()? {
         Some(key) => key,
@@ -108,7 +108,7 @@ const SHOWN_DIGITS: usize = 4;
 
 /// Answers a question, or says why it cannot be answered.
 pub fn decide(
-    ledger: &OpenLedger<'_>,
+    ledger: &OpenTables<'_>,
     (id, principal): (&str, Option<&str>),
     approves: bool,
     reason: Option<&str>,
@@ -125,7 +125,7 @@ pub fn decide(
     }
 }
 
-fn why_not(ledger: &OpenLedger<'_>, id: &str, principal: Option<&str>) -> rusqlite::Result<Message> {
+fn why_not(ledger: &OpenTables<'_>, id: &str, principal: Option<&str>) -> rusqlite::Result<Message> {
     let sql = "SELECT state, expires_at FROM approvals WHERE id = ?1 AND (?2 IS NULL OR principal = ?2)";
     let known: Option<(String, i64)> = ledger.first(sql, params![id, principal])?;
     let id = clip(id);
@@ -143,7 +143,7 @@ fn why_not(ledger: &OpenLedger<'_>, id: &str, principal: Option<&str>) -> rusqli
 }
 
 /// The questions that wait, oldest first.
-pub fn pending(ledger: &OpenLedger<'_>, principal: Option<&str>) -> rusqlite::Result<Vec<Value>> {
+pub fn pending(ledger: &OpenTables<'_>, principal: Option<&str>) -> rusqlite::Result<Vec<Value>> {
     let mut query = ledger.prepare(
         "SELECT id, principal, run, tool, shown, digest, state, reason, asked_at / 1e6 AS asked_at,
                 expires_at / 1e6 AS expires_at FROM approvals a

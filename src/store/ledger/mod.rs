@@ -12,23 +12,24 @@
 mod approvals;
 mod occurrences;
 mod owner;
-mod queue;
 mod rows;
 mod runs;
 mod tidying;
+
+pub(crate) use owner::LedgerOwner;
+pub(crate) use tidying::Tidying;
 
 pub use approvals::{ApprovalAnswer, ApprovalQuestion};
 pub use occurrences::OccurrenceTicket;
 pub use owner::fork_locks::close_in_child;
 pub use owner::{new_id, new_row_id};
-pub use queue::{LedgerFailure, LedgerQueue};
 pub use rows::{EffectEnd, EffectState, LateDigests, LedgerFilter, NewEffect};
 pub use runs::{CallsBefore, RunCall, RunClaim, RunMemory, Settlement};
 
-use super::fork::OpenStore;
+use crate::Store;
+use crate::file::{FileProblem, OpenFile};
+use crate::writer::{OpenTables, Task, TaskKind, TaskTerms, Writer};
 use occurrences::Occurrences;
-use parking_lot::Mutex;
-use queue::{LedgerTask, OpenLedger, TaskKind, TaskTerms};
 use serde_json::Value;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -36,39 +37,45 @@ use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 use toolhub_text::message::Message;
 
+/// Why the ledger could not be written, as the rest of a sentence.
+pub type LedgerFailure = Message;
+
 type LedgerDone<T> = Box<dyn FnOnce(Result<T, LedgerFailure>) + Send>;
 
 pub struct Ledger {
-    queue: Arc<LedgerQueue>,
+    writer: Arc<Writer>,
+    /// What else is written with it, and closes it.
+    store: Option<Arc<Store>>,
     occurrences: Occurrences,
-    /// A ledger belongs to one process; its copy in a forked child does nothing.
-    process: u32,
 }
 
 impl Ledger {
-    /// A ledger in the file of a store, or in memory.
+    /// A ledger in a file, or in memory.
     pub fn new(path: Option<PathBuf>) -> Arc<Self> {
-        Arc::new(Ledger {
-            queue: LedgerQueue::new(path),
-            occurrences: Occurrences::default(),
-            process: std::process::id(),
-        })
+        let writer = Writer::new(path, OpenFile::default());
+        Arc::new(Ledger { writer, store: None, occurrences: Occurrences::default() })
+    }
+
+    /// The ledger in the file of an open store.
+    pub fn of(store: Arc<Store>) -> Arc<Self> {
+        let (writer, store) = (store.writer.clone(), Some(store));
+        Arc::new(Ledger { writer, store, occurrences: Occurrences::default() })
     }
 
     /// The file that other processes find the rows in.
     pub fn path(&self) -> Option<&Path> {
-        self.queue.path.as_deref()
+        self.writer.path.as_deref()
     }
 
     /// Whether what is to be written waits for another process that has locked the file.
     pub fn is_locked(&self) -> bool {
-        self.queue.is_locked.load(Ordering::Acquire)
+        self.writer.is_locked.load(Ordering::Acquire)
     }
 
     /// Writes the row of an attempt; `done` is called on another thread when it is committed, or could not be.
     pub fn begin(&self, new: NewEffect, done: LedgerDone<()>) {
         let terms = TaskTerms::new(TaskKind::Now, None).synced(new.run.is_some());
-        let begin = move |ledger: &OpenLedger<'_>| {
+        let begin = move |ledger: &OpenTables<'_>| {
             rows::insert(ledger, &new)?;
             new.run.as_ref().map_or(Ok(()), |run| runs::touch(ledger, &new.principal, run))
         };
@@ -82,7 +89,7 @@ impl Ledger {
             return;
         }
         let terms = TaskTerms::new(TaskKind::MayBeLate, None).synced(call.is_some());
-        let work = move |ledger: &OpenLedger<'_>| {
+        let work = move |ledger: &OpenTables<'_>| {
             ends.iter().try_for_each(|ended| rows::end(ledger, ended))?;
             match &call {
                 Some((call, Some(result))) => runs::keep(ledger, call, result),
@@ -106,34 +113,34 @@ impl Ledger {
         done: LedgerDone<RunMemory>,
     ) {
         let call = new_row_id();
-        let recall = move |ledger: &OpenLedger<'_>| runs::recall(ledger, (&wanted, &before), &call);
+        let recall = move |ledger: &OpenTables<'_>| runs::recall(ledger, (&wanted, &before), &call);
         self.ask(TaskTerms::new(TaskKind::Now, end), recall, done);
     }
 
     /// Keeps what the program was told of a call that the run has no result of. Nobody waits for it.
     pub fn tell(&self, told: RunCall, answer: String) {
         let call = new_row_id();
-        let tell = move |ledger: &OpenLedger<'_>| runs::tell(ledger, (&told, &answer), &call);
+        let tell = move |ledger: &OpenTables<'_>| runs::tell(ledger, (&told, &answer), &call);
         self.ask(TaskTerms::new(TaskKind::MayBeLate, None), tell, Box::new(drop));
     }
 
     /// Takes a run that was begun, and counts its calls from the beginning.
     pub fn resume(&self, principal: String, run: String, done: LedgerDone<RunClaim>) {
         self.occurrences.restart(&principal, &run);
-        let claim = move |ledger: &OpenLedger<'_>| runs::claim(ledger, (&principal, &run), true);
+        let claim = move |ledger: &OpenTables<'_>| runs::claim(ledger, (&principal, &run), true);
         self.ask(TaskTerms::new(TaskKind::Now, None), claim, done);
     }
 
     /// Lets other processes have the run.
     pub fn release(&self, principal: String, run: String, done: LedgerDone<()>) {
         self.occurrences.restart(&principal, &run);
-        let release = move |ledger: &OpenLedger<'_>| runs::release(ledger, &principal, &run);
+        let release = move |ledger: &OpenTables<'_>| runs::release(ledger, &principal, &run);
         self.ask(TaskTerms::new(TaskKind::Now, None), release, done);
     }
 
     /// The rows as they are shown.
     pub fn rows(&self, filter: LedgerFilter, done: LedgerDone<Vec<Value>>) {
-        let list = move |ledger: &OpenLedger<'_>| {
+        let list = move |ledger: &OpenTables<'_>| {
             rows::mark_orphans_unknown(ledger)?;
             rows::list(ledger, &filter)
         };
@@ -148,7 +155,7 @@ impl Ledger {
         (decision, value): (Settlement, Value),
         done: LedgerDone<bool>,
     ) {
-        let settle = move |ledger: &OpenLedger<'_>| {
+        let settle = move |ledger: &OpenTables<'_>| {
             runs::settle(ledger, (&id, principal.as_deref()), (decision, &value))
         };
         self.ask(TaskTerms::new(TaskKind::Now, None).synced(true), settle, done);
@@ -161,13 +168,13 @@ impl Ledger {
         end: Option<Instant>,
         done: LedgerDone<ApprovalAnswer>,
     ) {
-        let ask = move |ledger: &OpenLedger<'_>| approvals::ask(ledger, &question);
+        let ask = move |ledger: &OpenTables<'_>| approvals::ask(ledger, &question);
         self.ask(TaskTerms::new(TaskKind::Now, end).synced(true), ask, done);
     }
 
     /// The questions that wait, as they are shown.
     pub fn pending(&self, principal: Option<String>, done: LedgerDone<Vec<Value>>) {
-        let pending = move |ledger: &OpenLedger<'_>| approvals::pending(ledger, principal.as_deref());
+        let pending = move |ledger: &OpenTables<'_>| approvals::pending(ledger, principal.as_deref());
         self.ask(TaskTerms::new(TaskKind::OnlyReads, None), pending, done);
     }
 
@@ -179,48 +186,35 @@ impl Ledger {
         (approves, reason): (bool, Option<String>),
         done: LedgerDone<Result<(), Message>>,
     ) {
-        let decide = move |ledger: &OpenLedger<'_>| {
+        let decide = move |ledger: &OpenTables<'_>| {
             approvals::decide(ledger, (&id, principal.as_deref()), approves, reason.as_deref())
         };
         self.ask(TaskTerms::new(TaskKind::Now, None).synced(true), decide, done);
     }
 
-    /// Writes what is queued, and closes the file. False if that took too long.
+    /// Writes what is queued, and closes the file, unless a store does. False if that took too long.
     pub fn close(&self, patience: Duration) -> bool {
-        if self.process != std::process::id() {
+        if self.store.is_some() {
             return true;
         }
-        self.queue.stop();
-        self.queue.wait_for_end(patience)
+        self.writer.stop(None);
+        self.writer.wait_for_end(patience)
     }
 
     fn ask<T: Send + 'static>(
         &self,
         terms: TaskTerms,
-        mut work: impl FnMut(&OpenLedger<'_>) -> rusqlite::Result<T> + Send + 'static,
+        work: impl FnMut(&OpenTables<'_>) -> rusqlite::Result<T> + Send + 'static,
         done: LedgerDone<T>,
     ) {
-        let answer = Arc::new(Mutex::new(None));
-        let filled = answer.clone();
-        let work = move |ledger: &OpenLedger<'_>| {
-            *filled.lock() = Some(work(ledger)?);
-            Ok(())
-        };
-        let done = move |written: Result<(), LedgerFailure>| {
-            let answer = answer.lock().take().ok_or("it gave no answer".into());
-            done(written.and(answer));
-        };
-        if self.process != std::process::id() {
-            return done(Err("it belongs to the parent of this process".into()));
-        }
-        self.queue.put(LedgerTask { work: Box::new(work), done: Box::new(done), terms });
+        self.writer.put(Task::new(terms, work, |answer| done(answer.map_err(FileProblem::why))));
     }
 }
 
 impl Drop for Ledger {
     fn drop(&mut self) {
-        if self.process == std::process::id() {
-            self.queue.stop();
+        if self.store.is_none() {
+            self.writer.stop(None);
         }
     }
 }

@@ -1,8 +1,8 @@
 //! The rows: one for each attempt that may have effects, written before anything is sent.
 
 use super::owner::is_alive;
-use super::queue::OpenLedger;
 use crate::time::now;
+use crate::writer::OpenTables;
 use rusqlite::types::ValueRef;
 use rusqlite::{Row, params, params_from_iter};
 use serde_json::Value;
@@ -69,7 +69,7 @@ pub struct LedgerFilter {
     pub limit: usize,
 }
 
-pub fn insert(ledger: &OpenLedger<'_>, new: &NewEffect) -> rusqlite::Result<()> {
+pub fn insert(ledger: &OpenTables<'_>, new: &NewEffect) -> rusqlite::Result<()> {
     let sql = "INSERT INTO ledger (id, run, call, principal, tool, source, server, definition, key, arguments, state, owner, \
                started_at) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, 'started', ?11, ?12)";
     let values = params![
@@ -89,14 +89,14 @@ pub fn insert(ledger: &OpenLedger<'_>, new: &NewEffect) -> rusqlite::Result<()> 
     ledger.run(sql, values).map(drop)
 }
 
-pub fn end(ledger: &OpenLedger<'_>, ended: &EffectEnd) -> rusqlite::Result<()> {
+pub fn end(ledger: &OpenTables<'_>, ended: &EffectEnd) -> rusqlite::Result<()> {
     let sql = "UPDATE ledger SET state = ?2, error = ?3, repeatable = ?4, ended_at = ?5 WHERE id = ?1";
     let EffectEnd { id, state, error, repeatable } = ended;
     ledger.run(sql, params![id, state.name(), error, repeatable, now()]).map(drop)
 }
 
 /// What processes that have ended left behind may have happened.
-pub fn mark_orphans_unknown(ledger: &OpenLedger<'_>) -> rusqlite::Result<()> {
+pub fn mark_orphans_unknown(ledger: &OpenTables<'_>) -> rusqlite::Result<()> {
     let Some(path) = ledger.path else { return Ok(()) };
     if ledger.is_readonly(rusqlite::MAIN_DB)? {
         return Ok(());
@@ -114,7 +114,7 @@ pub fn mark_orphans_unknown(ledger: &OpenLedger<'_>) -> rusqlite::Result<()> {
     Ok(())
 }
 
-pub fn list(ledger: &OpenLedger<'_>, filter: &LedgerFilter) -> rusqlite::Result<Vec<Value>> {
+pub fn list(ledger: &OpenTables<'_>, filter: &LedgerFilter) -> rusqlite::Result<Vec<Value>> {
     let (sql, wanted) = list_query(filter);
     let mut rows: Vec<Value> =
         ledger.prepare(&sql)?.query_map(params_from_iter(wanted), shown)?.collect::<Result<_, _>>()?;

@@ -10,11 +10,11 @@
 //! | `changed` | its result | refused: the tool is another one now |
 
 use super::owner::is_alive;
-use super::queue::OpenLedger;
 use super::rows::{self, EffectState};
 use crate::file::older_copy;
 use crate::identity;
 use crate::time::now;
+use crate::writer::OpenTables;
 use rusqlite::{OptionalExtension, params};
 use serde_json::{Value, json};
 use toolhub_text::message::{Join, Message};
@@ -77,7 +77,7 @@ const MOST_NEAR: usize = 3;
 
 /// Takes a run: for a call, which may be its first one, or, if it `resumes`, one that was begun.
 pub fn claim(
-    ledger: &OpenLedger<'_>,
+    ledger: &OpenTables<'_>,
     (principal, run): (&str, &str),
     resumes: bool,
 ) -> rusqlite::Result<RunClaim> {
@@ -108,7 +108,7 @@ pub fn claim(
 
 /// Why nobody, or not this owner, may work on a run; an empty owner is none.
 fn refusal(
-    ledger: &OpenLedger<'_>,
+    ledger: &OpenTables<'_>,
     run: &str,
     (owner, state): (&str, &str),
 ) -> rusqlite::Result<Option<Message>> {
@@ -154,7 +154,7 @@ fn refusal(
 }
 
 /// Why a run that nobody has begun cannot be resumed, with the names that may have been meant.
-fn never_begun(ledger: &OpenLedger<'_>, principal: &str, run: &str) -> rusqlite::Result<Message> {
+fn never_begun(ledger: &OpenTables<'_>, principal: &str, run: &str) -> rusqlite::Result<Message> {
     let sql =
         "SELECT run FROM runs WHERE principal = ?1 AND state = 'open' ORDER BY changed_at DESC LIMIT ?2";
     let mut names = ledger.prepare(sql)?;
@@ -170,19 +170,19 @@ fn never_begun(ledger: &OpenLedger<'_>, principal: &str, run: &str) -> rusqlite:
 }
 
 /// Notes the time of a row of a run, which was claimed before.
-pub fn touch(ledger: &OpenLedger<'_>, principal: &str, run: &str) -> rusqlite::Result<()> {
+pub fn touch(ledger: &OpenTables<'_>, principal: &str, run: &str) -> rusqlite::Result<()> {
     let sql = "UPDATE runs SET changed_at = ?3 WHERE principal = ?1 AND run = ?2";
     ledger.run(sql, params![principal, run, now()]).map(drop)
 }
 
-pub fn release(ledger: &OpenLedger<'_>, principal: &str, run: &str) -> rusqlite::Result<()> {
+pub fn release(ledger: &OpenTables<'_>, principal: &str, run: &str) -> rusqlite::Result<()> {
     let sql = "UPDATE runs SET owner = '' WHERE principal = ?1 AND run = ?2 AND owner = ?3";
     ledger.execute(sql, [principal, run, ledger.own]).map(drop)
 }
 
 /// What is known about a call, and about those before it; a new one is noted under `call`.
 pub fn recall(
-    ledger: &OpenLedger<'_>,
+    ledger: &OpenTables<'_>,
     (wanted, before): (&RunCall, &CallsBefore),
     call: &str,
 ) -> rusqlite::Result<RunMemory> {
@@ -252,7 +252,7 @@ struct KnownCall {
 }
 
 fn known_call(
-    ledger: &OpenLedger<'_>,
+    ledger: &OpenTables<'_>,
     wanted: &RunCall,
     occurrence: u32,
 ) -> rusqlite::Result<Option<KnownCall>> {
@@ -274,7 +274,7 @@ fn known_call(
 
 /// The number of the call that was made once the question about this one was answered.
 fn made_with_answer(
-    ledger: &OpenLedger<'_>,
+    ledger: &OpenTables<'_>,
     wanted: &RunCall,
     own: Option<&KnownCall>,
 ) -> rusqlite::Result<Option<u32>> {
@@ -284,7 +284,7 @@ fn made_with_answer(
 }
 
 /// The number of the next equal call that was made, or may have been.
-fn made_later(ledger: &OpenLedger<'_>, call: &RunCall) -> rusqlite::Result<Option<u32>> {
+fn made_later(ledger: &OpenTables<'_>, call: &RunCall) -> rusqlite::Result<Option<u32>> {
     let later: Option<(Option<u32>,)> = ledger.first(
         "SELECT min(occurrence) FROM run_calls
          WHERE principal = ?1 AND run = ?2 AND key = ?3 AND occurrence > ?4 AND state <> 'told'",
@@ -295,7 +295,7 @@ fn made_later(ledger: &OpenLedger<'_>, call: &RunCall) -> rusqlite::Result<Optio
 
 /// Writes a call of a run: a new one under this id.
 fn write(
-    ledger: &OpenLedger<'_>,
+    ledger: &OpenTables<'_>,
     call: &RunCall,
     id: &str,
     (state, kept): (&str, Option<&str>),
@@ -308,7 +308,7 @@ fn write(
 }
 
 /// Keeps what the program was told of a call that has no result; nothing, if somebody else has the run.
-pub fn tell(ledger: &OpenLedger<'_>, (told, answer): (&RunCall, &str), call: &str) -> rusqlite::Result<()> {
+pub fn tell(ledger: &OpenTables<'_>, (told, answer): (&RunCall, &str), call: &str) -> rusqlite::Result<()> {
     let name = (told.principal.as_str(), told.run.as_str());
     if claim(ledger, name, false)?.is_err() {
         return Ok(());
@@ -328,7 +328,7 @@ pub fn tell(ledger: &OpenLedger<'_>, (told, answer): (&RunCall, &str), call: &st
 const SETTLED: &str = "";
 
 /// Keeps what a call gave.
-pub fn keep(ledger: &OpenLedger<'_>, call: &str, result: &str) -> rusqlite::Result<()> {
+pub fn keep(ledger: &OpenTables<'_>, call: &str, result: &str) -> rusqlite::Result<()> {
     ledger.run("UPDATE run_calls SET result = ?2, state = 'over' WHERE call = ?1", [call, result]).map(drop)
 }
 
@@ -348,7 +348,7 @@ toolhub_types::named! {
 /// Decides about a row that is unknown, or whose tool has changed since. False if there is no such row: what is known to have
 /// happened, or to have failed, stays as it is.
 pub fn settle(
-    ledger: &OpenLedger<'_>,
+    ledger: &OpenTables<'_>,
     (id, principal): (&str, Option<&str>),
     (decision, value): (Settlement, &Value),
 ) -> rusqlite::Result<bool> {

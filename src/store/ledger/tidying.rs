@@ -4,9 +4,9 @@
 //! A run is deleted as a whole, 30 days after its last call. Its row in `runs` stays: a program that resumes it is refused, and
 //! does not begin again what has happened.
 
-use super::queue::OpenLedger;
 use super::rows;
 use crate::time::now;
+use crate::writer::OpenTables;
 use rusqlite::{ToSql, params};
 
 /// How many rows of calls without a run are kept, once they have ended.
@@ -57,7 +57,7 @@ impl Default for Tidying {
 
 impl Tidying {
     /// Deletes a slice. False if nothing is left to delete.
-    pub fn slice(&mut self, ledger: &OpenLedger<'_>) -> rusqlite::Result<bool> {
+    pub fn slice(&mut self, ledger: &OpenTables<'_>) -> rusqlite::Result<bool> {
         rows::mark_orphans_unknown(ledger)?;
         let runs = delete_run(ledger)?;
         *self = match self {
@@ -71,7 +71,7 @@ impl Tidying {
 }
 
 /// Counts a slice of the rows before `from`.
-fn count_back(ledger: &OpenLedger<'_>, from: &str, to_keep: u32) -> rusqlite::Result<Tidying> {
+fn count_back(ledger: &OpenTables<'_>, from: &str, to_keep: u32) -> rusqlite::Result<Tidying> {
     let slice = format!(
         "SELECT min(id), count(*), count(*) FILTER (WHERE {IS_SINGLE})
          FROM (SELECT id, run, state FROM ledger WHERE id < ?1 ORDER BY id DESC LIMIT ?2)"
@@ -91,7 +91,7 @@ fn count_back(ledger: &OpenLedger<'_>, from: &str, to_keep: u32) -> rusqlite::Re
 }
 
 /// Deletes what has ended of the next rows after `from`.
-fn delete_singles(ledger: &OpenLedger<'_>, from: &str, last: &str) -> rusqlite::Result<Tidying> {
+fn delete_singles(ledger: &OpenTables<'_>, from: &str, last: &str) -> rusqlite::Result<Tidying> {
     let next = "SELECT max(id) FROM (SELECT id FROM ledger WHERE id > ?1 AND id <= ?2 ORDER BY id LIMIT ?3)";
     let end: Option<String> =
         ledger.prepare_cached(next)?.query_row(params![from, last, SLICE], |row| row.get(0))?;
@@ -102,7 +102,7 @@ fn delete_singles(ledger: &OpenLedger<'_>, from: &str, last: &str) -> rusqlite::
 }
 
 /// Deletes a slice of a run whose time is over.
-fn delete_run(ledger: &OpenLedger<'_>) -> rusqlite::Result<bool> {
+fn delete_run(ledger: &OpenTables<'_>) -> rusqlite::Result<bool> {
     let found: Option<(String, String)> = ledger.first(OLD_RUN, [now() - KEPT])?;
     let Some((principal, run)) = found else { return Ok(false) };
     let rows = delete(ledger, ("ledger", "id"), ROWS_OF_RUN, &[&run, &principal])?;
@@ -114,7 +114,7 @@ fn delete_run(ledger: &OpenLedger<'_>) -> rusqlite::Result<bool> {
 
 /// Deletes a slice of the rows that `found` selects. False if these were the last.
 fn delete(
-    ledger: &OpenLedger<'_>,
+    ledger: &OpenTables<'_>,
     (table, column): (&str, &str),
     found: &str,
     values: &[&dyn ToSql],
@@ -174,7 +174,7 @@ mod tests {
             (Tidying::Counting { from: AFTER_ALL.to_owned(), to_keep: most_rows }, 0);
         loop {
             let before = count(file, "SELECT count(*) FROM ledger");
-            let has_more = tidying.slice(&OpenLedger { connection: file, path: None, own: "" }).unwrap();
+            let has_more = tidying.slice(&OpenTables { connection: file, path: None, own: "" }).unwrap();
             largest = largest.max(before - count(file, "SELECT count(*) FROM ledger"));
             if !has_more {
                 return largest;
