@@ -31,14 +31,16 @@ pub fn blocks(value: &Value) -> Option<&[Value]> {
     blocks.iter().all(is_block).then_some(blocks)
 }
 
-/// Whether a value has the type of a content block and the fields that the type requires.
+/// Whether a value has the type of a content block and the texts that the type requires.
 pub fn is_block(value: &Value) -> bool {
-    let has = |key: &str| value.get(key).is_some_and(Value::is_string);
-    match value.get("type").and_then(Value::as_str) {
-        Some("text") => has("text"),
-        Some("image" | "audio") => has("data") && has("mimeType"),
-        Some("resource") => value.get("resource").is_some_and(|resource| resource.get("uri").is_some()),
-        Some("resource_link") => has("uri"),
+    let has = |of: &Value, key: &str| of.get(key).is_some_and(Value::is_string);
+    match kind(value) {
+        "text" => has(value, "text"),
+        "image" | "audio" => has(value, "data") && has(value, "mimeType"),
+        "resource_link" => has(value, "uri") && has(value, "name"),
+        "resource" => value
+            .get("resource")
+            .is_some_and(|inner| has(inner, "uri") && (has(inner, "text") || has(inner, "blob"))),
         _ => false,
     }
 }
@@ -186,9 +188,17 @@ mod tests {
     #[test]
     fn only_lists_of_whole_blocks_are_content() {
         assert!(blocks(&json!([{"type": "text", "text": "x"}])).is_some());
-        for other in
-            [json!([]), json!([{"type": "text"}]), json!([{"type": "text", "text": "x"}, 3]), json!("x")]
-        {
+        let link = json!([{"type": "resource_link", "uri": "https://x.test/y", "name": "y"}]);
+        assert!(blocks(&link).is_some());
+        for other in [
+            json!([]),
+            json!([{"type": "text"}]),
+            json!([{"type": "text", "text": "x"}, 3]),
+            json!("x"),
+            json!([{"type": "resource_link", "uri": "https://x.test/y"}]),
+            json!([{"type": "resource", "resource": {"uri": "file:///a"}}]),
+            json!([{"type": "resource", "resource": {"uri": 1, "text": "x"}}]),
+        ] {
             assert!(blocks(&other).is_none(), "{other}");
         }
     }

@@ -7,6 +7,7 @@ use crate::rpc::RpcError;
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
 use std::borrow::Cow;
+use toolhub_context::shape::content::is_block;
 use toolhub_engine::plan::CallResult;
 use toolhub_types::blocking::{LARGE, block_if_large};
 use toolhub_types::error::{ErrorKind, HubError, Outcome, clip};
@@ -158,20 +159,6 @@ fn content_blocks(value: &Value) -> Option<Value> {
             Some(list.iter().map(block).collect())
         }
         _ => None,
-    }
-}
-
-fn is_block(value: &Value) -> bool {
-    let has = |member: &str| value.get(member).is_some_and(Value::is_string);
-    match value.get("type").and_then(Value::as_str) {
-        Some("text") => has("text"),
-        Some("image" | "audio") => has("data") && has("mimeType"),
-        Some("resource_link") => has("uri") && has("name"),
-        Some("resource") => value.get("resource").is_some_and(|resource| {
-            let has = |member: &str| resource.get(member).is_some_and(Value::is_string);
-            has("uri") && (has("text") || has("blob"))
-        }),
-        _ => false,
     }
 }
 
