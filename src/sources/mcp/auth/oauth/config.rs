@@ -2,6 +2,7 @@
 
 use super::super::{Secret, denied};
 use super::store::TokenStore;
+use http::Uri;
 use reqwest::Url;
 use serde::Serialize;
 use std::process::Stdio;
@@ -68,9 +69,10 @@ impl OAuthSettings {
             text.as_ref().is_some_and(|text| !Url::parse(text).is_ok_and(|url| is_good(&url)))
         };
         let is_document = |url: &Url| url.scheme() == "https" && url.path() != "/";
-        let is_of_this_machine = |url: &Url| {
-            url.scheme() == "http" && is_loopback(url) && url.port().is_some() && url.query().is_none()
-        };
+        let is_of_this_machine =
+            |url: &Url| url.scheme() == "http" && is_loopback(url) && url.query().is_none();
+        // A `Url` drops the port 80.
+        let has_port = |text: &String| text.parse::<Uri>().is_ok_and(|uri| uri.port().is_some());
         let rules = [
             (self.client_id.is_none() && (has_secret || is_robot), "client_id", MISSING),
             (is_robot && !has_secret, "client_secret", MISSING),
@@ -86,7 +88,8 @@ impl OAuthSettings {
                 "must be an https URL with a path.",
             ),
             (
-                is_bad(&self.redirect_uri, is_of_this_machine),
+                is_bad(&self.redirect_uri, is_of_this_machine)
+                    || self.redirect_uri.as_ref().is_some_and(|text| !has_port(text)),
                 "redirect_uri",
                 "must be an http URL of this machine with a port.",
             ),
@@ -212,9 +215,11 @@ mod tests {
             (|c| c.authorization_url = Some("https://x/".into()), "token_url"),
             (|c| c.redirect_uri = Some("http://example.com:1/".into()), "redirect_uri"),
             (|c| c.redirect_uri = Some("http://localhost/".into()), "redirect_uri"),
+            (|c| c.redirect_uri = Some("http://localhost/a:80".into()), "redirect_uri"),
         ] {
             assert!(with(change).is_some_and(|message| message.contains(named)), "{named}");
         }
+        assert_eq!(with(|c| c.redirect_uri = Some("http://localhost:80/callback".into())), None);
     }
 
     #[test]

@@ -36,7 +36,9 @@ impl Login<'_> {
         let endpoint = self.authorization_endpoint()?;
         let (redirect, client) = self.client(registered).await?;
         let (verifier, state) = (random()?, random()?);
-        let redirect_uri = redirect.uri.to_string();
+        // In the letters that the authorization server knows: a `Url` drops the port 80.
+        let known = client.redirect.as_ref().or(self.config.settings.redirect_uri.as_ref());
+        let redirect_uri = known.map_or_else(|| redirect.uri.to_string(), String::clone);
         let url = self.page(endpoint, &client, &redirect_uri, &state, &verifier);
         let code = self.ask_user(url, redirect, &state).await?;
         let fields = [
