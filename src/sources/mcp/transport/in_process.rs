@@ -44,9 +44,13 @@ impl InProcess {
         HubError::new(ErrorKind::Closed, text)
     }
 
+    /// The way to the server, if neither side has ended the session.
+    fn way(&self) -> Option<mpsc::Sender<String>> {
+        self.to_server.lock().clone().filter(|_| self.end.get().is_none())
+    }
+
     async fn deliver(&self, message: String, stage: &SendStage) -> Result<()> {
-        let to_server = self.to_server.lock().clone().filter(|_| self.end.get().is_none());
-        if let Some(to_server) = to_server
+        if let Some(to_server) = self.way()
             && let Ok(place) = to_server.reserve().await
         {
             if stage.leave() {
@@ -73,8 +77,10 @@ async fn read(transport: Weak<InProcess>, mut from_server: mpsc::Receiver<String
 fn answerer(transport: Weak<InProcess>) -> Answerer {
     Box::new(move |answer| {
         Box::pin(async move {
-            if let Some(open) = transport.upgrade() {
-                let _ = open.deliver(answer, &SendStage::default()).await;
+            // Not the transport itself: it would stay as long as the server does not read.
+            let way = transport.upgrade().and_then(|open| open.way());
+            if let Some(way) = way {
+                let _ = way.send(answer).await;
             }
         })
     })
@@ -217,6 +223,7 @@ impl HostedSession {
 mod tests {
     use super::*;
     use crate::mcp::callbacks::ServerCallbacks;
+    use std::time::Duration;
 
     /// Who sends may notice the end before the reader does. One thread: the reader has no turn before the first wait.
     #[tokio::test]
@@ -237,5 +244,26 @@ mod tests {
         drop(session);
         let sent = transport.send("{}".to_owned()).await;
         assert!(sent.is_err_and(|error| is_reason(&error)));
+    }
+
+    /// An answer that waits for a place behind them must not keep the session open.
+    #[tokio::test(start_paused = true)]
+    async fn the_host_notices_the_end_of_a_session_in_which_it_has_read_nothing() {
+        let (link, queue) = hosted();
+        let transport =
+            InProcess::open("busy".into(), &link, Inbox::new(ServerCallbacks::of_test())).unwrap();
+        let session = queue.next().await.unwrap();
+        for _ in 0..WAITING_MESSAGES {
+            transport.send("{}".to_owned()).await.unwrap();
+        }
+        let ping = || session.send(r#"{"jsonrpc": "2.0", "id": 1, "method": "ping"}"#.to_owned());
+        assert!(ping().await);
+        tokio::time::sleep(Duration::from_secs(1)).await;
+        drop(transport);
+        let mut taken = 0;
+        while ping().await {
+            taken += 1;
+            assert!(taken <= 2 * WAITING_MESSAGES);
+        }
     }
 }
