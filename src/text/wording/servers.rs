@@ -297,8 +297,8 @@ pub(super) const SERVERS: &[(&str, &str)] = &[
         "客户端 '{0}' 曾用于 '{1}'，但服务器现在指定 '{2}' 为授权服务器；如果无误，请在配置中设置 issuer。",
     ),
     (
-        "The server requires the scopes '{}', which were already requested; ask its administrator for access, or sign out and in again.",
-        "服务器要求权限范围 '{0}'，这些已经请求过；请向管理员申请访问权限，或重新登录。",
+        "The server requires the scopes '{}', which were already requested; ask its administrator for access, then remove this login from the token file and sign in again.",
+        "服务器要求权限范围 '{0}'，这些已经请求过；请向管理员申请访问权限，然后从令牌文件中删除此登录并重新登录。",
     ),
     (
         "The server keeps asking for more scopes; no more are requested.",

@@ -120,8 +120,13 @@ async fn scopes_that_are_never_granted_are_asked_for_once() {
     let world = World::new().await;
     world.want(|wants| (wants.first_scopes, wants.scopes) = (Some("admin"), vec!["admin"]));
     world.issuer.turn(|knobs| knobs.withheld = vec!["admin"]);
-    world.fails(&world.oauth(), &["'admin'", "already requested"]).await;
+    world
+        .fails(&world.oauth(), &["'admin'", "already requested", "remove this login from the token file"])
+        .await;
     assert_eq!(world.issuer.count("/authorize"), 1);
+    // With an access that was granted meanwhile, and without the stored login.
+    world.issuer.turn(|knobs| knobs.withheld.clear());
+    assert_eq!(world.call(&world.oauth()).await.unwrap(), 200);
 }
 
 #[tokio::test]

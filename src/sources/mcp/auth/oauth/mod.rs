@@ -282,7 +282,7 @@ impl OAuthShared {
         if let Some(old) = old.filter(|_| challenge.wants_more_scope()) {
             if wanted.iter().all(|scope| old.token.asked_scopes.contains(scope)) {
                 return Err(denied(message!(
-                    "The server requires the scopes '{}', which were already requested; ask its administrator for access, or sign out and in again.",
+                    "The server requires the scopes '{}', which were already requested; ask its administrator for access, then remove this login from the token file and sign in again.",
                     quote(&wanted.join(" "), &[])
                 )));
             }
