@@ -73,19 +73,24 @@ impl Servers {
         limit: Duration,
     ) -> Result<Vec<OfferedBy>> {
         let (servers, closed) = for_caller(self.pick(ids)?, caller);
-        let mut lists = self.list_offers(servers, kind, Asker::Program, limit).await;
+        let mut lists = self.list_offers(servers, kind, Asker::Program, false, limit).await;
         lists.extend(closed.into_iter().map(|(id, error)| (id, Err(error))));
         Ok(lists)
     }
 
+    /// In the order of the servers. `again`: what a server has listed is good enough.
     pub(super) async fn list_offers(
         &self,
         servers: Vec<Arc<Server>>,
         kind: OfferKind,
         asker: Asker,
+        again: bool,
         limit: Duration,
     ) -> Vec<OfferedBy> {
         let one = |server: Arc<Server>| async move {
+            if let Some(known) = resources::known(&server, kind).filter(|_| again) {
+                return (server.id().clone(), Ok(self.own_names(&server, kind, &known)));
+            }
             if asker == Asker::Client && self.is_left_alone(&server) {
                 return (server.id().clone(), Err(self.left_alone(&server)));
             }
@@ -162,7 +167,7 @@ impl Servers {
                 return closed.into_iter().find(|(closed, _)| closed == id).map_or_else(missing, no_answer);
             };
             if resources::known(&server, kind).is_none() {
-                self.list_offers(vec![server.clone()], kind, asker, patience()).await;
+                self.list_offers(vec![server.clone()], kind, asker, false, patience()).await;
             }
             // It may list names of this form itself.
             let is_whole = kinds.iter().any(|kind| known(&server, *kind, key).is_some());
@@ -174,7 +179,7 @@ impl Servers {
             let owners = || among.iter().filter(has_it).cloned().collect::<Vec<_>>();
             let mut owning = owners();
             if owning.is_empty() {
-                let mut listing = Box::pin(self.list_offers(among.clone(), *kind, asker, patience()));
+                let mut listing = Box::pin(self.list_offers(among.clone(), *kind, asker, false, patience()));
                 let listed = match timeout(LIST_PATIENCE, &mut listing).await {
                     Ok(listed) => listed,
                     Err(_) if !owners().is_empty() => Vec::new(),

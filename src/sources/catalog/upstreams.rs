@@ -186,24 +186,12 @@ impl Upstreams for HubUpstreams {
         Box::pin(async move {
             let servers = &self.servers;
             let (shown, _) = for_caller(self.shown(view, kind), Some(caller));
-            let (mut lists, mut unknown): (Vec<OfferedBy>, _) = (Vec::new(), Vec::new());
-            for server in shown {
-                match resources::known(&server, kind).filter(|_| again) {
-                    Some(known) => {
-                        lists.push((server.id().clone(), Ok(servers.own_names(&server, kind, &known))));
-                    }
-                    None => unknown.push(server),
-                }
-            }
-            lists.extend(servers.list_offers(unknown, kind, Asker::Client, LIST_PATIENCE).await);
-            // The order of the configuration, whatever was known before.
-            let ids = servers.ids();
-            lists.sort_by_key(|(id, _)| ids.iter().position(|one| one == id));
+            let lists = servers.list_offers(shown, kind, Asker::Client, again, LIST_PATIENCE).await;
             let mut all =
                 if view.shows(kind, NATIVE) { self.servers.hub.own_offers.entries(kind) } else { Vec::new() };
             let kinds = if kind == OfferKind::Resources { OfferKind::READ } else { &[kind] };
             let is_own = |key: &str| self.answers_itself(view, kinds, key);
-            all.extend(told_apart(kind, lists, &ids, &is_own));
+            all.extend(told_apart(kind, lists, &servers.ids(), &is_own));
             all
         })
     }
