@@ -157,7 +157,11 @@ where
         let wait = backoff.spread(retry, fastrand::f64(), asked);
         let remaining = deadline.saturating_duration_since(Instant::now());
         if !may_pass(&error) || retry >= max_retries || wait >= remaining {
-            return Err(with_attempts(error, retry + 1));
+            let message = match retry {
+                0 => error.message,
+                _ => message!("{} (tried {} times).", error.message.clause(), retry + 1),
+            };
+            return Err(HubError { message, ..error });
         }
         tokio::time::sleep(wait).await;
         retry += 1;
@@ -167,13 +171,6 @@ where
 /// Before a connection stands nothing was sent, so trying again is safe; the server may just be starting.
 fn may_pass(error: &HubError) -> bool {
     error.kind == ErrorKind::Connect || matches!(error.status, Some(429 | 500..=599))
-}
-
-fn with_attempts(mut error: HubError, attempts: u32) -> HubError {
-    if attempts > 1 {
-        error.message = message!("{} (tried {} times).", error.message.clause(), attempts);
-    }
-    error
 }
 
 // What goes wrong at an endpoint, as one sentence that says what to do.

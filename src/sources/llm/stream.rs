@@ -79,10 +79,14 @@ impl AnswerReader {
     async fn step(&mut self) -> Result<Option<String>> {
         loop {
             if let Some(item) = self.parser.next_item() {
-                return self.take(item);
+                match self.take(item) {
+                    // A stream that broke off ends with half an event.
+                    Err(error) if self.ended.is_some() && error.kind == ErrorKind::Protocol => {}
+                    taken => return taken,
+                }
             }
-            if let Some(why) = self.ended.take() {
-                return self.close(why);
+            if let Some(why) = &self.ended {
+                return if self.is_finished { Ok(None) } else { Err(self.broke_off(why)) };
             }
             let chunk = async {
                 // A server that always has another chunk ready must not delay the timeout.
@@ -92,8 +96,8 @@ impl AnswerReader {
             match timeout_at(self.deadline, chunk).await {
                 Err(_) => return Err(self.endpoint.expired()),
                 Ok(Ok(Some(bytes))) => self.parser.feed(&bytes),
-                Ok(Ok(None)) => self.ended = Some("the server closed it".into()),
-                Ok(Err(error)) => self.ended = Some(self.endpoint.cause(&error).into()),
+                Ok(Ok(None)) => self.end("the server closed it".into()),
+                Ok(Err(error)) => self.end(self.endpoint.cause(&error).into()),
             }
         }
     }
@@ -130,29 +134,21 @@ impl AnswerReader {
         Ok(Some(text))
     }
 
-    /// The bytes are over. That is fine after the model gave a reason for stopping; otherwise something is missing.
-    fn close(&mut self, why: Message) -> Result<Option<String>> {
+    /// The bytes are over, but perhaps not the events in them.
+    fn end(&mut self, why: Message) {
         self.parser.finish();
-        if let Some(item) = self.parser.next_item() {
-            match self.take(item) {
-                // A stream that broke off ends with half an event.
-                Err(error) if error.kind == ErrorKind::Protocol => {}
-                taken => {
-                    self.ended = Some(why);
-                    return taken;
-                }
-            }
-        }
-        if self.is_finished {
-            return Ok(None);
-        }
+        self.ended = Some(why);
+    }
+
+    /// The model gave no reason for stopping, so something is missing.
+    fn broke_off(&self, why: &Message) -> HubError {
         let message = message!(
             "The stream from the model endpoint {} broke off before the answer was complete: {}.",
             self.endpoint.origin,
             why
         );
         let status = Some(self.response.status().as_u16());
-        Err(HubError { status, ..HubError::new(ErrorKind::Closed, message) })
+        HubError { status, ..HubError::new(ErrorKind::Closed, message) }
     }
 }
 

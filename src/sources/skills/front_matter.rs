@@ -17,13 +17,11 @@ const MISSING: &str = "it does not begin with front matter between two lines of 
 /// it were. True if that was necessary.
 pub fn read(text: &str) -> Result<(Map<String, Value>, &str, bool), Message> {
     let (yaml, body) = split(text)?;
-    match parse(yaml) {
-        Err(why) if why.starts_with(NO_YAML) => {
-            let value = parse(&quoted(yaml)).map_err(|_| why)?;
-            Ok((mapping(value)?, body, true))
-        }
-        value => Ok((mapping(value?)?, body, false)),
-    }
+    let (value, is_repaired) = match parse(yaml) {
+        Err(why) if why.starts_with(NO_YAML) => (parse(&quoted(yaml)).map_err(|_| why)?, true),
+        value => (value?, false),
+    };
+    Ok((mapping(value)?, body, is_repaired))
 }
 
 /// The front matter and the text after it, without that help.
@@ -119,11 +117,9 @@ pub fn agree(listed: &Value, found: &Value) -> bool {
         }
         (Value::Number(listed), Value::Number(found)) => listed.as_f64() == found.as_f64(),
         (Value::String(listed), Value::String(found)) => listed.trim_end() == found.trim_end(),
-        (Value::Bool(true), Value::String(word)) => {
-            matches!(word.to_ascii_lowercase().as_str(), "yes" | "on" | "y")
-        }
-        (Value::Bool(false), Value::String(word)) => {
-            matches!(word.to_ascii_lowercase().as_str(), "no" | "off" | "n")
+        (Value::Bool(flag), Value::String(word)) => {
+            let words = if *flag { ["yes", "on", "y"] } else { ["no", "off", "n"] };
+            words.iter().any(|own| word.eq_ignore_ascii_case(own))
         }
         _ => listed == found,
     }

@@ -81,7 +81,7 @@ impl Server {
         Self::list(Arc::downgrade(self), connection, begun, of_now, is_enough).await
     }
 
-    /// Since when a request for the list has no answer.
+    /// Since when the request for the lists that is running has no answer.
     pub fn listing_since(&self) -> Option<Instant> {
         self.lists.running_since()
     }
@@ -353,28 +353,30 @@ impl ServerLists {
         self.latest.load().as_ref()?.at.map(|at| at.elapsed())
     }
 
+    /// Whether there is a list, and it is such a one.
+    fn has(&self, is_such: impl FnOnce(&TakenList) -> bool) -> bool {
+        self.latest.load().as_deref().is_some_and(is_such)
+    }
+
     /// Whether a session of this generation has listed its tools.
     pub fn is_of(&self, generation: u64) -> bool {
-        self.latest.load().as_ref().is_some_and(|latest| latest.round.generation == generation)
+        self.has(|latest| latest.round.generation == generation)
     }
 
     /// Whether the list is as old as its server allows, or older, or was made before the way to the server was interrupted.
     pub fn is_outdated(&self, breaks: u64) -> bool {
         let is_old = || self.age().zip(self.ttl()).is_some_and(|(age, ttl)| age > ttl);
-        self.latest.load().as_ref().is_none_or(|latest| latest.round.breaks != breaks) || is_old()
+        !self.has(|latest| latest.round.breaks == breaks) || is_old()
     }
 
     /// Whether the list was requested at this moment or later. `of_now`: also where a hub is in between.
     pub fn is_since(&self, moment: Instant, of_now: bool) -> bool {
-        self.latest
-            .load()
-            .as_ref()
-            .is_some_and(|latest| latest.round.requested >= Some(moment) && (latest.round.of_now || !of_now))
+        self.has(|TakenList { round, .. }| round.requested >= Some(moment) && (round.of_now || !of_now))
     }
 
     /// Whether the list arrived at this moment or later.
     pub fn came_since(&self, moment: Instant) -> bool {
-        self.latest.load().as_ref().and_then(|latest| latest.at).is_some_and(|at| at >= moment)
+        self.has(|latest| latest.at.is_some_and(|at| at >= moment))
     }
 
     /// Whether the server may have tools that are not in the list: there is none, or it is no longer fresh.
@@ -403,7 +405,7 @@ impl ServerLists {
 
     /// Whether a list of this round is not older than the one that is there.
     pub fn is_newer(&self, round: ListRound) -> bool {
-        self.latest.load().as_ref().is_none_or(|latest| round >= latest.round)
+        !self.has(|latest| latest.round > round)
     }
 }
 

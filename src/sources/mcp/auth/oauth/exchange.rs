@@ -40,15 +40,9 @@ pub struct TokenExchangeOptions {
 }
 
 struct HeldToken {
-    /// The whole header; empty when there is no token.
-    header: Secret,
+    /// The whole header; `None` when there is no token.
+    header: Option<String>,
     renew_at: u64,
-}
-
-impl HeldToken {
-    fn header(&self) -> Option<String> {
-        (!self.header.is_empty()).then(|| self.header.expose().to_owned())
-    }
 }
 
 /// The credentials of one caller, or of the hub itself, for one server.
@@ -119,7 +113,7 @@ impl TokenExchange {
             )));
         }
         let renew_at = renew_at(issued.lifetime.unwrap_or(DEFAULT_LIFETIME));
-        Ok(HeldToken { header: Secret::new(bearer_header(issued.token.expose())?), renew_at })
+        Ok(HeldToken { header: Some(bearer_header(issued.token.expose())?), renew_at })
     }
 }
 
@@ -128,16 +122,16 @@ impl Credentials for TokenExchange {
         Box::pin(async move {
             let mut held = self.held.lock().await;
             if let Some(token) = held.as_ref().filter(|token| now() < token.renew_at) {
-                return Ok(token.header());
+                return Ok(token.header.clone());
             }
             let token = match self.ask().await {
                 // Many servers list their tools to everyone.
                 Err(_) if self.subject.is_none() => {
-                    HeldToken { header: Secret::default(), renew_at: now().saturating_add(REFUSED_FOR) }
+                    HeldToken { header: None, renew_at: now().saturating_add(REFUSED_FOR) }
                 }
                 asked => asked?,
             };
-            Ok(held.insert(token).header())
+            Ok(held.insert(token).header.clone())
         })
     }
 
@@ -163,11 +157,11 @@ impl Credentials for TokenExchange {
                 return Ok(false);
             }
             let mut held = self.held.lock().await;
-            held.take_if(|token| token.header.expose() == sent);
+            held.take_if(|token| token.header.as_deref() == Some(sent));
             if held.is_none() {
                 *held = Some(self.ask().await?);
             }
-            Ok(held.as_ref().is_some_and(|token| token.header.expose() != sent))
+            Ok(held.as_ref().is_some_and(|token| token.header.as_deref() != Some(sent)))
         })
     }
 }
