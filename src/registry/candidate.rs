@@ -1,7 +1,7 @@
 //! One provider of a tool name, and all of them.
 
 use super::identity::CandidateDefinition;
-use super::namesakes::NamesakeVerdict;
+use super::namesakes::Portraits;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
 use toolhub_types::limit::Gate;
@@ -148,7 +148,7 @@ pub struct NameEntry {
     /// The different tools of this name, in the order of preference; empty when all candidates are one tool.
     pub tools: Vec<Arc<NameEntry>>,
     /// Why they are one tool, or several.
-    pub(super) verdict: NamesakeVerdict,
+    pub(super) portraits: Portraits,
     /// The lowest id of its candidates so far.
     pub(super) first_id: u64,
     /// The version of the registry at which this name last changed.
@@ -167,7 +167,7 @@ impl NameEntry {
             name,
             candidates: Vec::new(),
             tools: Vec::new(),
-            verdict: NamesakeVerdict::default(),
+            portraits: Portraits::new(),
             first_id,
             changed_at: 0,
             shown: ShownTexts::new(),

@@ -19,7 +19,7 @@ use super::schema::types_in;
 use serde_json::Value;
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::sync::Arc;
-use toolhub_text::{fold_width, is_wide, push_stem, words};
+use toolhub_text::{push_stem, tokens};
 use toolhub_types::model::Trust;
 
 /// The share of words that two descriptions must have in common. One word in seven names the service, so short texts must agree.
@@ -105,19 +105,12 @@ fn have_a_type_in_common(one: &Value, other: &Value) -> bool {
 
 /// The words of a text without their endings; scripts without spaces by their characters.
 fn stems(text: &str) -> Vec<String> {
-    let mut stems = Vec::new();
-    for word in words(text) {
-        if word.chars().next().map(fold_width).is_some_and(is_wide) {
-            stems.extend(word.chars().map(String::from));
-        } else if word.is_ascii() {
-            let mut stem = String::new();
-            push_stem(&mut stem, &word);
-            stems.push(stem);
-        } else {
-            stems.push(word);
-        }
-    }
-    stems
+    let stem = |word: String| {
+        let mut stem = String::new();
+        push_stem(&mut stem, &word);
+        stem
+    };
+    tokens(text).map(|word| if word.is_ascii() { stem(word) } else { word }).collect()
 }
 
 fn digest(what: &(impl Hash + ?Sized)) -> u64 {
@@ -126,32 +119,26 @@ fn digest(what: &(impl Hash + ?Sized)) -> u64 {
     hasher.finish()
 }
 
-/// The candidates of one name, told apart.
-#[derive(Clone, Default)]
-pub(super) struct NamesakeVerdict {
-    /// Of the candidates of servers, in the order of registration. Kept, so that a text is read once.
-    pub portraits: Vec<Arc<Portrait>>,
-    /// The providers of each tool; empty when all candidates are one tool.
-    pub tools: Vec<Vec<Arc<Candidate>>>,
-}
+/// Of the candidates of servers, in the order of registration. Kept, so that a text is read once.
+pub(super) type Portraits = Vec<Arc<Portrait>>;
 
-/// Tells the tools of servers apart. `before` is the last verdict about this name.
+/// Tells the tools of servers apart: the providers of each tool, or nothing when all candidates are one tool. `before` are the
+/// portraits of the last time.
 pub(super) fn tell_apart(
     candidates: &[Arc<Candidate>],
-    before: &NamesakeVerdict,
+    before: &Portraits,
     users_word: Option<&UsersWord>,
-) -> NamesakeVerdict {
+) -> (Portraits, Vec<Vec<Arc<Candidate>>>) {
     let mut of_servers = candidates.iter().filter(|one| one.is_of_server());
     // Nearly every name has one server at most.
     if of_servers.next().is_none() || of_servers.next().is_none() {
-        return NamesakeVerdict::default();
+        return Default::default();
     }
     let portrait = |one: &Arc<Candidate>| {
-        let known = before.portraits.iter().find(|known| Arc::ptr_eq(&known.candidate, one));
+        let known = before.iter().find(|known| Arc::ptr_eq(&known.candidate, one));
         known.cloned().unwrap_or_else(|| Arc::new(Portrait::new(one, users_word)))
     };
-    let portraits: Vec<Arc<Portrait>> =
-        candidates.iter().filter(|one| one.is_of_server()).map(portrait).collect();
+    let portraits: Portraits = candidates.iter().filter(|one| one.is_of_server()).map(portrait).collect();
     let mut tools: Vec<Vec<&Arc<Portrait>>> = Vec::new();
     for one in &portraits {
         let is_same_server = |other: &&Arc<Portrait>| other.candidate.is_beside(&one.candidate);
@@ -165,5 +152,5 @@ pub(super) fn tell_apart(
     }
     let providers = |tool: Vec<&Arc<Portrait>>| tool.iter().map(|one| one.candidate.clone()).collect();
     let tools = if tools.len() > 1 { tools.into_iter().map(providers).collect() } else { Vec::new() };
-    NamesakeVerdict { portraits, tools }
+    (portraits, tools)
 }

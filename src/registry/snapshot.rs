@@ -220,20 +220,18 @@ impl Snapshot {
         self.version += 1;
         self.sorted = OnceLock::new();
         (entry.changed_at, entry.shown) = (self.version, OnceLock::new());
-        entry.verdict = tell_apart(&entry.candidates, &entry.verdict, self.users_word.as_ref());
+        let (portraits, told) = tell_apart(&entry.candidates, &entry.portraits, self.users_word.as_ref());
+        entry.portraits = portraits;
         let name = entry.name.clone();
         let namesake = self.told_apart(&name).filter(|tool| tool.is_apart()).cloned();
         let was_at = before.filter(|before| namesake.is_none() && before.tools.is_empty());
         let was_at = was_at.map(NameEntry::position);
-        let is_listed = namesake.is_none() && entry.verdict.tools.is_empty() && !entry.candidates.is_empty();
+        let is_listed = namesake.is_none() && told.is_empty() && !entry.candidates.is_empty();
         let now_at = is_listed.then(|| entry.position());
         if let Some(at) = was_at.filter(|_| was_at != now_at) {
             self.order.remove(&at);
         }
-        let mut others = Vec::new();
-        if !entry.tools.is_empty() || !entry.verdict.tools.is_empty() {
-            others = self.list_apart(&mut entry);
-        }
+        let mut others = self.list_apart(&mut entry, told);
         if let Some(at) = now_at.filter(|_| was_at != now_at) {
             self.order.insert(at, OrderedName::new(&name));
         }
@@ -258,24 +256,25 @@ impl Snapshot {
     }
 
     /// Lists each tool of a name in the place of those that were listed before. Returns the names of all of them.
-    fn list_apart(&mut self, entry: &mut NameEntry) -> Vec<Arc<str>> {
+    fn list_apart(&mut self, entry: &mut NameEntry, told: Vec<Vec<Arc<Candidate>>>) -> Vec<Arc<str>> {
         let before = std::mem::take(&mut entry.tools);
         for tool in &before {
             self.apart.remove(&tool.name);
             self.order.remove(&tool.position());
         }
-        let told = &entry.verdict.tools;
         let mut tools: Vec<NameEntry> = Vec::new();
-        let native: Vec<_> = entry.candidates.iter().filter(|one| !one.is_of_server()).cloned().collect();
-        if let Some(first) = told.first().filter(|_| !native.is_empty()) {
-            let mut beside: Vec<_> = native.into_iter().chain(first.iter().cloned()).collect();
-            beside.sort_by_key(|one| one.id);
-            tools.push(entry.part(entry.name.clone(), beside, self.version));
+        if let Some(first) = told.first() {
+            let is_listed =
+                |one: &&Arc<Candidate>| !one.is_of_server() || first.iter().any(|own| own.id == one.id);
+            let beside: Vec<_> = entry.candidates.iter().filter(is_listed).cloned().collect();
+            if beside.len() > first.len() {
+                tools.push(entry.part(entry.name.clone(), beside, self.version));
+            }
         }
         for providers in told {
             let server = providers[0].server.as_deref().unwrap_or_default();
             let listed_as = self.free_name(server, &entry.name);
-            tools.push(entry.part(listed_as, providers.clone(), self.version));
+            tools.push(entry.part(listed_as, providers, self.version));
         }
         let same = |one: &NameEntry, other: &NameEntry| {
             one.name == other.name

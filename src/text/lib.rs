@@ -26,5 +26,5 @@ pub use stem::{push_stem, strong_stem};
 pub use units::units;
 pub use words::{
     NAME_BYTES, RunKind, first_run, fold_width, has_word, humps, is_hump, is_wide, name_words, similarity,
-    words,
+    tokens, words,
 };

@@ -111,7 +111,7 @@ pub fn words(text: &str) -> Vec<String> {
 /// The Jaccard similarity of two texts, from 0 to 1: the share of their words that both have. Scripts without spaces count by
 /// characters. Two texts without any word are equal or not.
 pub fn similarity(one: &str, other: &str) -> f64 {
-    let (left, right) = (tokens(one), tokens(other));
+    let [left, right]: [HashSet<String>; 2] = [one, other].map(|text| tokens(text).collect());
     if left.is_empty() && right.is_empty() {
         return if one.trim() == other.trim() { 1.0 } else { 0.0 };
     }
@@ -119,17 +119,12 @@ pub fn similarity(one: &str, other: &str) -> f64 {
     both as f64 / (left.len() + right.len() - both) as f64
 }
 
-fn tokens(text: &str) -> HashSet<String> {
-    let mut found = HashSet::new();
-    for word in words(text) {
-        match word.chars().next().map(fold_width) {
-            Some(first) if is_wide(first) => found.extend(word.chars().map(String::from)),
-            _ => {
-                found.insert(word);
-            }
-        }
-    }
-    found
+/// The words of a text; scripts without spaces by their characters.
+pub fn tokens(text: &str) -> impl Iterator<Item = String> {
+    words(text).into_iter().flat_map(|word| match word.starts_with(is_wide) {
+        true => word.chars().map(String::from).collect(),
+        false => vec![word],
+    })
 }
 
 #[cfg(test)]

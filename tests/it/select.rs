@@ -296,13 +296,13 @@ fn by_name_resting_ones_come_last_and_are_counted_out() {
     entry.note_success(0);
     exhaust(&all[0], now);
     exhaust(&all[2], now);
-    let (order, healthy) = by_name(entry, Filter::default(), now);
+    let (order, healthy) = by_name(entry, Wanted::default(), now);
     assert_eq!(
         (ids(&order), healthy),
         (vec![1, 3, 0, 2], 2),
         "the last success does not help while it rests"
     );
-    let only = Filter { source: None, server: Some("s2") };
+    let only = Wanted { filter: Filter { source: None, server: Some("s2") }, ..Wanted::default() };
     let (order, healthy) = by_name(entry, only, now);
     assert_eq!((ids(&order), healthy), (vec![2], 1), "a single one is called, resting or not");
 }
@@ -315,7 +315,7 @@ fn by_name_registration_decides_between_equals() {
     }
     registry.insert(candidate(10, Source::Tools, |_| {}));
     let snapshot = registry.snapshot();
-    let (order, _) = by_name(snapshot.get("t").unwrap(), Filter::default(), Instant::now());
+    let (order, _) = by_name(snapshot.get("t").unwrap(), Wanted::default(), Instant::now());
     assert_eq!(ids(&order), [10, 3, 5, 9]);
 }
 
@@ -338,7 +338,7 @@ proptest! {
         let snapshot = registry.snapshot();
         let entry = snapshot.get("t").unwrap();
         entry.note_success(last);
-        let (usual, awake) = by_name(entry, Filter::default(), now);
+        let (usual, awake) = by_name(entry, Wanted::default(), now);
         let (order, healthy) = by_name(entry, Wanted { prefer: Prefer::Mcps, ..Wanted::default() }, now);
         prop_assert_eq!(awake, healthy);
         // A stable sort of the usual order: MCP servers first, apart from those that rest.
@@ -397,7 +397,7 @@ fn by_capability_a_seed_fixes_the_shuffle() {
     let snapshot = registry.snapshot();
     let shuffled = |seed| {
         let mut rng = fastrand::Rng::with_seed(seed);
-        ids(&by_capability(&snapshot, "x", Filter::default(), &mut rng, now).0)
+        ids(&by_capability(&snapshot, "x", Wanted::default(), &mut rng, now).0)
     };
     assert_eq!(shuffled(1), shuffled(1));
     assert!((0..20).map(shuffled).collect::<BTreeSet<_>>().len() > 10, "seeds give different orders");
@@ -408,7 +408,7 @@ fn by_capability_each_of_one_priority_gets_its_turn_to_be_first() {
     let (registry, now) = (thirty(), Instant::now());
     let snapshot = registry.snapshot();
     let mut rng = fastrand::Rng::with_seed(3);
-    let first = |_| by_capability(&snapshot, "x", Filter::default(), &mut rng, now).0[0].id;
+    let first = |_| by_capability(&snapshot, "x", Wanted::default(), &mut rng, now).0[0].id;
     let firsts: BTreeSet<u64> = (0..500).map(first).collect();
     assert_eq!(firsts, (10..20).collect(), "the ten native tools, all of them and no others");
 }
@@ -426,7 +426,7 @@ proptest! {
             exhaust(candidate, now);
         }
         let mut rng = fastrand::Rng::with_seed(seed);
-        let (order, healthy) = by_capability(&snapshot, "x", Filter { source, server: None }, &mut rng, now);
+        let (order, healthy) = by_capability(&snapshot, "x", Wanted { filter: Filter { source, server: None }, ..Wanted::default() }, &mut rng, now);
         let fits = |c: &&Arc<Candidate>| source.is_none_or(|source| c.source == source);
         let expected: BTreeSet<u64> = snapshot.with_tag("x").filter(fits).map(|c| c.id).collect();
         prop_assert_eq!(order.len(), expected.len());
@@ -443,6 +443,6 @@ fn by_capability_an_unknown_tag_has_no_candidate() {
     let mut rng = fastrand::Rng::with_seed(1);
     let registry = thirty();
     let (order, healthy) =
-        by_capability(&registry.snapshot(), "y", Filter::default(), &mut rng, Instant::now());
+        by_capability(&registry.snapshot(), "y", Wanted::default(), &mut rng, Instant::now());
     assert_eq!((order.len(), healthy), (0, 0));
 }

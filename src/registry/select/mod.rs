@@ -56,12 +56,6 @@ pub struct Wanted<'a> {
     pub is_routed: bool,
 }
 
-impl<'a> From<Filter<'a>> for Wanted<'a> {
-    fn from(filter: Filter<'a>) -> Self {
-        Wanted { filter, ..Wanted::default() }
-    }
-}
-
 impl Wanted<'_> {
     /// True when the call may use this candidate.
     pub fn takes(&self, candidate: &Candidate, entry: &NameEntry) -> bool {
@@ -82,8 +76,7 @@ impl Wanted<'_> {
 /// By name: the preferred source, the last successful candidate, then priority, health (unless a model asked) and
 /// registration; suspended candidates last. Of a name that several tools share, only the tool that the name means. Returns the
 /// number of candidates that are not suspended.
-pub fn by_name<'a>(entry: &NameEntry, wanted: impl Into<Wanted<'a>>, now: Instant) -> (Candidates, usize) {
-    let wanted = wanted.into();
+pub fn by_name(entry: &NameEntry, wanted: Wanted<'_>, now: Instant) -> (Candidates, usize) {
     let mut candidates: Candidates =
         entry.candidates.iter().filter(|candidate| wanted.takes(candidate, entry)).cloned().collect();
     if let Some(tool) = entry.meant(&candidates) {
@@ -104,14 +97,13 @@ pub fn by_name<'a>(entry: &NameEntry, wanted: impl Into<Wanted<'a>>, now: Instan
 }
 
 /// By capability: the preferred source, then priority, shuffled within one priority; suspended candidates last.
-pub fn by_capability<'a>(
+pub fn by_capability(
     snapshot: &Snapshot,
     tag: &str,
-    wanted: impl Into<Wanted<'a>>,
+    wanted: Wanted<'_>,
     rng: &mut fastrand::Rng,
     now: Instant,
 ) -> (Candidates, usize) {
-    let wanted = wanted.into();
     let takes = |candidate: &&Arc<Candidate>| match wanted.shadow {
         Shadow::Report => wanted.filter.matches(candidate),
         Shadow::Deny => {

@@ -21,10 +21,10 @@ mod name;
 mod raised;
 mod verbs;
 
-use name::{NameVerdict, read_name};
+use name::read_name;
 use raised::raised;
 use serde_json::{Map, Value};
-use toolhub_types::model::{Effects, Evidence, Trust};
+use toolhub_types::model::{Effects, Evidence, Safety, Trust};
 use verbs::READING_CAPABILITIES;
 
 /// Everything that is known about a tool before its first call.
@@ -88,11 +88,10 @@ pub fn assess(tool: &EffectsInput<'_>) -> Effects {
         Some(true) if trust == Trust::Full && malformed.is_none() => return read_only,
         _ => {}
     }
-    let name = match read_name(tool.name) {
-        NameVerdict::Acts(verb) => return Effects::may_act(Evidence::ActingVerb(verb)),
-        NameVerdict::Reads(verb) => Ok(Evidence::ReadingVerb(verb)),
-        NameVerdict::Unclear(evidence) => Err(evidence),
-    };
+    let name = read_name(tool.name);
+    if name.safety == Safety::MayAct {
+        return name;
+    }
     if let Some(key) = malformed {
         return Effects::unknown(Evidence::Malformed(key));
     }
@@ -106,11 +105,13 @@ pub fn assess(tool: &EffectsInput<'_>) -> Effects {
         return Effects::unknown(Evidence::Untrusted);
     }
     let declared = READING_CAPABILITIES.iter().find(|tag| capabilities.iter().any(|own| own == *tag));
-    match name.or_else(|evidence| declared.map(|tag| Evidence::Capability(tag)).ok_or(evidence)) {
-        Ok(evidence) => {
-            raised(tool.description, tool.parameters).map_or(Effects::harmless(evidence), Effects::unknown)
-        }
-        Err(evidence) => Effects::unknown(evidence),
+    let told = match (name.safety, declared) {
+        (Safety::Unknown, Some(tag)) => Effects::harmless(Evidence::Capability(tag)),
+        _ => name,
+    };
+    match told.are_harmless() {
+        true => raised(tool.description, tool.parameters).map_or(told, Effects::unknown),
+        false => told,
     }
 }
 

@@ -6,24 +6,15 @@ use std::collections::HashMap;
 use std::sync::LazyLock;
 use toolhub_text::invisible::visible;
 use toolhub_text::{NAME_BYTES, is_wide, name_words};
-use toolhub_types::model::Evidence;
+use toolhub_types::model::{Effects, Evidence};
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum NameVerdict {
-    /// It has an acting verb.
-    Acts(Verb),
-    /// It has a reading verb and no other.
-    Reads(Verb),
-    /// Neither, or a reading verb beside a word that may be another verb.
-    Unclear(Evidence),
-}
-
-/// Reads a name of any style. A word is a noun where a verb that only reads stands beside it, and a verb in all other places
-/// where it can be one.
-pub fn read_name(name: &str) -> NameVerdict {
+/// Reads a name of any style: it may act if it has an acting verb, and is harmless if it has a reading verb and no other. A word is
+/// a noun where a verb that only reads stands beside it, and a verb in all other places where it can be one.
+pub fn read_name(name: &str) -> Effects {
     let words = name_words(&visible(name));
     let tokens = tokens(&words);
-    let mut reads: Option<NameToken> = None;
+    // The first verb that reads, and whether it is also a noun.
+    let mut reads: Option<(Verb, bool)> = None;
     let is_about_several = words.last().is_some_and(|last| is_plural(last));
     let mut doubt = words.last().and_then(|last| ending(last)).map(Evidence::SecondVerb);
     for (at, &token) in tokens.iter().enumerate() {
@@ -34,11 +25,12 @@ pub fn read_name(name: &str) -> NameVerdict {
         let is_object = reads.is_some() && joined.is_none();
         let is_noun = is_before_reading(&tokens[at + 1..]);
         let is_last = is_object && at + 1 == tokens.len() && !matches!(tokens[at - 1], NameToken::Other);
-        let may_be_noun = matches!(reads, Some(NameToken::ReadingOrNoun(_)));
+        let may_be_noun = matches!(reads, Some((_, true)));
         match token {
-            NameToken::Acting(verb) => return NameVerdict::Acts(verb),
-            NameToken::Reading(_) | NameToken::ReadingOrNoun(_) => reads = reads.or(Some(token)),
-            NameToken::ReadingWhenLeading(_) if at == 0 => reads = Some(token),
+            NameToken::Acting(verb) => return Effects::may_act(Evidence::ActingVerb(verb)),
+            NameToken::Reading(verb) => reads = reads.or(Some((verb, false))),
+            NameToken::ReadingOrNoun(verb) => reads = reads.or(Some((verb, true))),
+            NameToken::ReadingWhenLeading(verb) if at == 0 => reads = Some((verb, false)),
             // `get_lock`, `get_reset_password`, `list_set_value`: the word may be what is done.
             NameToken::ActingOrNoun(verb)
                 if is_object && !is_about_several && !may_be_noun && is_verb_first(verb) =>
@@ -51,9 +43,9 @@ pub fn read_name(name: &str) -> NameVerdict {
                 doubt = doubt.or(Some(Evidence::SecondVerb(verb)));
             }
             _ if is_object || is_noun => {}
-            NameToken::ActingOrNoun(verb) => return NameVerdict::Acts(verb),
+            NameToken::ActingOrNoun(verb) => return Effects::may_act(Evidence::ActingVerb(verb)),
             NameToken::ActingWhenLeading(verb) if at == 0 || joined.is_some() => {
-                return NameVerdict::Acts(verb);
+                return Effects::may_act(Evidence::ActingVerb(verb));
             }
             NameToken::ActingWhenLeading(verb) | NameToken::Either(verb) => {
                 doubt = doubt.or(Some(Evidence::SecondVerb(verb)));
@@ -67,22 +59,15 @@ pub fn read_name(name: &str) -> NameVerdict {
             doubt = doubt.or(Some(Evidence::Joined(word)));
         }
     }
-    if let Some(NameToken::ReadingOrNoun(verb)) = reads
+    if let Some((verb, true)) = reads
         && !reads_several(&words, verb)
     {
         doubt = doubt.or(Some(Evidence::Noun(verb)));
     }
     match (reads, doubt) {
-        (Some(_), Some(evidence)) => NameVerdict::Unclear(evidence),
-        (
-            Some(
-                NameToken::Reading(verb)
-                | NameToken::ReadingOrNoun(verb)
-                | NameToken::ReadingWhenLeading(verb),
-            ),
-            None,
-        ) if name.len() <= NAME_BYTES => NameVerdict::Reads(verb),
-        _ => NameVerdict::Unclear(Evidence::None),
+        (Some(_), Some(evidence)) => Effects::unknown(evidence),
+        (Some((verb, _)), None) if name.len() <= NAME_BYTES => Effects::harmless(Evidence::ReadingVerb(verb)),
+        _ => Effects::unknown(Evidence::None),
     }
 }
 
