@@ -256,10 +256,8 @@ impl CallDefinition {
     /// The values that people know by name, with their digests: not to be written anywhere.
     pub fn bound_values(&self) -> Vec<(String, String)> {
         let named = self.tools.iter().flat_map(|tool| {
-            let server =
-                tool.members["server"].as_str().map(|server| format!("{server}: ")).unwrap_or_default();
             let of_tool = tool.bound.iter().filter_map(|(name, digest)| Some((name.as_deref()?, digest)));
-            of_tool.map(move |(name, digest)| (format!("{server}{name}"), digest.clone()))
+            of_tool.map(|(name, digest)| (of_server(&tool.members, name), digest.clone()))
         });
         named.collect::<BTreeSet<_>>().into_iter().collect()
     }
@@ -285,15 +283,15 @@ impl CallDefinition {
 
     /// Who runs the candidates, for a person who decides: `bank: python bank.py`.
     pub fn programs(&self) -> Vec<String> {
-        let named = self.tools.iter().filter_map(|tool| {
-            let program = program(&tool.members)?;
-            Some(match tool.members["server"].as_str() {
-                Some(server) => format!("{server}: {program}"),
-                None => program,
-            })
-        });
-        named.collect::<BTreeSet<_>>().into_iter().collect()
+        let of_tool =
+            |tool: &Arc<CandidateDefinition>| Some(of_server(&tool.members, &program(&tool.members)?));
+        self.tools.iter().filter_map(of_tool).collect::<BTreeSet<_>>().into_iter().collect()
     }
+}
+
+/// `bank: KEY`, for what belongs to a server.
+fn of_server(members: &Value, what: &str) -> String {
+    members["server"].as_str().map_or_else(|| what.to_owned(), |server| format!("{server}: {what}"))
 }
 
 /// Both definitions, each as [`CallDefinition::text`] has kept it, and what differs.

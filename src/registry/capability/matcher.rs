@@ -6,9 +6,10 @@
 //! clear word, or by several hints. When no subject is clear, the best supported one is taken.
 
 use super::sections::Section;
-use super::table::Grade;
+use super::table::{Grade, Table};
 use super::text::{self, BREAK, TokenText};
 use std::collections::HashSet;
+use std::sync::Arc;
 use toolhub_text::PhraseSet;
 
 /// A tag with a clear word is given from this score on; so is one with hints only when no subject
@@ -65,9 +66,8 @@ pub(super) struct Matcher {
     /// The builtin phrases. The user's words are apart, so that no longer builtin phrase hides them, and so are the words of the
     /// finer tags, which are given in addition to the others.
     pub(super) sets: [PhraseSet<Says>; 3],
-    pub(super) is_fine: Vec<bool>,
     pub(super) companions: Vec<Companions>,
-    pub(super) action: Vec<bool>,
+    pub(super) table: Arc<Table>,
 }
 
 /// Tags that are added to an action whose object is not named.
@@ -81,22 +81,22 @@ pub(super) struct Companions {
 impl Matcher {
     /// Which tags the texts carry, by position in the table.
     pub fn tags(&self, name: &str, description: &str) -> Vec<bool> {
-        let name = text::name(name, &self.words);
-        let description = text::description(description, &self.words);
-        let mut scores = vec![Score::default(); self.action.len()];
+        let name = text::tokens(name, &self.words, Section::Name);
+        let description = text::tokens(description, &self.words, Section::Lead);
+        let mut scores = vec![Score::default(); self.table.tags.len()];
         for phrases in &self.sets {
             let mut seen = Vec::with_capacity(16);
             read(phrases, &name, &mut scores, &mut seen);
             read(phrases, &description, &mut scores, &mut seen);
         }
         let mut given = self.decide(&scores);
-        if !given.iter().zip(&self.is_fine).any(|(given, is_fine)| *given && !is_fine)
+        if !given.iter().zip(&self.table.tags).any(|(given, rules)| *given && !rules.fine)
             && let Some(tag) = self.whole_name(&name.text)
         {
             given[tag] = true;
         }
         for companions in &self.companions {
-            companions.complete(&mut given, &self.is_fine, &name.text, description.lead());
+            companions.complete(&mut given, &self.table, &name.text, description.lead());
         }
         given
     }
@@ -110,16 +110,17 @@ impl Matcher {
     }
 
     fn decide(&self, scores: &[Score]) -> Vec<bool> {
-        let subjects = || (0..scores.len()).filter(|&tag| !self.action[tag]);
+        let is_action = |tag: usize| self.table.tags[tag].action;
+        let subjects = || (0..scores.len()).filter(|&tag| !is_action(tag));
         let best = subjects().map(|tag| scores[tag].total()).max().unwrap_or(0);
         let clear = |tag: usize| {
-            let aside = !self.action[tag] && scores[tag].total() < best / RELATIVE;
+            let aside = !is_action(tag) && scores[tag].total() < best / RELATIVE;
             scores[tag].clear && scores[tag].total() >= THRESHOLD && !aside
         };
         let least = if subjects().any(clear) { INSISTING } else { THRESHOLD };
         let hinted = |tag: usize| {
             // Hints point to several subjects; only those near the best supported one count.
-            let also_ran = !self.action[tag] && scores[tag].total() < best * 3 / 4;
+            let also_ran = !is_action(tag) && scores[tag].total() < best * 3 / 4;
             scores[tag].total() >= least && !also_ran
         };
         let mut given: Vec<bool> = (0..scores.len()).map(|tag| clear(tag) || hinted(tag)).collect();
@@ -170,10 +171,11 @@ fn read<'a>(
 }
 
 impl Companions {
-    fn complete(&self, given: &mut [bool], is_fine: &[bool], name: &str, lead: &str) {
+    fn complete(&self, given: &mut [bool], table: &Table, name: &str, lead: &str) {
         // The first companion is where one looks by default; any other subject is an object that
         // was named.
-        let other = |tag: usize| tag != self.action && self.tags.first() != Some(&tag) && !is_fine[tag];
+        let other =
+            |tag: usize| tag != self.action && self.tags.first() != Some(&tag) && !table.tags[tag].fine;
         if !given[self.action] || (0..given.len()).any(|tag| given[tag] && other(tag)) {
             return;
         }

@@ -4,6 +4,7 @@
 use super::matcher::{Companions, Matcher, Says};
 use super::text::{self, MARKS};
 use std::collections::{HashMap, HashSet};
+use std::sync::Arc;
 use toolhub_text::PhraseSet;
 
 /// How much a phrase says about its tag.
@@ -114,35 +115,26 @@ struct Compilation {
     phrases: SaidBy,
     user: SaidBy,
     fine: SaidBy,
-    /// By tag, as in the table.
-    action: Vec<bool>,
 }
 
 impl Matcher {
-    pub fn new(table: &Table) -> Self {
-        let action = table.tags.iter().map(|rules| rules.action).collect();
-        let mut made = Compilation { action, ..Compilation::default() };
+    pub fn new(table: &Arc<Table>) -> Self {
+        let mut made = Compilation::default();
         let long = made.add_words(table);
         for stop in table.tags.iter().filter(|rules| rules.fine).flat_map(|rules| &rules.stops) {
             let phrase = made.phrase(stop);
             made.fine.entry(phrase).or_default();
         }
         let stops = made.stops(table);
-        made.show_inner(&long, &stops);
+        made.show_inner(table, &long, &stops);
         made.add_stops(stops);
         for stop in &table.stops {
             let phrase = made.phrase(stop);
             made.phrases.entry(phrase).or_default();
         }
         let companions = made.companions(table);
-        let Compilation { words, phrases, user, fine, action } = made;
-        Matcher {
-            words,
-            sets: [phrases, user, fine].map(PhraseSet::new),
-            is_fine: table.tags.iter().map(|rules| rules.fine).collect(),
-            companions,
-            action,
-        }
+        let Compilation { words, phrases, user, fine } = made;
+        Matcher { words, sets: [phrases, user, fine].map(PhraseSet::new), companions, table: table.clone() }
     }
 }
 
@@ -190,14 +182,14 @@ impl Compilation {
     /// A phrase of a subject hides other subjects in it, but not what is done ("image search" is a
     /// search), and a phrase of an action hides other actions only ("to pdf" is about documents).
     /// Unless a tag has the phrase as a stop: 热搜 is not a search.
-    fn show_inner(&mut self, long: &[String], stops: &Stops) {
+    fn show_inner(&mut self, table: &Table, long: &[String], stops: &Stops) {
         let mut shown = Vec::new();
         for phrase in long {
             let own = self.phrases.entry(phrase.clone()).or_default();
-            let is_action = own.iter().all(|(tag, _)| self.action[*tag]);
+            let is_action = own.iter().all(|(tag, _)| table.tags[*tag].action);
             let stopped = stops.get(phrase).map_or(&[][..], Vec::as_slice);
             let mut says = inner(&self.phrases, phrase);
-            says.retain(|(tag, _)| self.action[*tag] != is_action && !stopped.contains(tag));
+            says.retain(|(tag, _)| table.tags[*tag].action != is_action && !stopped.contains(tag));
             shown.push((phrase, says));
         }
         for (phrase, says) in shown {

@@ -309,7 +309,7 @@ proptest! {
     #[test]
     fn a_table_compiled_twice_gives_the_same(name in texts(), description in texts()) {
         thread_local! {
-            static OTHER: Matcher = Matcher::new(&Table::parse(BUILTIN));
+            static OTHER: Matcher = Matcher::new(&Arc::new(Table::parse(BUILTIN)));
         }
         let rules = CapabilityRules::default();
         let other = OTHER.with(|matcher| matcher.tags(&name, &description));

@@ -46,19 +46,11 @@ pub(super) fn phrase(text: &str, words: &HashSet<String>) -> String {
     tokens.text.trim_matches(BREAK).to_owned()
 }
 
-/// A tool's name: one section.
-pub(super) fn name(text: &str, words: &HashSet<String>) -> TokenText {
-    Tokenizer::new(words, Section::Name).run(prefix(text, NAME_BYTES))
-}
-
-/// A tool's description, divided into sections.
-pub(super) fn description(text: &str, words: &HashSet<String>) -> TokenText {
-    Tokenizer::new(words, Section::Lead).run(prefix(text, DESCRIPTION_BYTES))
-}
-
-fn prefix(text: &str, bytes: usize) -> &str {
+/// A tool's name, which is one section, or its description, which begins with this one.
+pub(super) fn tokens(text: &str, words: &HashSet<String>, section: Section) -> TokenText {
+    let limit = if section == Section::Name { NAME_BYTES } else { DESCRIPTION_BYTES };
     let text = text.trim_start();
-    &text[..text.floor_char_boundary(bytes)]
+    Tokenizer::new(words, section).run(&text[..text.floor_char_boundary(limit)])
 }
 
 /// `C++` and `C#` are words too.

@@ -85,27 +85,24 @@ fn locate<'a>(explainer: &Explainer<'a>, objection: &'a Objection) -> Located<'a
     };
     let last = objection.path.len().saturating_sub(1);
     for (at, step) in objection.path.iter().enumerate() {
-        match (step, found.value) {
-            (PathStep::Key(name), Value::Object(map)) if map.contains_key(name) => {
-                found.value = &map[name];
-                found.schema = found.schema.and_then(|schema| part(explainer.root, schema, step));
-                found.place = found.place.join(name.as_str());
+        let is_missing = at == last && matches!(objection.reason, Reason::Missing);
+        let (inner, place) = match (step, found.value) {
+            // What is missing has a place and no value.
+            (PathStep::Key(name), Value::Object(map)) if is_missing || map.contains_key(name) => {
+                (map.get(name), found.place.join(name.as_str()))
             }
             (PathStep::Index(index), Value::Array(items)) if *index < items.len() => {
-                found.value = &items[*index];
-                found.schema = found.schema.and_then(|schema| part(explainer.root, schema, step));
-                found.place = found.place.join(*index);
+                (items.get(*index), found.place.join(*index))
             }
-            (PathStep::Key(name), Value::Object(_))
-                if at == last && matches!(objection.reason, Reason::Missing) =>
-            {
-                found.schema = found.schema.and_then(|schema| part(explainer.root, schema, step));
-                found.place = found.place.join(name.as_str());
+            (PathStep::Key(name), _) => {
+                // All others are labels of branches of a union.
+                found.is_key |= at == last && name == KEY;
+                continue;
             }
-            (PathStep::Key(name), _) if at == last && name == KEY => found.is_key = true,
-            // The label of a branch of a union.
-            _ => {}
-        }
+            _ => continue,
+        };
+        found.schema = found.schema.and_then(|schema| part(explainer.root, schema, step));
+        (found.value, found.place) = (inner.unwrap_or(found.value), place);
     }
     found
 }

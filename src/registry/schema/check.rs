@@ -1,7 +1,7 @@
 //! One check of a value against a schema.
 
 use super::coerce;
-use super::compile::{self, Built, Compiled, all_of};
+use super::compile::{self, Compiled, all_of};
 use super::cost::{LIMIT, LISTING, QUICK};
 use super::references::values;
 use super::violations::Explainer;
@@ -91,10 +91,8 @@ impl Schema {
 
     /// Whether a check takes more than about a millisecond: longer than a worker thread of a runtime can spare.
     pub fn takes_long(&self, value: &Value) -> bool {
-        let Some(compiled) = self.compiled.get() else {
-            return !is_small(&self.schema) || self.compiled().takes_long(value);
-        };
-        compiled.takes_long(value)
+        let is_compiled = self.compiled.get().is_some();
+        !is_compiled && !is_small(&self.schema) || self.compiled().takes_long(value)
     }
 
     /// What is wrong with a structured result.
@@ -157,7 +155,9 @@ impl Compiled {
     fn judge(&self, task: &Task<'_>) -> Judgement {
         let Task { given, opaque, coerce, part } = *task;
         let lists = Lists::new(self);
-        if lists.may_give_up() || !opaque.is_empty() {
+        // Only then may it have given up a match.
+        let looks_around = self.built.as_ref().is_some_and(|built| built.runs > 1);
+        if looks_around || !opaque.is_empty() {
             // For objects that take too long the builder's word is enough: it checks them in full.
             let is_wrong = lists.violations(given).map_or(opaque.is_empty(), |violations| {
                 violations.iter().any(|violation| !depends_on(violation, opaque))
@@ -208,10 +208,6 @@ pub struct Lists<'c> {
 impl<'c> Lists<'c> {
     pub fn new(compiled: &'c Compiled) -> Self {
         Lists { compiled, left: Cell::new(LISTING), given_up: Cell::new(None) }
-    }
-
-    pub fn may_give_up(&self) -> bool {
-        self.compiled.built.as_ref().is_some_and(Built::looks_around)
     }
 
     /// All violations; `None` if that takes too long.

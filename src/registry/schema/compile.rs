@@ -148,12 +148,6 @@ pub struct Built {
     pub runs: u64,
 }
 
-impl Built {
-    pub fn looks_around(&self) -> bool {
-        self.runs > 1
-    }
-}
-
 /// The engine that runs in linear time is preferred; the other one also knows look-around and back-references, and goes back
 /// in the text for them. The error is the place of a keyword that cannot be compiled, as far as it is known.
 fn build(schema: &Value, heaviest: usize) -> Result<Built, Arc<str>> {

@@ -112,17 +112,18 @@ pub struct CheckCost {
 }
 
 /// The schemas of a document, and which of them look at the same value.
-struct Graph<'a> {
-    nodes: Vec<CostNode<'a>>,
+#[derive(Default)]
+struct Graph {
+    nodes: Vec<CostNode>,
     is_unknown: bool,
     has_unions: bool,
     /// Whether items are compared with each other, with all that is in them.
     compares: bool,
 }
 
-struct CostNode<'a> {
-    schema: &'a Value,
-    /// The looks of its own keywords.
+#[derive(Default)]
+struct CostNode {
+    /// The looks of its own keywords, besides one for the schema.
     own: u64,
     /// Schemas that look at the same value.
     beside: Vec<usize>,
@@ -133,21 +134,19 @@ struct CostNode<'a> {
     looks_back: bool,
 }
 
-impl<'a> Graph<'a> {
-    fn of(root: &'a Value) -> Self {
-        let resolver = Resolver::new(root);
-        let mut graph = Graph { nodes: Vec::new(), is_unknown: false, has_unions: false, compares: false };
+impl Graph {
+    fn of<'a>(root: &'a Value) -> Self {
+        let (resolver, mut graph) = (Resolver::new(root), Graph::default());
         let (mut ids, mut todo) = (HashMap::new(), Vec::new());
-        let mut id = |schema: &'a Value, nodes: &mut Vec<CostNode<'a>>, todo: &mut Vec<usize>| {
+        let mut id = |schema: &'a Value, nodes: &mut Vec<CostNode>, todo: &mut Vec<(usize, &'a Value)>| {
             *ids.entry(std::ptr::from_ref(schema)).or_insert_with(|| {
-                nodes.push(CostNode::new(schema));
-                todo.push(nodes.len() - 1);
+                nodes.push(CostNode::default());
+                todo.push((nodes.len() - 1, schema));
                 nodes.len() - 1
             })
         };
         id(root, &mut graph.nodes, &mut todo);
-        while let Some(at) = todo.pop() {
-            let schema = graph.nodes[at].schema;
+        while let Some((at, schema)) = todo.pop() {
             let Some(map) = schema.as_object().filter(|_| graph.nodes.len() <= VALUES) else { continue };
             let inside = kept_in(map);
             let mut all = |schemas: &[&'a Value]| -> Vec<usize> {
@@ -167,7 +166,7 @@ impl<'a> Graph<'a> {
             let compared = if map.contains_key("uniqueItems") { PAIRS } else { 0 };
             // Every pattern looks at every name.
             let patterns = map.get("patternProperties").and_then(Value::as_object).map_or(0, Map::len);
-            node.own = 1 + compared + (values_listed(map) / LISTED + patterns) as u64;
+            node.own = compared + (values_listed(map) / LISTED + patterns) as u64;
             node.looks_back =
                 map.contains_key("unevaluatedProperties") || map.contains_key("unevaluatedItems");
         }
@@ -215,7 +214,7 @@ impl<'a> Graph<'a> {
                     let part = node.parts.iter().map(|part| above[*part]).max().unwrap_or(0);
                     part.saturating_add(sum(&node.every, &above))
                 };
-                let own = if depth == 0 { node.own } else { below() };
+                let own = if depth == 0 { 1 + node.own } else { below() };
                 let beside = sum(&node.beside, &here);
                 back[*at] = beside.saturating_add(sum(&node.beside, &back));
                 let again = if node.looks_back { back[*at] } else { 0 };
@@ -229,19 +228,6 @@ impl<'a> Graph<'a> {
             above = here;
         }
         looks
-    }
-}
-
-impl<'a> CostNode<'a> {
-    fn new(schema: &'a Value) -> Self {
-        CostNode {
-            schema,
-            own: 1,
-            beside: Vec::new(),
-            parts: Vec::new(),
-            every: Vec::new(),
-            looks_back: false,
-        }
     }
 }
 

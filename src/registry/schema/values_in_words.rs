@@ -7,7 +7,6 @@ use super::convert::is_integer;
 use super::references;
 use jsonschema::paths::{Location, LocationSegment};
 use serde_json::{Map, Value};
-use std::fmt::Write;
 use toolhub_text::invisible::is_invisible;
 use toolhub_text::message;
 use toolhub_text::message::{Join, Message};
@@ -21,30 +20,21 @@ const SCHEMAS: usize = 200;
 pub fn path(location: &Location) -> String {
     let mut path = String::new();
     for segment in location.iter() {
-        match segment {
-            LocationSegment::Index(index) => step(&mut path, None, Some(index)),
-            LocationSegment::Property(name) => step(&mut path, Some(&name), None),
-        }
+        let step = match segment {
+            LocationSegment::Index(index) => format!("[{index}]"),
+            LocationSegment::Property(name) if is_word(&name) && path.is_empty() => name.to_string(),
+            LocationSegment::Property(name) if is_word(&name) => format!(".{name}"),
+            LocationSegment::Property(name) if path.is_empty() => cut(&quoted(&name), LONGEST_NAME),
+            LocationSegment::Property(name) => format!("[{}]", cut(&quoted(&name), LONGEST_NAME)),
+        };
+        path.push_str(&step);
     }
     path
 }
 
 /// The path of a key of the object at this place.
 pub fn path_of(location: &Location, name: &str) -> String {
-    let mut path = path(location);
-    step(&mut path, Some(name), None);
-    path
-}
-
-fn step(path: &mut String, name: Option<&str>, index: Option<usize>) {
-    // Writing to a string cannot fail.
-    let _ = match (name, index) {
-        (Some(name), _) if is_word(name) && path.is_empty() => write!(path, "{name}"),
-        (Some(name), _) if is_word(name) => write!(path, ".{name}"),
-        (Some(name), _) if path.is_empty() => write!(path, "{}", cut(&quoted(name), LONGEST_NAME)),
-        (Some(name), _) => write!(path, "[{}]", cut(&quoted(name), LONGEST_NAME)),
-        (None, index) => write!(path, "[{}]", index.unwrap_or_default()),
-    };
+    path(&location.join(name))
 }
 
 /// The text with control characters escaped.
@@ -127,15 +117,9 @@ pub fn options_in_words(options: &[Value]) -> Message {
     match options {
         [] => message!("nothing"),
         several => {
-            let mut words = String::new();
-            for (at, option) in several.iter().enumerate() {
-                words.push_str(if at == 0 { "" } else { ", " });
-                words.push_str(&literal(option));
-                if words.len() > 4 * LONGEST_EXPECTED {
-                    break;
-                }
-            }
-            message!("one of {}", cut(&words, LONGEST_EXPECTED - "one of ".len()))
+            // More of them are certainly not shown.
+            let words: Vec<String> = several.iter().take(LONGEST_EXPECTED).map(literal).collect();
+            message!("one of {}", cut(&words.join(", "), LONGEST_EXPECTED - "one of ".len()))
         }
     }
 }
