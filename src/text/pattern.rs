@@ -29,7 +29,6 @@ pub struct Glob {
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 enum GlobPart {
     Any,
-    One,
     Char(char),
     Class { negated: bool, ranges: Vec<(char, char)> },
 }
@@ -37,7 +36,7 @@ enum GlobPart {
 impl GlobPart {
     fn takes(&self, c: char) -> bool {
         match self {
-            GlobPart::Any | GlobPart::One => true,
+            GlobPart::Any => true,
             GlobPart::Char(own) => *own == c,
             GlobPart::Class { negated, ranges } => {
                 ranges.iter().any(|(first, last)| (*first..=*last).contains(&c)) != *negated
@@ -55,7 +54,7 @@ impl Glob {
             let class = if c == '[' { class(&chars[at..]) } else { None };
             parts.push(match (c, class) {
                 ('*', _) => GlobPart::Any,
-                ('?', _) => GlobPart::One,
+                ('?', _) => GlobPart::Class { negated: true, ranges: Vec::new() },
                 (_, Some((part, length))) => {
                     at += length;
                     part

@@ -9,7 +9,7 @@ use serde_json::Value;
 use serde_json::value::RawValue;
 use std::collections::{HashMap, VecDeque};
 use std::hash::Hash;
-use toolhub_text::canonical::{digest, first_difference};
+use toolhub_text::canonical::{first_difference, json_digest};
 use toolhub_text::message::Message;
 
 /// A change of the time counts if it is this many times as long, and this many milliseconds longer.
@@ -46,7 +46,7 @@ pub enum SpanChange {
 /// What a line says, for comparing.
 struct ComparedLine {
     arguments: Value,
-    digest: [u8; 32],
+    digest: String,
     answer: Value,
 }
 
@@ -59,7 +59,7 @@ impl ComparedLine {
         let view: Option<LineView<'_>> = serde_json::from_str(line).ok();
         let arguments = read(view.as_ref().and_then(|view| view.arguments));
         let answer = read(view.as_ref().and_then(|view| view.result.or(view.error)));
-        ComparedLine { digest: digest(&arguments), arguments, answer }
+        ComparedLine { digest: json_digest(&arguments), arguments, answer }
     }
 }
 
@@ -78,8 +78,8 @@ pub fn compare(first: &RunFile, second: &RunFile) -> Vec<SpanPair> {
     match_up(
         &mut partner,
         &mut is_taken,
-        |at| (what(first, at), ours[at].digest),
-        |at| (what(second, at), theirs[at].digest),
+        |at| (what(first, at), &ours[at].digest),
+        |at| (what(second, at), &theirs[at].digest),
     );
     match_up(&mut partner, &mut is_taken, |at| what(first, at), |at| what(second, at));
     let pairs = partner.into_iter().enumerate().map(|(at, partner)| {

@@ -32,7 +32,7 @@ use std::collections::BTreeMap;
 use std::path::Path;
 use std::sync::LazyLock;
 use timeline::Timeline;
-use toolhub_text::wording::page_in_chinese;
+use toolhub_text::wording::PAGE;
 use toolhub_types::model::Lang;
 
 /// The page of a recorded run, or of two that are compared. The error is a sentence in the language of the page.
@@ -99,7 +99,7 @@ struct RecordedData<'a> {
 
 /// The words of the page in another language than English, by the English ones.
 fn words(lang: Lang) -> Option<BTreeMap<&'static str, &'static str>> {
-    (lang == Lang::Zh).then(|| page_in_chinese().collect())
+    (lang == Lang::Zh).then(|| PAGE.iter().copied().collect())
 }
 
 fn lines_block(at: usize, file: &RunFile) -> String {

@@ -24,8 +24,9 @@ pub(super) const INSPECTOR: &[(&str, &str)] = &[
     ("`ms` and `at` must be numbers, 0 or more", "`ms` 和 `at` 应为不小于 0 的数"),
 ];
 
-/// The words of the page itself. Its script looks them up by the English ones, so they are equal to the letter.
-pub(super) const PAGE: &[(&str, &str)] = &[
+/// The words of the page itself. Its script looks them up by the English ones, so they are equal to the letter. `{}` stands for a
+/// value, in Chinese with its number.
+pub const PAGE: &[(&str, &str)] = &[
     // Parts
     ("Timeline", "时间线"),
     ("Difference", "差异"),

@@ -11,17 +11,14 @@ mod inspector;
 mod ledger;
 mod servers;
 
+pub use inspector::PAGE;
+
 /// A template in English and in Chinese, where its places are numbered. In English `{}` is any value, and `{~}` a text that may be
 /// a sentence of the table; either is found as `{}`. Searched from its start: it is read for Chinese only, and has no lock that a
 /// fork could leave taken.
 pub fn row_of(template: &str) -> Option<(&'static str, &'static str)> {
     let is_same = |english: &str| english.len() >= template.len() && english.replace("{~}", "{}") == template;
     templates().find(|(english, _)| is_same(english)).copied()
-}
-
-/// The words of the inspector's page, English and Chinese. `{}` stands for a value, in Chinese with its number.
-pub fn page_in_chinese() -> impl Iterator<Item = (&'static str, &'static str)> {
-    inspector::PAGE.iter().copied()
 }
 
 /// All templates but those of the page.
@@ -382,7 +379,7 @@ mod tests {
 
     #[test]
     fn both_sides_have_the_same_placeholders() {
-        for (english, chinese) in templates().chain(inspector::PAGE) {
+        for (english, chinese) in templates().chain(PAGE) {
             let count = english.matches('{').count();
             assert!((0..count).all(|at| chinese.contains(&format!("{{{at}}}"))), "{english}");
             assert_eq!(chinese.matches('{').count(), count, "{english}");
