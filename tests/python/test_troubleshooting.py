@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import functools
 import re
 from pathlib import Path
 
@@ -23,6 +24,7 @@ def shown(part: ast.expr) -> str:
     return "'…'" if isinstance(part, ast.FormattedValue) and part.conversion == ord("r") else "…"
 
 
+@functools.cache  # not on import: each worker imports this file, and one or two read the code
 def templates() -> list[str]:
     """The texts of the code, `…` for each placeholder."""
     texts: list[str] = []
@@ -40,9 +42,6 @@ def templates() -> list[str]:
     return texts
 
 
-SENTENCES = templates()
-
-
 def messages() -> list[str]:
     """What the tables of the page quote: the texts of the first cell, which may hold quoted words themselves."""
     found: list[str] = []
@@ -53,7 +52,7 @@ def messages() -> list[str]:
 
 
 def test_the_sentences_are_read() -> None:
-    assert len(SENTENCES) > 500
+    assert len(templates()) > 500
     assert len(messages()) > 80
 
 
@@ -61,7 +60,7 @@ def test_the_sentences_are_read() -> None:
 def test_a_message_is_one_of_the_code(message: str) -> None:
     """Its words are those of one sentence, from the beginning or after what stands before it; `…` is any text."""
     pattern = re.compile(".*".join(map(re.escape, message.removeprefix("… ").split("…"))))
-    assert any(pattern.search(sentence) for sentence in SENTENCES), "the code has no such sentence"
+    assert any(pattern.search(sentence) for sentence in templates()), "the code has no such sentence"
 
 
 def test_every_kind_of_error_has_its_place() -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import copy
+import functools
 import json
 import re
 import subprocess
@@ -58,11 +59,18 @@ async def paused_state(made: Any) -> dict[str, Any]:
     raise AssertionError("it did not pause")
 
 
-STATES = {kind: asyncio.run(paused_state(agent(kind))) for kind in ("ChatLoop", "CoordinationAgent")}
-STATES["ChatLoop"]["talk"]["held"] = {
-    "message": "It is 1.",
-    "done": [{"place": 0, "key": "[]", "result": {"success": True, "result": 1, "error": None}}],
-}
+KINDS = ("ChatLoop", "CoordinationAgent")
+
+
+@functools.cache  # not on import: each worker imports this file
+def states() -> dict[str, dict[str, Any]]:
+    """The state of a paused run of each kind."""
+    found = {kind: asyncio.run(paused_state(agent(kind))) for kind in KINDS}
+    found["ChatLoop"]["talk"]["held"] = {
+        "message": "It is 1.",
+        "done": [{"place": 0, "key": "[]", "result": {"success": True, "result": 1, "error": None}}],
+    }
+    return found
 
 
 def places(value: Any, *path: Any) -> list[tuple[Any, ...]]:
@@ -97,9 +105,9 @@ MISSING = object()
 
 @settings(max_examples=400, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(some.data())
-@pytest.mark.parametrize("kind", STATES)
+@pytest.mark.parametrize("kind", KINDS)
 def test_a_state_that_is_nonsense_is_refused_in_a_sentence(kind: str, data: Any) -> None:
-    state: Any = copy.deepcopy(STATES[kind])
+    state: Any = copy.deepcopy(states()[kind])
     *path, last = data.draw(some.sampled_from(places(state)[1:]))
     inside = state
     for key in path:
@@ -135,7 +143,7 @@ def test_a_state_that_is_nonsense_is_refused_in_a_sentence(kind: str, data: Any)
     ],
 )
 def test_a_state_says_what_is_wrong_with_it(kind: str, changes: dict[str, Any], why: str) -> None:
-    state = copy.deepcopy(STATES[kind])
+    state = copy.deepcopy(states()[kind])
     for inside in (state, *(state.get(part, [{}])[0] for part in ("plan", "results"))):
         inside.update((name, value) for name, value in changes.items() if name in inside)
     with pytest.raises(ValueError, match=f": {re.escape(why)}$"):
@@ -144,13 +152,13 @@ def test_a_state_says_what_is_wrong_with_it(kind: str, changes: dict[str, Any], 
 
 @pytest.mark.parametrize("state", [3, "x", [], {}, {"kind": "ChatLoop"}, {"kind": "ChatLoop", "version": 2}])
 def test_what_is_not_a_state_at_all(state: Any) -> None:
-    for kind in STATES:
+    for kind in KINDS:
         with pytest.raises(ValueError, match="this is not the state of a paused run"):
             agent(kind).answer_sync(state=state)
 
 
 def test_a_state_is_not_changed_by_the_run_that_goes_on_from_it() -> None:
-    for kind, state in STATES.items():
+    for kind, state in states().items():
         before = json.dumps(state)
         assert agent(kind).answer_sync(state=state).reason == "answered"
         assert json.dumps(state) == before
@@ -202,7 +210,7 @@ def test_views_that_are_nested_too_deeply_are_refused() -> None:
 
 @pytest.mark.parametrize("question", ["", " ", "\n\t", "　"])
 def test_an_empty_question_is_an_error(question: str) -> None:
-    for kind in STATES:
+    for kind in KINDS:
         with pytest.raises(ValueError, match="the question is empty"):
             agent(kind).answer_sync(question)
     with pytest.raises(ValueError, match="the question is empty"):

@@ -9,7 +9,6 @@ from typing import Any
 import nbclient
 import nbformat
 import pytest
-from nbconvert import HTMLExporter
 
 from toolhub import _core
 
@@ -93,6 +92,8 @@ def test_the_live_view_ends_with_what_has_happened(notebook: Any) -> None:
 
 
 def test_it_is_rendered_without_anything_from_elsewhere(notebook: Any) -> None:
+    from nbconvert import HTMLExporter  # slow to import, and every worker imports this file
+
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         exporter = HTMLExporter(template_name="basic")
