@@ -321,7 +321,7 @@ pub fn message_text(value: &Value) -> Option<String> {
 pub fn parse_request(value: Value, options: &ParseOptions) -> Vec<ParsedCall> {
     let drafts = json_calls::calls(value, Repairs::default(), CallShape::Issued, &*options.tools);
     let mut state = BufferState::default();
-    state.emit(drafts.unwrap_or_default(), 0, "openai");
+    state.emit(drafts.unwrap_or_default(), 0);
     state.take_calls()
 }
 

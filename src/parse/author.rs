@@ -220,8 +220,9 @@ impl TurnMark {
                 Some((cx.with(opening.after, to, is_model_token)?, to + end.len()))
             }
             RoleAt::Before => {
-                let role = |line: &[u8]| is_model_token(str::from_utf8(line).ok()?.trim());
-                Some((cx.with_line_before(opening.start, role)?, opening.after))
+                let state = cx.state();
+                let role = str::from_utf8(state.line_before(opening.start)).ok()?;
+                Some((is_model_token(role.trim())?, opening.after))
             }
             RoleAt::Others(_) => Some((false, opening.after)),
         }

@@ -28,15 +28,13 @@ pub(super) struct BufferState {
     pub head_chars: usize,
     /// Some characters have more than one byte.
     pub is_wide: bool,
-    /// The byte before `base`.
-    pub last: Option<u8>,
     pub events: Vec<Event>,
     /// Calls have no events: the text came whole.
     pub is_silent: bool,
     pub calls: Vec<ParsedCall>,
     pub forms: CallForms,
-    /// The block that is being read has no marker, or stands in a block quote.
-    pub is_bare: bool,
+    /// That of the block that is being read. What stands in a block quote is as uncertain as a bare form.
+    pub form: CallForm,
     /// The number of calls that can no longer grow by an end tag.
     pub settled: usize,
     /// The ids of the calls, and those that an API issued. One that was made is that of its place: see [`is_used`](Self::is_used).
@@ -101,21 +99,19 @@ impl BufferState {
         self.base + self.arrived.len()
     }
 
-    /// The byte before `at`.
+    /// The byte before `at`, which must not be before the head.
     pub fn byte_before(&self, at: usize) -> Option<u8> {
-        match at.checked_sub(self.base + 1) {
-            Some(index) => self.arrived.as_bytes().get(index).copied(),
-            None => self.last,
-        }
+        self.arrived.as_bytes().get(at.checked_sub(self.base + 1)?).copied()
     }
 
-    /// The number of bytes before `at` on its line, if they are only an indent, or an indent and the mark of a list.
+    /// The number of bytes before `at`, which must not be before the head, on its line, if they are only an indent, or an indent
+    /// and the mark of a list.
     pub fn indent(&self, at: usize) -> Option<usize> {
         let before = &self.arrived.as_bytes()[..at - self.base];
         let start = before.len().saturating_sub(LONGEST_INDENT);
         let line = match memchr::memrchr2(b'\n', b'\r', &before[start..]) {
             Some(end) => &before[start + end + 1..],
-            None if start == 0 && self.last.is_none_or(|byte| matches!(byte, b'\n' | b'\r')) => before,
+            None if start == 0 => before,
             None => return None,
         };
         let mark = line.trim_ascii_start();
@@ -132,7 +128,7 @@ impl BufferState {
         self.arrived.get(from - self.base..to - self.base).unwrap_or_default()
     }
 
-    pub fn emit(&mut self, drafts: impl IntoIterator<Item = Draft>, to: usize, format: &'static str) {
+    pub fn emit(&mut self, drafts: impl IntoIterator<Item = Draft>, to: usize) {
         let Self { head, head_chars, settled, .. } = *self;
         let now =
             Checkpoint { head, head_chars, events: self.events.len(), calls: self.calls.len(), settled };
@@ -146,7 +142,7 @@ impl BufferState {
         let is_rest = self.ended && to == self.end();
         for mut draft in drafts {
             may_hold_words |= is_rest && draft.error.is_some();
-            self.forms.note(self.calls.len(), CallForm { format, is_bare: self.is_bare });
+            self.forms.note(self.calls.len(), self.form);
             if draft.error.is_some() && !self.keeps_ids {
                 draft.raw = Some(self.between(head, to).to_owned());
             }
@@ -165,10 +161,10 @@ impl BufferState {
         &before[line.unwrap_or(0)..]
     }
 
-    /// Drops about this many bytes of the text that has arrived.
+    /// Drops about this many bytes of the text that has arrived. [`REACH`] bytes before the head are kept, so that a look at what is
+    /// before it need not know what was dropped.
     fn drop_before(&mut self, count: usize) {
         let dropped = (0..=count).rev().find(|at| self.arrived.is_char_boundary(*at)).unwrap_or(0);
-        self.last = dropped.checked_sub(1).map(|last| self.arrived.as_bytes()[last]).or(self.last);
         self.arrived.drain(..dropped);
         self.base += dropped;
     }
@@ -310,18 +306,19 @@ impl BufferState {
         self.held.start().map_or(self.calls.len(), |start| start.calls)
     }
 
-    /// Begins a block at `at`, and returns the number of calls before it. What a line of a block quote shows is as uncertain as a
-    /// bare form.
-    pub fn begin_block(&mut self, at: usize, is_bare: bool) -> usize {
-        self.is_bare = is_bare || self.line_before(at).trim_ascii_start().starts_with(b">");
+    /// Begins a block at `at`, and returns the number of calls before it.
+    pub fn begin_block(&mut self, at: usize, form: CallForm) -> usize {
+        let is_bare = form.is_bare || self.line_before(at).trim_ascii_start().starts_with(b">");
+        self.form = CallForm { is_bare, ..form };
         self.calls.len()
     }
 
     /// Adds the calls of a message whose ids an API issued. An id that is made here is none of theirs.
     pub fn emit_issued(&mut self, drafts: Vec<Draft>, format: &'static str) {
         self.keeps_ids = true;
+        self.form.format = format;
         self.ids.extend(drafts.iter().filter(|draft| !draft.id.is_empty()).map(|draft| draft.id.clone()));
-        self.emit(drafts, 0, format);
+        self.emit(drafts, 0);
     }
 
     /// Extends the last call, and those that share its span, to `to`.

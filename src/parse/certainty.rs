@@ -34,8 +34,9 @@ impl Certainty {
 }
 
 /// The form in which calls are written.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(super) struct CallForm {
+    /// The first dialect of the row of the table, unless the reader knows better.
     pub format: &'static str,
     /// Without a marker, in a text of unknown dialect: JSON, `[name(…)]`, `Action:`, a fence, a message of an API as text.
     pub is_bare: bool,

@@ -40,9 +40,11 @@ enum ScanState {
         triple: bool,
         from: usize,
     },
-    Token(&'static str),
-    LineComment,
-    BlockComment,
+    /// In a comment, or in a string between tokens, up to this.
+    Until {
+        end: &'static str,
+        is_string: bool,
+    },
 }
 
 /// The result of one step.
@@ -69,15 +71,14 @@ impl<'a> ExtentScan<'a> {
     pub fn look(&mut self, view: &BufferState) -> Option<ValueExtent> {
         loop {
             if view.from(self.next).is_empty() {
-                let in_string = matches!(self.state, ScanState::String { .. } | ScanState::Token(_));
+                let in_string =
+                    !matches!(self.state, ScanState::Value | ScanState::Until { is_string: false, .. });
                 return view.ended.then_some(ValueExtent::Cut { in_string });
             }
             let step = match self.state {
                 ScanState::Value => self.value(view),
                 ScanState::String { quote, triple, from } => self.string(view, quote, triple, from),
-                ScanState::Token(token) => self.until(view, token),
-                ScanState::LineComment => self.until(view, "\n"),
-                ScanState::BlockComment => self.until(view, "*/"),
+                ScanState::Until { end, .. } => self.until(view, end),
             };
             match step {
                 ScanStep::On => {}
@@ -106,7 +107,7 @@ impl<'a> ExtentScan<'a> {
         if let Notation::Quoted(token) = self.notation {
             if rest.starts_with(token.as_bytes()) {
                 self.next += token.len();
-                self.state = ScanState::Token(token);
+                self.state = ScanState::Until { end: token, is_string: true };
                 return ScanStep::On;
             }
             if !view.ended && token.as_bytes().starts_with(rest) {
@@ -126,11 +127,11 @@ impl<'a> ExtentScan<'a> {
                 }
             }
             b'#' | b'/' if matches!(self.notation, Notation::Quoted(_)) => {}
-            b'#' => self.state = ScanState::LineComment,
+            b'#' => self.state = ScanState::Until { end: "\n", is_string: false },
             b'/' => match rest.get(1) {
                 None if !view.ended => return ScanStep::Wait,
-                Some(b'/') => self.state = ScanState::LineComment,
-                Some(b'*') => self.state = ScanState::BlockComment,
+                Some(b'/') => self.state = ScanState::Until { end: "\n", is_string: false },
+                Some(b'*') => self.state = ScanState::Until { end: "*/", is_string: false },
                 _ => {}
             },
             _ => {}

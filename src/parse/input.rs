@@ -217,24 +217,9 @@ impl ReadContext {
         state.base == 0 && state.calls.is_empty() && state.between(0, at).trim().is_empty()
     }
 
-    /// True if a line begins at `at`, which must not be before the head.
-    pub fn begins_line(&self, at: usize) -> bool {
-        self.state().begins_line(at)
-    }
-
-    /// The number of bytes before `at` on its line, if they are only an indent, or an indent and the mark of a list.
-    pub fn indent(&self, at: usize) -> Option<usize> {
-        self.state().indent(at)
-    }
-
     /// The byte before `at`, which must not be before the head.
     pub fn byte_before(&self, at: usize) -> Option<u8> {
         self.state().byte_before(at)
-    }
-
-    /// Calls `use_it` with the part of the line before `at` that is not farther than [`REACH`] and not part of a call.
-    pub fn with_line_before<T>(&self, at: usize, use_it: impl FnOnce(&[u8]) -> T) -> T {
-        use_it(self.state().line_before(at))
     }
 
     /// Calls `use_it` with the text between two positions.
@@ -252,8 +237,8 @@ impl ReadContext {
     }
 
     /// Adds calls that span from the head to `to`, which it returns.
-    pub fn emit(&self, drafts: Vec<Draft>, to: usize, format: &'static str) -> usize {
-        self.state().emit(drafts, to, format);
+    pub fn emit(&self, drafts: Vec<Draft>, to: usize) -> usize {
+        self.state().emit(drafts, to);
         to
     }
 

@@ -1,6 +1,5 @@
 //! The results of parsing: calls, the text around them, and the events of a stream.
 
-use std::fmt;
 use std::ops::Deref;
 use std::sync::OnceLock;
 
@@ -187,7 +186,7 @@ const LONGEST: usize = 4_000;
 const MOST_BRACKETS: usize = 32;
 
 /// A JSON object, which is read when it is needed.
-#[derive(Clone, Default)]
+#[derive(Clone, Debug, Default)]
 pub struct CallArguments {
     json: Option<Box<str>>,
     map: OnceLock<Box<Map<String, Value>>>,
@@ -239,12 +238,6 @@ impl Deref for CallArguments {
 impl PartialEq for CallArguments {
     fn eq(&self, other: &Self) -> bool {
         **self == **other
-    }
-}
-
-impl fmt::Debug for CallArguments {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.read().fmt(f)
     }
 }
 

@@ -9,7 +9,7 @@ use std::task::{Context, Waker};
 use parking_lot::Mutex;
 
 use super::buffer::{BufferState, HeldCalls};
-use super::certainty::{API_FORMATS, Certainty};
+use super::certainty::{API_FORMATS, CallForm, Certainty};
 use super::dialects::{self, JSON_BARE, LinePlace};
 use super::input::{Found, Opening, ReadContext};
 use super::lenient::Repairs;
@@ -188,7 +188,7 @@ async fn block(cx: &ReadContext, options: &ParseOptions, at: usize, entry: &Mark
         if is_bare && cx.state().is_strong {
             continue;
         }
-        let calls = cx.state().begin_block(at, is_bare);
+        let calls = cx.state().begin_block(at, CallForm { format: form.format(), is_bare });
         if let Some(to) = dialects::read_usual(cx, opening, form) {
             cx.state().is_strong = true;
             return Some(to);
@@ -233,7 +233,8 @@ fn words(cx: &ReadContext, options: &ParseOptions, said: &str, to: usize, is_bro
     cx.state().emit_text(&text);
     let before = cx.state().calls.len();
     cx.state().forms.pass(&text, before);
-    cx.emit(calls, to, format.unwrap_or(JSON_BARE));
+    cx.state().form.format = format.unwrap_or(JSON_BARE);
+    cx.emit(calls, to);
     if !is_sure {
         let state = &mut *cx.state();
         state.forms.doubt(state.calls.len());

@@ -5,7 +5,6 @@ use serde_json::{Map, Value};
 use toolhub_text::repeats_key;
 
 use super::between;
-use super::table::JSON_BARE;
 use crate::api_message::{ApiMessage, MessageKind, kind_of};
 use crate::buffer::MAX_RESCANS;
 use crate::extent::ValueExtent;
@@ -22,7 +21,7 @@ use crate::schemas::ToolSchemas;
 /// `{"name": …, "arguments": {…}}`, a list of them, `{"tool_calls": […]}`, or a text that is a whole message of a chat API.
 pub(super) async fn bare(cx: &ReadContext, opening: Opening) -> Option<Found> {
     match message(cx, opening.start).await {
-        None => value(cx, opening.start, None, JSON_BARE).await,
+        None => value(cx, opening.start, None).await,
         read => read,
     }
 }
@@ -30,17 +29,16 @@ pub(super) async fn bare(cx: &ReadContext, opening: Opening) -> Option<Found> {
 /// Sarashina without its mark. Among all formats, the reader of bare JSON has it.
 pub(super) async fn bare_list(cx: &ReadContext, opening: Opening) -> Option<Found> {
     cx.asked?;
-    value(cx, opening.start, Some("<|tool_calls|>"), "sarashina").await
+    value(cx, opening.start, Some("<|tool_calls|>")).await
 }
 
 /// JSON in a code fence. In a fence of a programming language it is code.
 pub(super) async fn fenced(cx: &ReadContext, opening: Opening) -> Option<Found> {
-    const FORMAT: &str = "json_fence";
     let (at, fence) = skip_fence(cx, opening.start).await;
     if !cx.with(opening.after, at, common::holds_data) {
         return None;
     }
-    let mut end = match value(cx, at, fence, FORMAT).await {
+    let mut end = match value(cx, at, fence).await {
         Some(Found::Block(end)) => end,
         Some(Found::Text(end)) => {
             if let Some((line, end)) = common::fence_line(cx, opening).await {
@@ -53,7 +51,7 @@ pub(super) async fn fenced(cx: &ReadContext, opening: Opening) -> Option<Found> 
     // One call per line is a list, too.
     let mut close = cx.skip_space(end).await;
     while cx.byte(close).await == Some(b'{')
-        && let Some(Found::Block(next)) = value(cx, close, fence, FORMAT).await
+        && let Some(Found::Block(next)) = value(cx, close, fence).await
     {
         end = next;
         close = cx.skip_space(end).await;
@@ -70,10 +68,10 @@ pub(super) async fn fenced(cx: &ReadContext, opening: Opening) -> Option<Found> 
 
 /// Phi-4: `functools[{…}]`.
 pub(super) async fn functools(cx: &ReadContext, opening: Opening) -> Option<Found> {
-    const BLOCK: JsonBlock = JsonBlock { format: "phi4", ..between(&["functools["], &[]) };
+    const BLOCK: JsonBlock = between(&["functools["], &[]);
     let first = cx.byte(cx.skip_space(opening.after).await).await;
     // In the middle of a line, it is a word of Python or of a text about the format, unless a call follows.
-    if !matches!(first, None | Some(b'{' | b'[')) && !cx.begins_line(opening.start) {
+    if !matches!(first, None | Some(b'{' | b'[')) && !cx.state().begins_line(opening.start) {
         return None;
     }
     // The bracket belongs to the list.
@@ -100,7 +98,7 @@ pub(super) async fn document(cx: &ReadContext, opening: Opening) -> Option<Found
     fields.extend(reading.cut.map(|cut| ("cut".to_owned(), Value::String(cut.why.into_owned()))));
     let end = opening.start + reading.end;
     let draft = Draft::new(DOCUMENT, Ok(Value::Object(fields)), reading.repairs);
-    Some(Found::Block(cx.emit(vec![draft], end, DOCUMENT)))
+    Some(Found::Block(cx.emit(vec![draft], end)))
 }
 
 /// What ends a block that no dialect can read; the last one only if it started in the middle of a line.
@@ -109,7 +107,7 @@ const UNREADABLE_ENDS: &[&str] = &["</tool_call>", "<tool_call>", "\n\n"];
 /// A block that no dialect can read. In the middle of a line the tags may only be mentioned: then they are quoted, or the
 /// text between them is spaced like prose, has no words, or spans paragraphs.
 pub(super) async fn unreadable(cx: &ReadContext, opening: Opening) -> Option<Found> {
-    let begins_line = cx.begins_line(opening.start);
+    let begins_line = cx.state().begins_line(opening.start);
     if !begins_line && (common::follows_quote(cx, opening) || cx.byte(opening.after).await == Some(b' ')) {
         return None;
     }
@@ -124,17 +122,12 @@ pub(super) async fn unreadable(cx: &ReadContext, opening: Opening) -> Option<Fou
     }
     let end = to + UNREADABLE_ENDS[0].len();
     let draft = Draft::unreadable("", "there is no JSON object");
-    Some(Found::Block(cx.emit(vec![draft], end, "hermes")))
+    Some(Found::Block(cx.emit(vec![draft], end)))
 }
 
 /// Reads the value at the bracket, which ends before `stop`: the mark of its fence, or what begins the next call. Its first key
 /// decides early, so other data is not held back: JSON that is not a call is text.
-pub(super) async fn value(
-    cx: &ReadContext,
-    at: usize,
-    stop: Option<&str>,
-    format: &'static str,
-) -> Option<Found> {
+pub(super) async fn value(cx: &ReadContext, at: usize, stop: Option<&str>) -> Option<Found> {
     if begins_with(cx, at, RESULT_KEYS).await {
         return Some(Found::Text(match cx.extent(at, Notation::Json, stop.as_slice()).await {
             ValueExtent::Closed(end) | ValueExtent::Stopped(end) => end,
@@ -171,7 +164,7 @@ pub(super) async fn value(
         drafts => drafts,
     };
     match drafts {
-        Some(drafts) => Some(Found::Block(cx.emit(drafts, end, format))),
+        Some(drafts) => Some(Found::Block(cx.emit(drafts, end))),
         // The inside may be rescanned, a limited number of times.
         None if missing > MissingClosers::NONE && cx.take_rescan() => None,
         None => Some(Found::Text(end)),
@@ -281,7 +274,8 @@ async fn message(cx: &ReadContext, at: usize) -> Option<Found> {
         return Some(Found::Message { text, to: after, is_certain, is_broken_off });
     };
     cx.state().emit_text(&text);
-    Some(Found::Block(cx.emit(drafts, after, format)))
+    cx.state().form.format = format;
+    Some(Found::Block(cx.emit(drafts, after)))
 }
 
 /// True for a value that is certainly a message, a response or a list of blocks, because it, or each of its parts, says what

@@ -72,7 +72,7 @@ pub(super) async fn harmony(cx: &ReadContext, opening: Opening) -> Option<Found>
         Some(name) if recipients.len() > 1 => {
             let end = cx.find_or_end(body, &STOPS.all(None)).await;
             let draft = Draft::unreadable(name, "its message has two recipients");
-            Some(Found::Block(cx.emit(vec![draft], end, "harmony")))
+            Some(Found::Block(cx.emit(vec![draft], end)))
         }
         // A message to the model is a result that it made up.
         Some("assistant" | "user") => said(cx, body, STOPS.ends).await,
@@ -159,9 +159,9 @@ async fn header_end(cx: &ReadContext, at: usize) -> Option<usize> {
 async fn call(cx: &ReadContext, body: usize, name: &str) -> usize {
     let at = cx.skip_space(body).await;
     let end = if name == "python" && cx.byte(at).await != Some(b'{') {
-        arguments::code(cx, body, NamedCall::new(name, "harmony"), STOPS).await
+        arguments::code(cx, body, NamedCall::new(name), STOPS).await
     } else {
-        arguments::read(cx, at, NamedCall::new(name, "harmony"), STOPS).await
+        arguments::read(cx, at, NamedCall::new(name), STOPS).await
     };
     cx.close_or_repair(end, &["<|call|>", "<|end|>", "<|return|>"]).await
 }
@@ -174,7 +174,7 @@ const INKLING_ENDS: &[&str] =
     &["<|end_message|>", "<|content_model_end_sampling|>", "<|message_model|>", INVOKE];
 
 const INKLING_CALL: JsonBlock =
-    JsonBlock { format: "inkling", next: &["<|message_model|>"], ..between(&[INVOKE], &["<|end_message|>"]) };
+    JsonBlock { next: &["<|message_model|>"], ..between(&[INVOKE], &["<|end_message|>"]) };
 
 pub(super) async fn inkling(cx: &ReadContext, opening: Opening) -> Option<Found> {
     if cx.after_space(opening.after, &["{"]).await.is_some() {
@@ -191,19 +191,13 @@ fn settle(cx: &ReadContext, at: usize) {
     }
 }
 
-pub(super) async fn inkling_thought(cx: &ReadContext, opening: Opening) -> Option<Found> {
-    if common::is_mentioned(cx, opening).await {
-        return None;
+/// What has no calls: reasoning, or what is said to the user.
+pub(super) async fn inkling_words(cx: &ReadContext, opening: Opening, are_thought: bool) -> Option<Found> {
+    match common::is_mentioned(cx, opening).await {
+        true => None,
+        false if are_thought => thought(cx, opening.after, INKLING_ENDS).await,
+        false => said(cx, opening.after, &INKLING_ENDS[..2]).await,
     }
-    thought(cx, opening.after, INKLING_ENDS).await
-}
-
-/// What is said to the user has no calls.
-pub(super) async fn inkling_said(cx: &ReadContext, opening: Opening) -> Option<Found> {
-    if common::is_mentioned(cx, opening).await {
-        return None;
-    }
-    said(cx, opening.after, &INKLING_ENDS[..2]).await
 }
 
 /// The name of the tool is in the JSON too, so the header is not needed.

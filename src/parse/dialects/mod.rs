@@ -83,7 +83,7 @@ impl Form {
 
     /// The format that its calls are reported with.
     pub fn format(&self) -> &'static str {
-        self.dialects[0]
+        self.dialects.first().copied().unwrap_or_default()
     }
 
     pub const fn at_line(self) -> Self {
@@ -104,11 +104,11 @@ impl Form {
     }
 
     pub const fn json(dialects: Names, block: JsonBlock) -> Self {
-        Self::new(dialects, block.marks, FormReader::Json(JsonBlock { format: dialects[0], ..block }))
+        Self::new(dialects, block.marks, FormReader::Json(block))
     }
 
     pub const fn tags(dialects: Names, marks: Names, style: TagStyle) -> Self {
-        Self::new(dialects, marks, FormReader::Tags(TagStyle { format: dialects[0], ..style }))
+        Self::new(dialects, marks, FormReader::Tags(style))
     }
 
     /// A token of a template: no part of the text, wherever it stands.
@@ -130,7 +130,7 @@ impl Form {
 /// JSON between these marks, which may be missing at its end.
 pub(super) const fn between(marks: Names, closes: Names) -> JsonBlock {
     let (shape, notation) = (CallShape::Marked, Notation::Json);
-    JsonBlock { format: "", marks, then: &[], closes, ends: &[], next: &[], shape, notation }
+    JsonBlock { marks, then: &[], closes, ends: &[], next: &[], shape, notation }
 }
 
 /// Reads what follows a mark of this form.
@@ -138,14 +138,10 @@ pub(super) fn read<'a>(cx: &'a ReadContext, opening: Opening, form: &'static For
     match &form.reader {
         FormReader::Json(block) => Box::pin(json_body::read(cx, opening, block)),
         FormReader::Tags(style) => Box::pin(invoke::read(cx, opening, style)),
-        FormReader::Section(style) => Box::pin(section::read(cx, opening, style, form.format())),
-        FormReader::Pairs(style) => Box::pin(arg_pairs::block(cx, opening, style, form.format())),
-        FormReader::Functions(closes) => {
-            Box::pin(
-                async move { python::marked(cx, opening, closes, form.format()).await.map(Found::Block) },
-            )
-        }
-        FormReader::Gemma(tokens) => Box::pin(named::gemma(cx, opening, form, *tokens)),
+        FormReader::Section(style) => Box::pin(section::read(cx, opening, style)),
+        FormReader::Pairs(style) => Box::pin(arg_pairs::block(cx, opening, style)),
+        FormReader::Functions(closes) => Box::pin(python::marked(cx, opening, closes)),
+        FormReader::Gemma(tokens) => Box::pin(named::gemma(cx, opening, form.marks, *tokens)),
         FormReader::ReasoningStart(tag) => Box::pin(common::reasoning_block(cx, opening, tag)),
         FormReader::ReasoningMention(tag) => Box::pin(common::mid_line(cx, opening, tag)),
         FormReader::ReasoningEnd(tag) => Box::pin(common::reasoning_end(cx, opening, tag)),
@@ -164,18 +160,13 @@ pub(super) fn read_usual(cx: &ReadContext, opening: Opening, form: &Form) -> Opt
 
 /// The readers of the start of a text whose first mark stands in the prompt.
 pub(super) static STARTS: &[Form] = &[
-    Form::bare(
-        &["functionary_v32"],
-        &[],
-        |_| true,
-        |cx, at| Box::pin(named::first_of_functionary(cx, at.start)),
-    ),
+    Form::bare(&["functionary_v32"], &[], |_| true, |cx, at| Box::pin(named::functionary(cx, at))),
     Form::own(&["harmony", "muse"], &[], |cx, at| Box::pin(messages::first_of_harmony(cx, at.start))),
 ];
 
 /// The forms of a text in this dialect, or in any. Those of [`DOCUMENT`] find JSON that is not a call: see [`json::document`].
 pub(super) fn forms(asked: Option<&str>) -> Vec<&'static Form> {
-    static BRACKETS: Form = Form::own(&[], &["{", "["], |cx, at| Box::pin(json::document(cx, at)));
+    static BRACKETS: Form = Form::own(&[DOCUMENT], &["{", "["], |cx, at| Box::pin(json::document(cx, at)));
     let own: Vec<_> = match asked {
         Some(DOCUMENT) => {
             return [&BRACKETS].into_iter().chain(forms_of("harmony")).chain(&*REASONING).collect();
@@ -241,7 +232,7 @@ static AROUND: &[Form] = &[
 
 /// Forms for dialects with the tag `<tool_call>`: a block that none of them can read, and an end tag that is left over.
 static AROUND_TOOL_CALL: &[Form] = &[
-    Form::own(&[], &["<tool_call>"], |cx, at| Box::pin(json::unreadable(cx, at))),
+    Form::own(&["hermes"], &["<tool_call>"], |cx, at| Box::pin(json::unreadable(cx, at))),
     Form::leftover(&[], &["</tool_call>"]),
 ];
 

@@ -2,7 +2,6 @@
 
 use serde_json::Value;
 
-use super::Form;
 use crate::input::{Found, Opening, ReadContext};
 use crate::lenient::{Notation, Repairs};
 use crate::parsed::Draft;
@@ -37,7 +36,8 @@ pub(super) async fn mistral(cx: &ReadContext, opening: Opening) -> Option<Found>
         Some(_) if !name.is_empty() => {}
         _ => return None,
     }
-    let named = NamedCall { id, ..NamedCall::new(&name, "mistral_args") };
+    let named = NamedCall { id, ..NamedCall::new(&name) };
+    cx.state().form.format = "mistral_args";
     let stops = CallStops { ends: &["[/TOOL_CALLS]"], next: &["[TOOL_CALLS]"] };
     Some(Found::Block(arguments::read(cx, at, named, stops).await))
 }
@@ -47,7 +47,7 @@ pub(super) async fn mistral(cx: &ReadContext, opening: Opening) -> Option<Found>
 pub(super) async fn gemma(
     cx: &ReadContext,
     opening: Opening,
-    form: &Form,
+    marks: &[&str],
     [quote, end]: [&'static str; 2],
 ) -> Option<Found> {
     let at = cx.skip_space(opening.after).await;
@@ -65,8 +65,8 @@ pub(super) async fn gemma(
         false => cx.tools.only_known(parts),
     };
     let name = known.unwrap_or(&name);
-    let named = NamedCall { notation: Notation::Quoted(quote), ..NamedCall::new(name, form.format()) };
-    let read = arguments::read(cx, to, named, CallStops { ends: &[end], next: form.marks }).await;
+    let named = NamedCall { notation: Notation::Quoted(quote), ..NamedCall::new(name) };
+    let read = arguments::read(cx, to, named, CallStops { ends: &[end], next: marks }).await;
     Some(Found::Block(cx.close_or_repair(read, &[end]).await))
 }
 
@@ -106,7 +106,7 @@ pub(super) async fn mirothinker(cx: &ReadContext, opening: Opening) -> Option<Fo
         }
         None => return None,
     };
-    Some(Found::Block(cx.emit(vec![draft], end, "mirothinker")))
+    Some(Found::Block(cx.emit(vec![draft], end)))
 }
 
 /// The name of the tool, with that of its server if only so it is known.
@@ -120,45 +120,33 @@ fn with_server(tools: &dyn ToolSchemas, server: &str, tool: String) -> String {
 
 /// Reads the arguments and the end tags, and returns the position after them.
 async fn miro_arguments(cx: &ReadContext, at: usize, name: &str) -> usize {
-    let end = arguments::read(cx, at, NamedCall::new(name, "mirothinker"), MIRO_STOPS).await;
+    let end = arguments::read(cx, at, NamedCall::new(name), MIRO_STOPS).await;
     let inner = cx.after_space(end, &["</arguments>"]).await.unwrap_or(end);
     cx.close_or_repair(inner, &[MIRO_CLOSE]).await
 }
 
-const FUNCTIONARY: &str = "functionary_v32";
 const FUNCTIONARY_STOPS: CallStops<'_> = CallStops { ends: &["<|eot_id|>"], next: &[">>>"] };
 
-/// Functionary 3.2: `>>>name` and a JSON object on the next line; `>>>all` is before text. The prompt ends with the first `>>>`.
+/// Functionary 3.2: `>>>name` and a JSON object on the next line; `>>>all` is before text. The prompt ends with the first `>>>`, so the
+/// name may come first.
 ///
-/// Among all formats, only a tool that is known is meant if tools are known: the mark is also that of a shell.
+/// Among all formats, only a tool that is known is meant if tools are known: the mark is also that of a shell. Without the mark,
+/// only a known tool is meant.
 pub(super) async fn functionary(cx: &ReadContext, opening: Opening) -> Option<Found> {
-    let to = cx.skip(opening.after, python::names).await;
-    let name = cx.slice(opening.after, to);
-    let is_known = || matches!(name.as_str(), "all" | "python") || cx.is_known(&name);
-    if cx.asked.is_none() && !cx.tools.is_empty() && !is_known() {
-        return None;
-    }
-    functionary_message(cx, &name, to).await
-}
-
-/// The start of a text. Among all formats, only the name of a known tool is a name.
-pub(super) async fn first_of_functionary(cx: &ReadContext, start: usize) -> Option<Found> {
-    let is_asked = cx.asked == Some(FUNCTIONARY);
+    let is_marked = opening.after > opening.start;
+    let is_asked = cx.asked.is_some();
     // Without tools nothing is a name, and the first word need not wait for its end.
-    if !is_asked && cx.tools.is_empty() {
+    if !is_marked && !is_asked && cx.tools.is_empty() {
         return None;
     }
-    let from = cx.skip_space(start).await;
+    let from = if is_marked { opening.after } else { cx.skip_space(opening.after).await };
     let to = cx.skip(from, python::names).await;
     let name = cx.slice(from, to);
-    if !is_asked && (!cx.is_known(&name) || name == "all") {
+    let is_own = || is_marked && matches!(name.as_str(), "all" | "python");
+    let is_plain = is_asked || (is_marked && cx.tools.is_empty());
+    if !is_plain && !is_own() && (!cx.is_known(&name) || name == "all") {
         return None;
     }
-    functionary_message(cx, &name, to).await
-}
-
-/// What follows a name, which ends at `to`.
-async fn functionary_message(cx: &ReadContext, name: &str, to: usize) -> Option<Found> {
     if name.is_empty() || !cx.has(to, &["\n"]).await {
         return None;
     }
@@ -168,7 +156,7 @@ async fn functionary_message(cx: &ReadContext, name: &str, to: usize) -> Option<
         return Some(cx.as_text_until(to + 1, &FUNCTIONARY_STOPS.all(None)).await);
     }
     let at = cx.skip_space(to).await;
-    let named = NamedCall::new(name, FUNCTIONARY);
+    let named = NamedCall::new(&name);
     Some(Found::Block(match cx.byte(at).await? {
         b'{' => arguments::read(cx, at, named, FUNCTIONARY_STOPS).await,
         _ if name == "python" => arguments::code(cx, to + 1, named, FUNCTIONARY_STOPS).await,
@@ -200,8 +188,8 @@ pub(super) async fn glm(cx: &ReadContext, opening: Opening) -> Option<Found> {
         }
     }
     // The newer form has no line ends.
-    let format = if at == to { "glm47" } else { "glm45" };
-    Some(Found::Block(arg_pairs::emit(cx, at, &name, None, tags, format).await))
+    cx.state().form.format = if at == to { "glm47" } else { "glm45" };
+    Some(Found::Block(arg_pairs::emit(cx, at, &name, None, tags).await))
 }
 
 /// Where the object after a name begins, if there is one: `name>{`, or on the next line.
@@ -213,7 +201,8 @@ async fn json_at(cx: &ReadContext, to: usize) -> Option<usize> {
 
 async fn with_json(cx: &ReadContext, at: usize, name: &str, tags: &ArgTags) -> Option<Found> {
     let stops = CallStops { ends: &[&tags.close], next: &[&tags.open] };
-    let end = arguments::read(cx, at, NamedCall::new(name, "glm47"), stops).await;
+    cx.state().form.format = "glm47";
+    let end = arguments::read(cx, at, NamedCall::new(name), stops).await;
     // The model does not always write the end tag.
     Some(Found::Block(cx.close_with(end, &[&tags.close]).await.unwrap_or(end)))
 }
@@ -227,7 +216,8 @@ async fn without_key_tag(cx: &ReadContext, from: usize, tags: &ArgTags) -> Optio
     let ends = [tags.key_end.as_str(), &tags.key, &tags.value, &tags.close];
     let Some((end, 0)) = cx.find(from, &ends).await else { return None };
     let (name, key) = cx.with(from, end, |head| tool_and_key(head, tags, cx))?;
-    Some(Found::Block(arg_pairs::emit(cx, end, &name, Some(&key), tags, "glm47").await))
+    cx.state().form.format = "glm47";
+    Some(Found::Block(arg_pairs::emit(cx, end, &name, Some(&key), tags).await))
 }
 
 /// A known tool and one of its parameters, out of their names without the tag between them.

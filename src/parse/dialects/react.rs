@@ -37,7 +37,7 @@ pub(super) async fn read(cx: &ReadContext, opening: Opening) -> Option<Found> {
     let from = cx.skip_blanks(input + INPUT.len()).await;
     let (inside, fence) = skip_fence(cx, cx.skip_space(from).await).await;
     let end = if fence.is_some() || cx.byte(inside).await == Some(b'{') {
-        let named = NamedCall { fences: true, ..NamedCall::new(&name, "react") };
+        let named = NamedCall { fences: true, ..NamedCall::new(&name) };
         arguments::read(cx, from, named, STOPS).await
     } else {
         words(cx, from, &name).await
@@ -56,7 +56,7 @@ async fn in_one_line(cx: &ReadContext, opening: Opening) -> Option<usize> {
     let open = cx.skip_blanks(to).await;
     let at = cx.skip_space(open + 1).await;
     if cx.byte(open).await == Some(b'(') && cx.byte(at).await == Some(b'{') {
-        let end = arguments::read(cx, at, NamedCall::new(&name, "react"), STOPS).await;
+        let end = arguments::read(cx, at, NamedCall::new(&name), STOPS).await;
         return Some(cx.close_with(end, &[")"]).await.unwrap_or(end));
     }
     // Without braces it may be a word of a plan: "Action: wait (if needed)".
@@ -64,7 +64,10 @@ async fn in_one_line(cx: &ReadContext, opening: Opening) -> Option<usize> {
         return None;
     }
     match cx.byte(open).await? {
-        b'(' => python::marked(cx, Opening { after: from, ..opening }, &[], "react").await,
+        b'(' => match python::marked(cx, Opening { after: from, ..opening }, &[]).await? {
+            Found::Block(end) => Some(end),
+            _ => None,
+        },
         b'[' => {
             let end = cx.find_or_end(open, &["\n"]).await;
             let line = cx.slice(open + 1, end);
@@ -90,7 +93,7 @@ async fn finish(cx: &ReadContext, end: usize) -> Option<Found> {
 
 /// The other form: `{"action": name, "action_input": {…}}`, in a fence.
 async fn structured(cx: &ReadContext, at: usize, fence: &str) -> Option<Found> {
-    let end = match json::value(cx, at, Some(fence), "react").await {
+    let end = match json::value(cx, at, Some(fence)).await {
         Some(Found::Block(end)) => end,
         other => return other,
     };
@@ -113,7 +116,7 @@ async fn words(cx: &ReadContext, from: usize, name: &str) -> usize {
         _ if text.is_empty() && is_cut(cx, end, name).await => Draft::cut(name),
         _ => return emit_words(cx, name, text, end),
     };
-    cx.emit(vec![draft], end, "react")
+    cx.emit(vec![draft], end)
 }
 
 fn emit_words(cx: &ReadContext, name: &str, text: String, end: usize) -> usize {
@@ -121,7 +124,7 @@ fn emit_words(cx: &ReadContext, name: &str, text: String, end: usize) -> usize {
     if !text.is_empty() {
         arguments.insert(only_parameter(&*cx.tools, name), text.into());
     }
-    cx.emit(vec![Draft::new(name, Ok(Value::Object(arguments)), Repairs::default())], end, "react")
+    cx.emit(vec![Draft::new(name, Ok(Value::Object(arguments)), Repairs::default())], end)
 }
 
 /// True if the text ends where the input should be, and the tool takes one.

@@ -33,7 +33,6 @@ pub(crate) const JSON_BARE: &str = "json_bare";
 
 /// `<function=name>`, in the tags of a call or without them.
 const FUNCTION: TagStyle = TagStyle {
-    format: "qwen3_coder",
     wraps: &["<tool_call>"],
     closes: &["</tool_call>"],
     call: "<function",
@@ -228,8 +227,10 @@ pub(crate) static ALL: &[Form] = &[
     Form::json(&["dots"], between(&["<dots_function_call>"], &["</dots_function_call>"])),
     Form::own(&["inkling"], &["<|content_invoke_tool_json|>"], |cx, at| Box::pin(messages::inkling(cx, at))),
     Form::own(&["inkling"], &["<|message_model|>"], |cx, at| Box::pin(messages::inkling_header(cx, at))),
-    Form::own(&["inkling"], &["<|content_thinking|>"], |cx, at| Box::pin(messages::inkling_thought(cx, at))),
-    Form::own(&["inkling"], &["<|content_text|>"], |cx, at| Box::pin(messages::inkling_said(cx, at))),
+    Form::own(&["inkling"], &["<|content_thinking|>"], |cx, at| {
+        Box::pin(messages::inkling_words(cx, at, true))
+    }),
+    Form::own(&["inkling"], &["<|content_text|>"], |cx, at| Box::pin(messages::inkling_words(cx, at, false))),
     Form::orphan(&["inkling"], &["<|content_model_end_sampling|>", "<|end_message|>"]),
     Form::json(
         &["gigachat3"],
@@ -352,7 +353,7 @@ pub(crate) static ALL: &[Form] = &[
         Box::pin(json::bare(cx, at))
     }),
     Form::new(&["pythonic"], &["<|python_start|>"], Functions(&["<|python_end|>"])),
-    Form::bare(&["pythonic"], &["["], begins_name, |cx, at| Box::pin(python::bare(cx, at, "pythonic"))),
+    Form::bare(&["pythonic"], &["["], begins_name, |cx, at| Box::pin(python::bare(cx, at))),
     Form::bare(&["react"], &["Action:", "Action :"], |_| true, |cx, at| Box::pin(react::read(cx, at)))
         .at_line(),
 ];

@@ -93,12 +93,7 @@ impl ArgTags {
 const LONGEST_SUFFIX: usize = 64;
 
 /// Reads the first call after a mark of this style.
-pub async fn block(
-    cx: &ReadContext,
-    opening: Opening,
-    style: &PairStyle,
-    format: &'static str,
-) -> Option<Found> {
+pub async fn block(cx: &ReadContext, opening: Opening, style: &PairStyle) -> Option<Found> {
     let mark = cx.slice(opening.start, opening.after);
     let (suffix, mut after) = suffix(cx, &mark, opening.after).await?;
     let tags = style.tags(&suffix);
@@ -117,7 +112,7 @@ pub async fn block(
         };
     }
     cx.literal(at, &[&tags.key, &tags.close]).await.filter(|_| to > from)?;
-    Some(Found::Block(emit(cx, at, &cx.slice(from, to), None, &tags, format).await))
+    Some(Found::Block(emit(cx, at, &cx.slice(from, to), None, &tags).await))
 }
 
 /// The suffix of a tag with its colon, and the position after the tag. Its mark ends with `>` or with the colon.
@@ -139,14 +134,7 @@ pub async fn leftover(cx: &ReadContext, opening: Opening) -> Option<Found> {
 
 /// Reads the arguments at `at`, emits the call, and returns its end. If the `first` key was read already, without its opening
 /// tag, its end tag comes next.
-pub async fn emit(
-    cx: &ReadContext,
-    at: usize,
-    name: &str,
-    first: Option<&str>,
-    tags: &ArgTags,
-    format: &'static str,
-) -> usize {
+pub async fn emit(cx: &ReadContext, at: usize, name: &str, first: Option<&str>, tags: &ArgTags) -> usize {
     let (map, mut repairs) = (Map::new(), Repairs::default());
     if first.is_some() {
         repairs.add(SyntaxRepair::MissingStartTag);
@@ -158,7 +146,7 @@ pub async fn emit(
         Err(_) => cx.find_past(call.part, &[&tags.close, &tags.open]).await.1,
     };
     let arguments = read.map(|()| Value::Object(call.map));
-    cx.emit(vec![Draft::new(name, arguments, call.repairs)], end, format)
+    cx.emit(vec![Draft::new(name, arguments, call.repairs)], end)
 }
 
 /// Skips white space between tags, also line ends that the model has escaped.

@@ -44,7 +44,7 @@ pub async fn read(cx: &ReadContext, at: usize, call: NamedCall<'_>, stops: CallS
     });
     let mut draft = Draft::new(name, arguments, repairs);
     draft.id = call.id;
-    cx.emit(vec![draft], end, call.format);
+    cx.emit(vec![draft], end);
     match fence {
         Some(fence) => cx.close_with(end, &[fence]).await.unwrap_or(end),
         None => end,
@@ -55,7 +55,7 @@ pub async fn read(cx: &ReadContext, at: usize, call: NamedCall<'_>, stops: CallS
 pub async fn code(cx: &ReadContext, from: usize, call: NamedCall<'_>, stops: CallStops<'_>) -> usize {
     let end = cx.find_or_end(from, &stops.all(None)).await;
     let code = json!({"code": cx.slice(from, end)});
-    cx.emit(vec![Draft::new(call.name, Ok(code), Repairs::default())], end, call.format)
+    cx.emit(vec![Draft::new(call.name, Ok(code), Repairs::default())], end)
 }
 
 /// The arguments of a whole call that was written in their place: its name is that of the tool, which has no such parameters.
@@ -104,15 +104,14 @@ pub struct NamedCall<'a> {
     pub name: &'a str,
     /// Empty if the model gave none.
     pub id: String,
-    pub format: &'static str,
     pub notation: Notation,
     /// The dialect itself writes a fence around the arguments.
     pub fences: bool,
 }
 
 impl<'a> NamedCall<'a> {
-    pub fn new(name: &'a str, format: &'static str) -> Self {
-        Self { name, id: String::new(), format, notation: Notation::Json, fences: false }
+    pub fn new(name: &'a str) -> Self {
+        Self { name, id: String::new(), notation: Notation::Json, fences: false }
     }
 }
 

@@ -95,8 +95,7 @@ async fn tag_end(cx: &ReadContext, at: usize, tag: &ReasoningTag) -> Option<usiz
 /// True if words or the mark of a block quote stand on the same line before a mark, and words right after it.
 pub async fn is_in_sentence(cx: &ReadContext, opening: Opening) -> bool {
     let is_word = |byte: &u8| byte.is_ascii_alphanumeric() || *byte >= 0x80 || *byte == b'>';
-    let has_words = |line: &[u8]| line.iter().any(is_word);
-    if !cx.with_line_before(opening.start, has_words) {
+    if !cx.state().line_before(opening.start).iter().any(is_word) {
         return false;
     }
     let next = cx.skip_blanks(opening.after).await;
@@ -200,7 +199,7 @@ pub async fn code(cx: &ReadContext, opening: Opening) -> Option<Found> {
     }
     let mark = cx.slice(opening.start, opening.after);
     let after = run_end(cx, opening.after, &mark).await;
-    let indent = cx.indent(opening.start).unwrap_or(0);
+    let indent = cx.state().indent(opening.start).unwrap_or(0);
     let (line_end, _) = cx.find(after, &["\n", "`"]).await?;
     let language = cx.slice(after, line_end);
     let language = language.trim();
@@ -216,7 +215,7 @@ pub async fn code(cx: &ReadContext, opening: Opening) -> Option<Found> {
     let mut from = line_end;
     while let Some((at, _)) = cx.text_until(from, &[&mark]).await {
         from = run_end(cx, at, &mark).await;
-        let is_near = cx.indent(at).is_some_and(|indent| indent <= farthest);
+        let is_near = cx.state().indent(at).is_some_and(|indent| indent <= farthest);
         if is_near && from - at >= after - opening.start {
             return Some(Found::Text(from));
         }
@@ -235,7 +234,7 @@ pub async fn comment(cx: &ReadContext, opening: Opening) -> Option<Found> {
         return None;
     }
     let ends = ["-->", "\n\n"];
-    let ends = if cx.indent(opening.start).is_some() { &ends[..1] } else { &ends[..] };
+    let ends = if cx.state().indent(opening.start).is_some() { &ends[..1] } else { &ends[..] };
     // `<!-->` is a comment, too.
     let found = cx.text_until(opening.start + "<!".len(), ends).await;
     Some(Found::Text(found.map_or_else(|| cx.end_so_far(), |(end, index)| end + ends[index].len())))

@@ -20,7 +20,6 @@ use toolhub_text::repeats_key;
 /// How a dialect spells its tags.
 #[derive(Clone, Copy)]
 pub struct TagStyle {
-    pub format: &'static str,
     /// Wraps the calls; skipped.
     pub wraps: &'static [&'static str],
     /// Ends the block.
@@ -44,7 +43,6 @@ pub struct TagStyle {
 }
 
 pub const PLAIN: TagStyle = TagStyle {
-    format: "",
     wraps: &[],
     closes: &[],
     call: "<invoke",
@@ -119,7 +117,7 @@ async fn call(cx: &ReadContext, opening: Opening, style: &TagStyle) -> Option<us
     if header.is_torn && !is_mentioned(cx, opening, at, style).await {
         let end = skip_call(cx, at, style).await;
         let name = header.name.unwrap_or_default();
-        return Some(cx.emit(vec![Draft::unreadable(&name, TORN)], end, style.format));
+        return Some(cx.emit(vec![Draft::unreadable(&name, TORN)], end));
     }
     let Some(name) = header.name else {
         // The older form has its name inside. A tag without a name is only mentioned.
@@ -129,7 +127,7 @@ async fn call(cx: &ReadContext, opening: Opening, style: &TagStyle) -> Option<us
     };
     if header.closed {
         let draft = Draft::new(&name, Ok(Value::Null), Repairs::default());
-        return Some(cx.emit(vec![draft], at, style.format));
+        return Some(cx.emit(vec![draft], at));
     }
     at = cx.skip_space(at).await;
     if cx.byte(at).await == Some(b'{') {
@@ -180,7 +178,7 @@ async fn json(cx: &ReadContext, at: usize, name: &str, style: &TagStyle) -> usiz
     let mut ends = vec![style.call_end];
     ends.extend(style.closes);
     let stops = CallStops { ends: &ends, next: &[] };
-    let end = arguments::read(cx, at, NamedCall::new(name, style.format), stops).await;
+    let end = arguments::read(cx, at, NamedCall::new(name), stops).await;
     cx.close_or_repair(end, &[style.call_end]).await
 }
 
@@ -191,7 +189,7 @@ async fn by_elements(cx: &ReadContext, at: usize, mark: &str, name: &str, style:
         Ok((name, arguments)) => Draft::new(&name, Ok(arguments), Repairs::default()),
         Err(why) => Draft::unreadable(name, why),
     };
-    cx.emit(vec![draft], after, style.format)
+    cx.emit(vec![draft], after)
 }
 
 async fn by_parameters(cx: &ReadContext, at: usize, name: &str, style: &TagStyle) -> usize {
@@ -210,7 +208,7 @@ async fn by_parameters(cx: &ReadContext, at: usize, name: &str, style: &TagStyle
         None => Draft::new(name, Ok(Value::Object(map)), repairs),
         Some(why) => Draft::unreadable(name, why),
     };
-    cx.emit(vec![draft], end, style.format)
+    cx.emit(vec![draft], end)
 }
 
 /// The arguments inside a single parameter that the tool does not have, if they are parameters of the tool.

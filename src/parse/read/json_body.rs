@@ -16,7 +16,6 @@ use crate::schemas::ToolSchemas;
 /// The tags that a dialect puts around JSON.
 #[derive(Clone, Copy)]
 pub struct JsonBlock {
-    pub format: &'static str,
     /// Begin a block. Models repeat them by mistake.
     pub marks: &'static [&'static str],
     /// May stand between the mark and the JSON.
@@ -77,7 +76,7 @@ pub fn usual(cx: &ReadContext, opening: Opening, body: &JsonBlock) -> Option<usi
         Some((Draft { name, arguments: arguments?, id, source, ..Draft::default() }, end))
     })?;
     let end = opening.after + end;
-    cx.state().emit([draft], end, body.format);
+    cx.state().emit([draft], end);
     Some(end)
 }
 
@@ -225,7 +224,7 @@ impl JsonReader<'_> {
         if was_broken {
             drafts.retain(|draft| draft.error.is_none());
         }
-        cx.emit(drafts, end, body.format)
+        cx.emit(drafts, end)
     }
 
     /// The calls of a value, and its length. A damaged object may have taken in the calls after it.

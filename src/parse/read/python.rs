@@ -18,7 +18,7 @@ const CUT: &str = "the text ends inside the arguments";
 const LONGEST_NAME: usize = 256;
 
 /// A list of calls without a marker: all of it must have the form of calls.
-pub async fn bare(cx: &ReadContext, opening: Opening, format: &'static str) -> Option<Found> {
+pub async fn bare(cx: &ReadContext, opening: Opening) -> Option<Found> {
     let at = opening.start;
     let inside = cx.skip_space(at + 1).await;
     if !names_call(cx, inside).await {
@@ -33,7 +33,7 @@ pub async fn bare(cx: &ReadContext, opening: Opening, format: &'static str) -> O
     if closed && cx.byte(end).await == Some(b'(') {
         return Some(Found::Text(end));
     }
-    let PythonCalls { mut drafts, broken } = cx.with(at, end, |text| calls(text, &*cx.tools));
+    let (mut drafts, broken) = cx.with(at, end, |text| calls(text, &*cx.tools));
     match broken {
         None if !drafts.is_empty() && extent != (ValueExtent::Cut { in_string: true }) => {}
         // The calls before the one that was cut off are whole.
@@ -45,16 +45,11 @@ pub async fn bare(cx: &ReadContext, opening: Opening, format: &'static str) -> O
         _ if cx.take_rescan() => return None,
         _ => return Some(Found::Text(cx.end_so_far())),
     }
-    Some(Found::Block(cx.emit(drafts, end, format)))
+    Some(Found::Block(cx.emit(drafts, end)))
 }
 
-/// Calls after a marker, until one of `closes`. Returns their end.
-pub async fn marked(
-    cx: &ReadContext,
-    opening: Opening,
-    closes: &[&str],
-    format: &'static str,
-) -> Option<usize> {
+/// Calls after a marker, until one of `closes`.
+pub async fn marked(cx: &ReadContext, opening: Opening, closes: &[&str]) -> Option<Found> {
     let mut at = cx.skip_space(opening.after).await;
     let mut found = false;
     let mut closed = false;
@@ -72,14 +67,14 @@ pub async fn marked(
             ValueExtent::Cut { in_string: false } => (cx.end_so_far(), listed),
             ValueExtent::Cut { in_string: true } => (give_up(cx, bracket, &stops).await, false),
         };
-        let PythonCalls { mut drafts, broken } = cx.with(at, end, |text| calls(text, &*cx.tools));
+        let (mut drafts, broken) = cx.with(at, end, |text| calls(text, &*cx.tools));
         let mut end = end;
         if broken.is_some() || !whole {
             // The calls before the one that cannot be read are whole. What looks like a call after it may be part of a string.
             drafts.push(unreadable(broken));
             end = cx.find_or_end(end, &stops).await;
         }
-        cx.emit(drafts, end, format);
+        cx.emit(drafts, end);
         found = true;
         at = cx.skip(end, |byte| byte.is_ascii_whitespace() || matches!(byte, b',' | b';')).await;
         if let Some(index) = cx.literal(at, closes).await {
@@ -96,7 +91,7 @@ pub async fn marked(
         return None;
     }
     cx.state().close(at, closed || closes.is_empty());
-    Some(at)
+    Some(Found::Block(at))
 }
 
 /// The entry for a call that cannot be read.
@@ -124,13 +119,6 @@ pub fn in_path(byte: u8) -> bool {
     names(byte) || matches!(byte, b'/' | b':')
 }
 
-/// The calls of a text, up to one that cannot be read.
-#[derive(Default)]
-struct PythonCalls {
-    drafts: Vec<Draft>,
-    broken: Option<BrokenCall>,
-}
-
 /// The first call that cannot be read.
 struct BrokenCall {
     /// Empty if there is none.
@@ -140,10 +128,10 @@ struct BrokenCall {
     is_cut: bool,
 }
 
-/// The calls of a list, or one call without brackets. The closing bracket may be missing.
-fn calls(text: &str, tools: &dyn ToolSchemas) -> PythonCalls {
+/// The calls of a list, or one call without brackets, up to one that cannot be read. The closing bracket may be missing.
+fn calls(text: &str, tools: &dyn ToolSchemas) -> (Vec<Draft>, Option<BrokenCall>) {
     let mut reader = LenientReader::new(text, Notation::Python, MissingClosers::NONE);
-    let mut found = PythonCalls::default();
+    let (mut drafts, mut first_broken) = (Vec::<Draft>::new(), None);
     reader.skip_space();
     let listed = reader.peek() == Some(b'[');
     reader.at += usize::from(listed);
@@ -151,7 +139,7 @@ fn calls(text: &str, tools: &dyn ToolSchemas) -> PythonCalls {
         reader.skip_space();
         match reader.peek() {
             Some(b']') if listed => break,
-            Some(b',') if !found.drafts.is_empty() => {
+            Some(b',') if !drafts.is_empty() => {
                 reader.at += 1;
                 continue;
             }
@@ -164,18 +152,18 @@ fn calls(text: &str, tools: &dyn ToolSchemas) -> PythonCalls {
         }
         let (rest, repairs) = (reader.rest(), reader.repairs);
         match call(&mut reader, tools) {
-            Ok(draft) => found.drafts.push(draft),
+            Ok(draft) => drafts.push(draft),
             Err(why) => {
                 // What it needed says nothing of the calls before it.
                 reader.repairs = repairs;
-                found.broken = Some(broken(rest, why));
+                first_broken = Some(broken(rest, why));
                 break;
             }
         }
     }
     let repairs = reader.repairs;
-    found.drafts.iter_mut().for_each(|draft| draft.repairs.join(repairs));
-    found
+    drafts.iter_mut().for_each(|draft| draft.repairs.join(repairs));
+    (drafts, first_broken)
 }
 
 /// What is known about the call that a text begins with and that cannot be read.

@@ -28,12 +28,7 @@ pub enum SectionHeader {
     NameFollows { format: &'static str },
 }
 
-pub async fn read(
-    cx: &ReadContext,
-    opening: Opening,
-    section: &SectionTokens,
-    format: &'static str,
-) -> Option<Found> {
+pub async fn read(cx: &ReadContext, opening: Opening, section: &SectionTokens) -> Option<Found> {
     let mut at = opening.start;
     let (mut found, mut opened) = (false, 0);
     loop {
@@ -46,7 +41,7 @@ pub async fn read(
             opened += 1;
             at = token + section.opens[index].len();
         } else if cx.has(token, &[section.call]).await {
-            let Some(end) = call(cx, token + section.call.len(), section, format).await else { break };
+            let Some(end) = call(cx, token + section.call.len(), section).await else { break };
             found = true;
             at = end;
         } else if !found {
@@ -70,13 +65,13 @@ pub async fn read(
 }
 
 /// Reads a call from after its opening token, and returns the position after the arguments.
-async fn call(cx: &ReadContext, at: usize, section: &SectionTokens, format: &'static str) -> Option<usize> {
+async fn call(cx: &ReadContext, at: usize, section: &SectionTokens) -> Option<usize> {
     let ends = [section.call_ends, section.closes].concat();
     let stops = CallStops { ends: &ends, next: &[section.call] };
     let tokens = [&[section.separator], &ends[..], &[section.call]].concat();
     let (separator, index) = cx.find(at, &tokens).await?;
     if index != 0 {
-        return Some(cx.emit(vec![Draft::failed("", "The call has no arguments.")], separator, format));
+        return Some(cx.emit(vec![Draft::failed("", "The call has no arguments.")], separator));
     }
     let mut after = separator + section.separator.len();
     while let Some(index) = cx.literal(after, section.announces).await {
@@ -84,13 +79,14 @@ async fn call(cx: &ReadContext, at: usize, section: &SectionTokens, format: &'st
     }
     match cx.with(at, separator, |text| (section.header)(text, &*cx.tools)) {
         SectionHeader::Name { name, id } => {
-            let named = NamedCall { id, ..NamedCall::new(&name, format) };
+            let named = NamedCall { id, ..NamedCall::new(&name) };
             Some(arguments::read(cx, after, named, stops).await)
         }
         SectionHeader::NameFollows { format } => {
             let (end, _) = cx.find(after, &["\n", "```", "{", "<"]).await?;
             let name = cx.slice(after, end).trim().to_owned();
-            let named = NamedCall { fences: true, ..NamedCall::new(&name, format) };
+            cx.state().form.format = format;
+            let named = NamedCall { fences: true, ..NamedCall::new(&name) };
             Some(arguments::read(cx, end, named, stops).await)
         }
     }
