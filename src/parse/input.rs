@@ -13,6 +13,7 @@ use parking_lot::{Mutex, MutexGuard};
 use super::buffer::{BufferState, MAX_RESCANS};
 use super::extent::{ExtentScan, ValueExtent};
 use super::lenient::Notation;
+use super::options::ParseOptions;
 use super::parsed::Draft;
 use super::schemas::ToolSchemas;
 
@@ -20,6 +21,8 @@ use super::schemas::ToolSchemas;
 pub(super) struct ReadContext {
     pub input: Arc<Mutex<BufferState>>,
     pub tools: Arc<dyn ToolSchemas>,
+    /// For the words of a message that is all of the text.
+    pub options: ParseOptions,
     /// The requested dialect.
     pub asked: Option<&'static str>,
 }
@@ -37,15 +40,6 @@ pub(super) enum Found {
     Text(usize),
     /// A block with its calls, up to this position.
     Block(usize),
-    /// A message of the model that is all of the text, up to `to`: its words may have calls.
-    Message {
-        text: String,
-        to: usize,
-        /// Even without a call in its words, nothing else in it is one.
-        is_certain: bool,
-        /// See [`ApiMessage`](super::api_message::ApiMessage).
-        is_broken_off: bool,
-    },
 }
 
 impl ReadContext {

@@ -14,8 +14,6 @@
 use std::cmp::Reverse;
 use std::sync::LazyLock;
 
-use toolhub_text::PhraseSet;
-
 /// Where a text begins.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum ReasoningMode {
@@ -52,18 +50,16 @@ const WITHOUT_REASONING: &[&str] = &["functiongemma", "mistral_json", "phi4", "r
 
 /// The end of the first closing tag in a text that is not only mentioned.
 pub(super) fn first_closing(text: &str) -> Option<usize> {
-    static SEARCH: LazyLock<PhraseSet<&ReasoningTag>> = LazyLock::new(|| {
-        let lone = TAGS.iter().filter(|tag| !tag.is_pair);
-        PhraseSet::new(lone.flat_map(|tag| tag.closes.iter().map(move |mark| ((*mark).to_owned(), tag))))
-    });
     let bytes = text.as_bytes();
-    let mut ends = SEARCH.find(text).filter_map(|(mark, tag)| {
-        let rest = if tag.is_element { rest_of_tag(&bytes[mark.end..], true)?? } else { 0 };
-        let before = mark.start.checked_sub(1).map(|at| bytes[at]);
-        let end = mark.end + rest;
+    let end_of = |start: usize, mark: &str, tag: &ReasoningTag| {
+        let after = start + mark.len();
+        let end = after + if tag.is_element { rest_of_tag(&bytes[after..], true)?? } else { 0 };
+        let before = start.checked_sub(1).map(|at| bytes[at]);
         (!is_mention(before, bytes.get(end).copied())).then_some(end)
-    });
-    ends.next()
+    };
+    let lone = TAGS.iter().filter(|tag| !tag.is_pair);
+    let marks = lone.flat_map(|tag| tag.closes.iter().map(move |mark| (*mark, tag)));
+    marks.filter_map(|(mark, tag)| text.match_indices(mark).find_map(|(at, _)| end_of(at, mark, tag))).min()
 }
 
 /// True if the bytes around a tag are a pair of quotes: it is only mentioned.

@@ -9,8 +9,8 @@ use std::task::{Context, Waker};
 use parking_lot::Mutex;
 
 use super::buffer::{BufferState, HeldCalls};
-use super::certainty::{API_FORMATS, CallForm, Certainty};
-use super::dialects::{self, JSON_BARE, LinePlace};
+use super::certainty::{API_FORMATS, CallForm};
+use super::dialects::{self, LinePlace};
 use super::input::{Found, Opening, ReadContext};
 use super::lenient::Repairs;
 use super::openings::{MarkEntry, Openings};
@@ -142,15 +142,16 @@ impl StreamParser {
 
 /// Reads the text to its end. What is still held back then counts: no closing tag came.
 async fn run(input: Arc<Mutex<BufferState>>, options: ParseOptions) {
-    let cx = ReadContext { input, tools: options.tools.clone(), asked: options.openings.asked };
+    let cx = ReadContext { input, tools: options.tools.clone(), asked: options.openings.asked, options };
     cx.state().forms.share_marker = Some(dialects::share_marker);
-    read(&cx, &options).await;
+    read(&cx).await;
     cx.state().held = HeldCalls::default();
 }
 
-async fn read(cx: &ReadContext, options: &ParseOptions) {
+async fn read(cx: &ReadContext) {
+    let ParseOptions { openings, reasoning, .. } = cx.options;
     let mut from = 0;
-    match options.reasoning.of_format(cx.asked) {
+    match reasoning.of_format(cx.asked) {
         ReasoningMode::Auto => cx.state().held.undecided = true,
         ReasoningMode::Closed => {}
         ReasoningMode::Open => match common::pass_reasoning(cx, 0).await {
@@ -161,9 +162,9 @@ async fn read(cx: &ReadContext, options: &ParseOptions) {
             None => return,
         },
     }
-    from = block(cx, options, from, &options.openings.start).await.unwrap_or(from);
-    while let Some((at, entry)) = next_opening(cx, options.openings, from).await {
-        from = block(cx, options, at, entry).await.unwrap_or(at + 1);
+    from = block(cx, from, &openings.start).await.unwrap_or(from);
+    while let Some((at, entry)) = next_opening(cx, openings, from).await {
+        from = block(cx, at, entry).await.unwrap_or(at + 1);
         if cx.state().is_stopped {
             // Words of the model about itself, unless all of it was only thought.
             match common::pass_reasoning(cx, from).await.filter(|_| cx.state().held.undecided) {
@@ -181,7 +182,7 @@ async fn read(cx: &ReadContext, options: &ParseOptions) {
 }
 
 /// Lets the readers of a mark try, and returns the position to go on from; `None` if it begins nothing.
-async fn block(cx: &ReadContext, options: &ParseOptions, at: usize, entry: &MarkEntry) -> Option<usize> {
+async fn block(cx: &ReadContext, at: usize, entry: &MarkEntry) -> Option<usize> {
     let opening = Opening { start: at, after: at + entry.text.len() };
     for form in &entry.forms {
         let is_bare = form.is_weak && cx.asked.is_none();
@@ -195,12 +196,7 @@ async fn block(cx: &ReadContext, options: &ParseOptions, at: usize, entry: &Mark
         }
         match dialects::read(cx, opening, form).await {
             Some(Found::Text(to)) => return Some(to),
-            Some(Found::Message { text, to, is_certain, is_broken_off })
-                if words(cx, options, &text, to, is_broken_off) || is_certain =>
-            {
-                return Some(to);
-            }
-            None | Some(Found::Message { .. }) => {}
+            None => {}
             Some(Found::Block(to)) => {
                 cx.state().advance(to);
                 if cx.state().calls.len() <= calls {
@@ -219,27 +215,6 @@ async fn block(cx: &ReadContext, options: &ParseOptions, at: usize, entry: &Mark
         }
     }
     None
-}
-
-/// Reads the words of a message that is all of the text, up to `to`. True if they have calls, which are then those of the text.
-fn words(cx: &ReadContext, options: &ParseOptions, said: &str, to: usize, is_broken_off: bool) -> bool {
-    let ParsedText { mut calls, text, format } = parse(said, options);
-    if calls.is_empty() {
-        return false;
-    }
-    let is_sure = !is_broken_off && calls.iter().all(|call| call.certainty == Some(Certainty::Sure));
-    // An id that was made is made again, beside those of the calls before it.
-    calls.iter_mut().filter(|call| !call.id_from_model).for_each(|call| call.id.clear());
-    cx.state().emit_text(&text);
-    let before = cx.state().calls.len();
-    cx.state().forms.pass(&text, before);
-    cx.state().form.format = format.unwrap_or(JSON_BARE);
-    cx.emit(calls, to);
-    if !is_sure {
-        let state = &mut *cx.state();
-        state.forms.doubt(state.calls.len());
-    }
-    true
 }
 
 /// The end of a closing tag of reasoning that a call swallowed because its own end was missing: the call cannot be read, or

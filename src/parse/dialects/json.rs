@@ -5,24 +5,27 @@ use serde_json::{Map, Value};
 use toolhub_text::repeats_key;
 
 use super::between;
+use super::table::JSON_BARE;
 use crate::api_message::{ApiMessage, MessageKind, kind_of};
 use crate::buffer::MAX_RESCANS;
+use crate::certainty::Certainty;
 use crate::extent::ValueExtent;
 use crate::input::{Found, Opening, ReadContext};
 use crate::json_calls::{self, CallShape};
 use crate::keys::{ARGUMENT_KEYS, FIRST_KEYS, NAME_KEYS, RESULT_KEYS};
 use crate::lenient::{self, MissingClosers, Notation, Repairs, SyntaxRepair};
-use crate::parsed::Draft;
+use crate::parsed::{Draft, ParsedText};
 use crate::read::arguments::{FENCES, skip_fence};
 use crate::read::common;
 use crate::read::json_body::{self, JsonBlock};
 use crate::schemas::ToolSchemas;
+use crate::stream::parse;
 
 /// `{"name": …, "arguments": {…}}`, a list of them, `{"tool_calls": […]}`, or a text that is a whole message of a chat API.
 pub(super) async fn bare(cx: &ReadContext, opening: Opening) -> Option<Found> {
     match message(cx, opening.start).await {
         None => value(cx, opening.start, None).await,
-        read => read,
+        Some(read) => read,
     }
 }
 
@@ -245,37 +248,53 @@ const MESSAGE_KEYS: &[&str] = &[
     "created",
 ];
 
-/// Reads the value at the bracket if the text begins there. Its calls are made only if nothing follows it.
-async fn message(cx: &ReadContext, at: usize) -> Option<Found> {
+/// Reads the value at the bracket if the text begins there; `None` if it is not a message. Its calls are made only if nothing
+/// follows it.
+async fn message(cx: &ReadContext, at: usize) -> Option<Option<Found>> {
     if !cx.is_first(at) || !begins_with(cx, at, MESSAGE_KEYS).await {
         return None;
     }
     let ValueExtent::Closed(end) = cx.extent(at, Notation::Json, &[]).await else { return None };
     let value = cx.with(at, end, |text| serde_json::from_str::<Value>(text).ok())?;
-    let kind = kind_of(&value);
-    if kind == MessageKind::Other {
+    if kind_of(&value) == MessageKind::Other {
         return None;
     }
     let after = cx.skip_space(end).await;
     if cx.byte(after).await.is_some() {
         return None;
     }
+    let said = ApiMessage::new(&value, &*cx.tools);
     // Which of two values was meant, nobody knows.
-    if cx.with(at, end, repeats_key) {
-        return Some(Found::Text(after));
+    if said.is_of_others || cx.with(at, end, repeats_key) {
+        return Some(Some(Found::Text(after)));
     }
-    let ApiMessage { drafts, text, format, is_of_others, is_broken_off, .. } =
-        ApiMessage::new(&value, &*cx.tools);
-    if is_of_others {
-        return Some(Found::Text(after));
-    }
-    let Some(format) = format else {
-        let is_certain = is_certain(&value);
-        return Some(Found::Message { text, to: after, is_certain, is_broken_off });
+    let Some(format) = said.format else {
+        let is_message = words(cx, &said, after) || is_certain(&value);
+        return Some(is_message.then_some(Found::Text(after)));
     };
-    cx.state().emit_text(&text);
+    cx.state().emit_text(&said.text);
     cx.state().form.format = format;
-    Some(Found::Block(cx.emit(drafts, after)))
+    Some(Some(Found::Block(cx.emit(said.drafts, after))))
+}
+
+/// Reads the words of a message that is all of the text, up to `to`. True if they have calls, which are then those of the text.
+fn words(cx: &ReadContext, said: &ApiMessage<'_>, to: usize) -> bool {
+    let ParsedText { mut calls, text, format } = parse(&said.text, &cx.options);
+    if calls.is_empty() {
+        return false;
+    }
+    let is_sure = !said.is_broken_off && calls.iter().all(|call| call.certainty == Some(Certainty::Sure));
+    // An id that was made is made again, beside those of the calls before it.
+    calls.iter_mut().filter(|call| !call.id_from_model).for_each(|call| call.id.clear());
+    let state = &mut *cx.state();
+    state.emit_text(&text);
+    state.forms.pass(&text, state.calls.len());
+    state.form.format = format.unwrap_or(JSON_BARE);
+    state.emit(calls, to);
+    if !is_sure {
+        state.forms.doubt(state.calls.len());
+    }
+    true
 }
 
 /// True for a value that is certainly a message, a response or a list of blocks, because it, or each of its parts, says what

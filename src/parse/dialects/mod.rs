@@ -12,7 +12,6 @@ use std::pin::Pin;
 use std::sync::LazyLock;
 
 pub(super) use json::DOCUMENT;
-pub(super) use table::JSON_BARE;
 
 use super::author::{TURN_MARKS, TurnMark};
 use super::input::{Found, Opening, ReadContext};

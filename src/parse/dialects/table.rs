@@ -29,7 +29,7 @@ macro_rules! namespaced {
     };
 }
 
-pub(crate) const JSON_BARE: &str = "json_bare";
+pub(super) const JSON_BARE: &str = "json_bare";
 
 /// `<function=name>`, in the tags of a call or without them.
 const FUNCTION: TagStyle = TagStyle {
