@@ -11,7 +11,8 @@
 //! gives the same calls. Nothing runs in the background: [`StreamParser::feed`] polls the machine once. Each character
 //! is read a bounded number of times.
 //!
-//! **Dependencies** go one way: `buffer` ← `input` ← `read/*` ← `dialects/*` ← `openings` ← `stream`.
+//! **Dependencies** go one way: `buffer` ← `input` ← `read/*` ← `dialects/*` ← `openings` ← `stream`. Only the words of a message of an
+//! API are parsed again, as a text of their own: so the readers have the options.
 //!
 //! **What is a call.** An opening (`dialects`) starts a call only if what follows has the form of one; otherwise it is
 //! text. A value in JSON or Python ends where its brackets close, so a tag inside a string is text. A call counts

@@ -78,21 +78,19 @@ impl<'a> SchemaView<'a> {
 
     /// The schema of a property. One that names it comes before one for all others.
     pub fn property(self, name: &str) -> Option<Self> {
-        let branches = self.branches();
-        let named = || branches.iter().find_map(|schema| schema.get("properties")?.get(name));
-        let other = || {
-            branches
-                .iter()
-                .find_map(|schema| schema.get("additionalProperties").filter(|any| any.is_object()))
-        };
-        let schema = named().or_else(other)?;
+        let others = |schema: &'a Value| schema.get("additionalProperties").filter(|any| any.is_object());
+        let named = self.properties().find_map(|properties| properties.get(name));
+        let schema = named.or_else(|| self.branches().into_iter().find_map(others))?;
         Some(Self { schema, ..self })
     }
 
+    /// What each of its branches declares.
+    fn properties(self) -> impl Iterator<Item = &'a Map<String, Value>> {
+        self.branches().into_iter().filter_map(|schema| schema.get("properties")?.as_object())
+    }
+
     pub fn names(self, property: &str) -> bool {
-        self.branches().iter().any(|schema| {
-            schema.get("properties").is_some_and(|properties| properties.get(property).is_some())
-        })
+        self.properties().any(|properties| properties.contains_key(property))
     }
 
     /// The schema of the items of a list.
@@ -104,22 +102,21 @@ impl<'a> SchemaView<'a> {
     /// True if the arguments have every property that the schema declares, and it takes no others that could follow.
     fn is_filled(self, arguments: &Map<String, Value>) -> bool {
         let branches = self.branches();
-        let declared = || branches.iter().filter_map(|schema| schema.get("properties")?.as_object());
         let takes_others = |schema: &&Value| {
             schema.get("additionalProperties").is_some_and(|others| others.is_object() || others == true)
                 || schema.get("patternProperties").is_some()
         };
         let is_closed =
             || branches.iter().any(|schema| schema.get("additionalProperties") == Some(&false.into()));
-        (declared().next().is_some() || is_closed())
+        (self.properties().next().is_some() || is_closed())
             && !branches.iter().any(takes_others)
             && self.missing(arguments).is_none()
     }
 
     /// The first declared property that the arguments do not have.
     fn missing(self, arguments: &Map<String, Value>) -> Option<&'a str> {
-        let declared = self.branches().into_iter().filter_map(|schema| schema.get("properties")?.as_object());
-        declared.flat_map(Map::keys).map(String::as_str).find(|name| !arguments.contains_key(*name))
+        let mut declared = self.properties().flat_map(Map::keys).map(String::as_str);
+        declared.find(|name| !arguments.contains_key(*name))
     }
 
     /// The types that it allows, by their names in JSON Schema; empty if it does not restrict them.

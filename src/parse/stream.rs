@@ -151,32 +151,24 @@ async fn run(input: Arc<Mutex<BufferState>>, options: ParseOptions) {
 async fn read(cx: &ReadContext) {
     let ParseOptions { openings, reasoning, .. } = cx.options;
     let mut from = 0;
-    match reasoning.of_format(cx.asked) {
-        ReasoningMode::Auto => cx.state().held.undecided = true,
-        ReasoningMode::Closed => {}
-        ReasoningMode::Open => match common::pass_reasoning(cx, 0).await {
-            Some(after) => {
-                cx.state().held.undecided = true;
-                from = after;
-            }
-            None => return,
-        },
+    let mode = reasoning.of_format(cx.asked);
+    if mode == ReasoningMode::Open {
+        let Some(after) = common::pass_reasoning(cx, 0).await else { return };
+        from = after;
     }
+    cx.state().held.undecided = mode != ReasoningMode::Closed;
     from = block(cx, from, &openings.start).await.unwrap_or(from);
     while let Some((at, entry)) = next_opening(cx, openings, from).await {
         from = block(cx, at, entry).await.unwrap_or(at + 1);
         if cx.state().is_stopped {
             // Words of the model about itself, unless all of it was only thought.
-            match common::pass_reasoning(cx, from).await.filter(|_| cx.state().held.undecided) {
-                Some(after) => {
-                    cx.state().discard_until(after);
-                    from = after;
-                }
-                None => {
-                    cx.text_until(from, &[]).await;
-                    break;
-                }
-            }
+            let after = common::pass_reasoning(cx, from).await.filter(|_| cx.state().held.undecided);
+            let Some(after) = after else {
+                cx.text_until(from, &[]).await;
+                break;
+            };
+            cx.state().discard_until(after);
+            from = after;
         }
     }
 }

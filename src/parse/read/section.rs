@@ -33,33 +33,28 @@ pub async fn read(cx: &ReadContext, opening: Opening, section: &SectionTokens) -
     let (mut found, mut opened) = (false, 0);
     loop {
         let token = cx.skip_space(at).await;
-        if let Some(index) = cx.literal(token, section.opens).await {
+        if let Some(after) = cx.after(token, section.opens).await {
             // Models repeat the token once by mistake. More are text, and must not be skipped again from each of them.
             if !found && opened == 2 {
                 break;
             }
             opened += 1;
-            at = token + section.opens[index].len();
+            at = after;
         } else if cx.has(token, &[section.call]).await {
             let Some(end) = call(cx, token + section.call.len(), section).await else { break };
             found = true;
             at = end;
         } else if !found {
             break;
-        } else if let Some(index) = cx.literal(token, section.call_ends).await {
-            at = token + section.call_ends[index].len();
+        } else if let Some(after) = cx.after(token, section.call_ends).await {
+            at = after;
         } else {
-            if let Some(index) = cx.literal(token, section.closes).await {
-                at = token + section.closes[index].len();
-            }
+            at = cx.close_with(at, section.closes).await.unwrap_or(at);
             break;
         }
         if found {
             cx.state().extend(at, None);
         }
-    }
-    if found {
-        cx.state().extend(at, None);
     }
     found.then_some(Found::Block(at))
 }
@@ -74,8 +69,8 @@ async fn call(cx: &ReadContext, at: usize, section: &SectionTokens) -> Option<us
         return Some(cx.emit(vec![Draft::failed("", "The call has no arguments.")], separator));
     }
     let mut after = separator + section.separator.len();
-    while let Some(index) = cx.literal(after, section.announces).await {
-        after += section.announces[index].len();
+    while let Some(next) = cx.after(after, section.announces).await {
+        after = next;
     }
     match cx.with(at, separator, |text| (section.header)(text, &*cx.tools)) {
         SectionHeader::Name { name, id } => {
