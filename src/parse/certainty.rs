@@ -51,8 +51,8 @@ pub(super) struct CallForms {
     before_words: usize,
     /// There are words around the calls, outside of reasoning.
     has_words: bool,
-    /// The fence that is open at the end of the text so far.
-    fence: Option<OpenFence>,
+    /// The fence that is open at the end of the text so far, and the number of calls before it.
+    fence: Option<(FenceLine, usize)>,
     /// Whether a marker of one dialect is one of the other too; `None`: only if they are the same.
     pub share_marker: Option<fn(&str, &str) -> bool>,
 }
@@ -65,14 +65,6 @@ pub(super) struct FenceLine {
     pub run: usize,
     /// Nothing follows the marks: the line may end a fence.
     pub is_plain: bool,
-}
-
-/// A fence that has begun.
-#[derive(Debug, Clone, Copy)]
-struct OpenFence {
-    line: FenceLine,
-    /// The number of calls before it.
-    calls: usize,
 }
 
 impl CallForms {
@@ -102,10 +94,8 @@ impl CallForms {
     /// Notes the line of a fence; true if it is part of a frame around the message, and so says nothing.
     pub fn pass_fence(&mut self, line: FenceLine, calls: usize) -> bool {
         match self.fence {
-            None => self.fence = Some(OpenFence { line, calls }),
-            Some(OpenFence { line: open, .. })
-                if line.mark == open.mark && line.run >= open.run && line.is_plain =>
-            {
+            None => self.fence = Some((line, calls)),
+            Some((open, _)) if line.mark == open.mark && line.run >= open.run && line.is_plain => {
                 self.fence = None;
             }
             Some(_) => return false,
@@ -144,7 +134,7 @@ impl CallForms {
     fn certainty(&self, index: usize) -> Certainty {
         let run = self.runs.partition_point(|(first, _)| *first <= index);
         // With words beside it, a fence that nothing ends shows what stands in it; its mark follows the calls before it.
-        let is_framed = self.fence.is_none_or(|fence| !self.has_words && index >= fence.calls);
+        let is_framed = self.fence.is_none_or(|(_, calls)| !self.has_words && index >= calls);
         let is_last = is_framed && index >= self.before_words;
         let committed = self.first(usize::MAX, |form| !form.is_bare);
         // Dialects that share a marker cannot be told apart by it.

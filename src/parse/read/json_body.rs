@@ -227,15 +227,15 @@ impl JsonReader<'_> {
         cx.emit(drafts, end)
     }
 
-    /// The calls of a value, and its length. A damaged object may have taken in the calls after it.
+    /// The calls of a value that has a damaged one, and its length. A damaged object may have taken in the calls after it.
     fn with_next(&self, text: &str, found: Vec<Draft>) -> (Vec<Draft>, usize) {
         let (cx, shape) = (self.cx, self.body.shape);
-        if text.starts_with('[') && found.iter().any(|draft| draft.error.is_some()) && cx.take_rescan() {
-            return (self.one_by_one(text, found), text.len());
-        }
-        let is_damaged = matches!(&found[..], [Draft { error: Some(_), .. }]);
-        if !is_damaged || !text.starts_with('{') || !cx.take_rescan() {
+        let is_list = text.starts_with('[');
+        if !(is_list || found.len() == 1) || !cx.take_rescan() {
             return (found, text.len());
+        }
+        if is_list {
+            return (self.one_by_one(text, found), text.len());
         }
         match damaged_end(text, shape, &*cx.tools) {
             Some(end) if !text[end..].trim_start().is_empty() => (self.damaged(&text[..end]), end),
