@@ -28,7 +28,7 @@ GOAL = {
 }
 CEILING = {
     "text": 4_110,
-    "parse": 6_490,
+    "parse": 6_370,
     "registry": 4_550,
     "store": 3_750,
     "engine": 5_690,
