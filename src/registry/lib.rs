@@ -15,11 +15,10 @@ mod snapshot;
 
 pub use candidate::{Candidate, Filter, NameEntry, ReplaceRule, ShownTexts};
 pub use namesakes::UsersWord;
-pub use snapshot::{Snapshot, nearest};
+pub use snapshot::{ListedNames, Snapshot, nearest};
 
 use arc_swap::ArcSwap;
 use parking_lot::Mutex;
-use std::collections::VecDeque;
 use std::ops::Range;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
@@ -32,8 +31,8 @@ const RESERVED: u64 = 1 << 32;
 #[derive(Default)]
 pub struct Registry {
     current: ArcSwap<Snapshot>,
-    /// Held by the writer, which records its changes here.
-    writer: Mutex<Journal>,
+    /// Held by the writer.
+    writer: Mutex<()>,
     next_id: AtomicU64,
     /// The version of the newest snapshot, for those that wait for a change.
     changes: watch::Sender<u64>,
@@ -66,12 +65,6 @@ impl Registry {
         self.changes.subscribe()
     }
 
-    /// The newest snapshot and the names that changed after `version`; `None` when the journal does not reach back so far.
-    pub fn changes_since(&self, version: u64) -> (Arc<Snapshot>, Option<Vec<Arc<str>>>) {
-        let journal = self.writer.lock();
-        (self.snapshot(), journal.since(version))
-    }
-
     /// The id of a new candidate. Ids are the registration order.
     pub fn next_id(&self) -> u64 {
         self.next_id.fetch_add(1, Ordering::Relaxed)
@@ -94,7 +87,7 @@ impl Registry {
         candidate: Candidate,
         replacement: ReplaceRule,
     ) -> (Arc<Candidate>, Vec<Arc<Candidate>>) {
-        self.change(|next, journal| self.add(next, journal, candidate, replacement))
+        self.change(|next| self.add(next, candidate, replacement))
     }
 
     /// Adds many candidates in one snapshot.
@@ -102,9 +95,9 @@ impl Registry {
         if candidates.is_empty() {
             return;
         }
-        self.change(|next, journal| {
+        self.change(|next| {
             for candidate in candidates {
-                self.add(next, journal, candidate, ReplaceRule::Same);
+                self.add(next, candidate, ReplaceRule::Same);
             }
         });
     }
@@ -113,15 +106,15 @@ impl Registry {
     ///
     /// The old snapshot is dropped outside the lock: that may drop tools, and a Python tool's finalizer runs user code, which
     /// may register tools itself.
-    fn change<T>(&self, make: impl FnOnce(&mut Snapshot, &mut Journal) -> T) -> T {
-        let mut journal = self.writer.lock();
+    fn change<T>(&self, make: impl FnOnce(&mut Snapshot) -> T) -> T {
+        let writing = self.writer.lock();
         let mut next = Snapshot::clone(&self.current.load());
-        let made = make(&mut next, &mut journal);
+        let made = make(&mut next);
         let version = next.version();
         let last = self.current.swap(Arc::new(next));
         // Under the lock, so that the versions are published in order.
         self.changes.send_replace(version);
-        drop(journal);
+        drop(writing);
         drop(last);
         made
     }
@@ -129,16 +122,14 @@ impl Registry {
     fn add(
         &self,
         next: &mut Snapshot,
-        journal: &mut Journal,
         candidate: Candidate,
         replacement: ReplaceRule,
     ) -> (Arc<Candidate>, Vec<Arc<Candidate>>) {
-        let (candidate, replaced, others) = next.insert(candidate, replacement);
+        let (candidate, replaced) = next.insert(candidate, replacement);
         if let Some(sink) = self.stats_sink.get() {
             sink.track(candidate.stats_key(), &candidate.stats);
             next.recall(&candidate);
         }
-        journal.note(next.version(), candidate.spec().name.clone(), others);
         (candidate, replaced)
     }
 
@@ -153,57 +144,11 @@ impl Registry {
         if !self.load().family(name).is_some_and(has_match) {
             return 0;
         }
-        self.change(|next, journal| {
-            let (removed, others) = next.remove(name, &matches);
-            if removed > 0 {
-                journal.note(next.version(), Arc::from(name), others);
-            }
-            removed
-        })
+        self.change(|next| next.remove(name, &matches))
     }
 
     /// Removes everything; the version still increases.
     pub fn clear(&self) {
-        self.change(|next, journal| {
-            *next = Snapshot::emptied(next);
-            journal.forget(next.version());
-        });
-    }
-}
-
-/// Above this number of changes, comparing everything is as fast.
-const JOURNALED: usize = 1_024;
-
-/// The names that changed recently, so that an index can catch up without comparing everything.
-#[derive(Default)]
-struct Journal {
-    changes: VecDeque<(u64, Arc<str>)>,
-    /// Every change after this version is recorded.
-    complete_from: u64,
-}
-
-impl Journal {
-    fn note(&mut self, version: u64, name: Arc<str>, others: Vec<Arc<str>>) {
-        for name in std::iter::once(name).chain(others) {
-            if self.changes.len() == JOURNALED
-                && let Some((oldest, _)) = self.changes.pop_front()
-            {
-                self.complete_from = oldest;
-            }
-            self.changes.push_back((version, name));
-        }
-    }
-
-    /// Records that everything changed.
-    fn forget(&mut self, version: u64) {
-        self.changes.clear();
-        self.complete_from = version;
-    }
-
-    /// The names that changed after a version; `None` when the journal does not reach back so far.
-    fn since(&self, version: u64) -> Option<Vec<Arc<str>>> {
-        let first = self.changes.partition_point(|(at, _)| *at <= version);
-        (version >= self.complete_from)
-            .then(|| self.changes.range(first..).map(|(_, name)| name.clone()).collect())
+        self.change(|next| *next = next.emptied());
     }
 }

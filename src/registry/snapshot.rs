@@ -3,6 +3,7 @@
 use super::candidate::{Candidate, NameEntry, ReplaceRule};
 use super::capability::answering;
 use super::namesakes::{UsersWord, tell_apart};
+use imbl::ordmap::DiffItem;
 use imbl::shared_ptr::DefaultSharedPtr;
 use imbl::{GenericHashMap, OrdMap};
 use std::collections::{BTreeMap, HashSet};
@@ -14,15 +15,41 @@ type Map<V> = GenericHashMap<Arc<str>, V, foldhash::fast::RandomState, DefaultSh
 
 /// A name in the list of all names.
 #[derive(Clone)]
-pub(super) struct OrderedName {
-    pub name: Arc<str>,
+struct OrderedName {
+    name: Arc<str>,
     /// Kept beside the name, so that a search for near names reads few of them.
-    pub letters: LetterSet,
+    letters: LetterSet,
+    /// When what is listed under it changed.
+    changed_at: u64,
 }
 
 impl OrderedName {
-    fn new(name: &Arc<str>) -> Self {
-        OrderedName { name: name.clone(), letters: LetterSet::of(name) }
+    fn new(entry: &NameEntry) -> Self {
+        let name = entry.name.clone();
+        OrderedName { letters: LetterSet::of(&name), name, changed_at: entry.changed_at }
+    }
+}
+
+impl PartialEq for OrderedName {
+    fn eq(&self, other: &Self) -> bool {
+        (self.changed_at, &self.name) == (other.changed_at, &other.name)
+    }
+}
+
+/// What a snapshot lists, for one that follows its changes. It shares its memory with the snapshots around it.
+#[derive(Clone, Default)]
+pub struct ListedNames(OrdMap<u64, OrderedName>);
+
+impl ListedNames {
+    /// The names of which something else is listed in a later snapshot. Parts that both share are not looked at.
+    pub fn changed<'a>(&'a self, now: &'a Snapshot) -> impl Iterator<Item = &'a Arc<str>> {
+        self.0
+            .diff(&now.order.0)
+            .flat_map(|change| match change {
+                DiffItem::Add(_, one) | DiffItem::Remove(_, one) => [Some(&one.name), None],
+                DiffItem::Update { old, new } => [Some(&old.1.name), Some(&new.1.name)],
+            })
+            .flatten()
     }
 }
 
@@ -33,7 +60,7 @@ pub struct Snapshot {
     /// The tools of names that several tools share, by what they are listed as.
     apart: Map<Arc<NameEntry>>,
     /// The listed names in the order of their first registration, so that lists are stable.
-    order: OrdMap<u64, OrderedName>,
+    order: ListedNames,
     /// Tag → candidates, ordered by priority, then registration.
     pub(super) tags: Map<OrdMap<(i32, u64), Arc<Candidate>>>,
     version: u64,
@@ -54,7 +81,7 @@ impl Snapshot {
 
     /// The number of listed names.
     pub fn len(&self) -> usize {
-        self.order.len()
+        self.order.0.len()
     }
 
     pub fn is_empty(&self) -> bool {
@@ -109,7 +136,11 @@ impl Snapshot {
 
     /// The listed names in the order of their first registration.
     pub fn entries(&self) -> impl Iterator<Item = (&Arc<str>, &Arc<NameEntry>)> {
-        self.order.values().filter_map(|one| self.get(&one.name).map(|entry| (&one.name, entry)))
+        self.order.0.values().filter_map(|one| self.get(&one.name).map(|entry| (&one.name, entry)))
+    }
+
+    pub fn listed_names(&self) -> &ListedNames {
+        &self.order
     }
 
     pub fn with_tag(&self, tag: &str) -> impl Iterator<Item = &Arc<Candidate>> {
@@ -145,12 +176,12 @@ impl Snapshot {
         self.sorted.get_or_init(make).clone()
     }
 
-    /// Adds a candidate; returns it, those that it replaces, and the other names that changed.
+    /// Adds a candidate; returns it and those that it replaces.
     pub(super) fn insert(
         &mut self,
         mut candidate: Candidate,
         replacement: ReplaceRule,
-    ) -> (Arc<Candidate>, Vec<Arc<Candidate>>, Vec<Arc<str>>) {
+    ) -> (Arc<Candidate>, Vec<Arc<Candidate>>) {
         let name = candidate.spec().name.clone();
         let before = self.names.get(&name).cloned();
         let mut entry = match &before {
@@ -182,8 +213,8 @@ impl Snapshot {
         }
         let at = entry.candidates.partition_point(|other| other.id < candidate.id);
         entry.candidates.insert(at, candidate.clone());
-        let others = self.publish(before.as_deref(), entry);
-        (candidate, replaced, others)
+        self.publish(before.as_deref(), entry);
+        (candidate, replaced)
     }
 
     /// Restores the preference of an earlier process: the candidate that was preferred last comes first again.
@@ -194,29 +225,25 @@ impl Snapshot {
         }
     }
 
-    /// Removes the candidates of a name that match; returns their number, and the other names that changed.
-    pub(super) fn remove(
-        &mut self,
-        name: &str,
-        matches: &impl Fn(&Candidate) -> bool,
-    ) -> (usize, Vec<Arc<str>>) {
-        let Some(before) = self.names.get(name).cloned() else { return (0, Vec::new()) };
+    /// Removes the candidates of a name that match; returns their number.
+    pub(super) fn remove(&mut self, name: &str, matches: &impl Fn(&Candidate) -> bool) -> usize {
+        let Some(before) = self.names.get(name).cloned() else { return 0 };
         let mut entry = NameEntry::clone(&before);
         let (gone, kept): (Vec<_>, Vec<_>) =
             std::mem::take(&mut entry.candidates).into_iter().partition(|candidate| matches(candidate));
         if gone.is_empty() {
-            return (0, Vec::new());
+            return 0;
         }
         for candidate in &gone {
             self.untag(candidate);
         }
         entry.candidates = kept;
-        (gone.len(), self.publish(Some(&before), entry))
+        self.publish(Some(&before), entry);
+        gone.len()
     }
 
-    /// Puts the present candidates of a name in the place of the former ones, and lists what they are. Returns the other names
-    /// that changed.
-    fn publish(&mut self, before: Option<&NameEntry>, mut entry: NameEntry) -> Vec<Arc<str>> {
+    /// Puts the present candidates of a name in the place of the former ones, and lists what they are.
+    fn publish(&mut self, before: Option<&NameEntry>, mut entry: NameEntry) {
         self.version += 1;
         self.sorted = OnceLock::new();
         (entry.changed_at, entry.shown) = (self.version, OnceLock::new());
@@ -229,11 +256,11 @@ impl Snapshot {
         let is_listed = namesake.is_none() && told.is_empty() && !entry.candidates.is_empty();
         let now_at = is_listed.then(|| entry.position());
         if let Some(at) = was_at.filter(|_| was_at != now_at) {
-            self.order.remove(&at);
+            self.order.0.remove(&at);
         }
-        let mut others = self.list_apart(&mut entry, told);
-        if let Some(at) = now_at.filter(|_| was_at != now_at) {
-            self.order.insert(at, OrderedName::new(&name));
+        let others = self.list_apart(&mut entry, told);
+        if let Some(at) = now_at {
+            self.order.0.insert(at, OrderedName::new(&entry));
         }
         // Of another server, it would be refused the name.
         let displaced = namesake.filter(|tool| {
@@ -249,10 +276,8 @@ impl Snapshot {
             && let Some(family) =
                 tool.candidates.first().and_then(|one| self.names.get(&one.spec().name)).cloned()
         {
-            others.push(family.name.clone());
-            others.extend(self.publish(Some(&family), NameEntry::clone(&family)));
+            self.publish(Some(&family), NameEntry::clone(&family));
         }
-        others
     }
 
     /// Lists each tool of a name in the place of those that were listed before. Returns the names of all of them.
@@ -260,7 +285,7 @@ impl Snapshot {
         let before = std::mem::take(&mut entry.tools);
         for tool in &before {
             self.apart.remove(&tool.name);
-            self.order.remove(&tool.position());
+            self.order.0.remove(&tool.position());
         }
         let mut tools: Vec<NameEntry> = Vec::new();
         if let Some(first) = told.first() {
@@ -285,7 +310,7 @@ impl Snapshot {
             // What stays as it was keeps its last success, and need not be read again.
             let known = before.iter().find(|known| same(known, &tool)).cloned();
             let tool = known.unwrap_or_else(|| Arc::new(tool));
-            self.order.insert(tool.position(), OrderedName::new(&tool.name));
+            self.order.0.insert(tool.position(), OrderedName::new(&tool));
             self.apart.insert(tool.name.clone(), tool.clone());
             entry.tools.push(tool);
         }
@@ -311,8 +336,8 @@ impl Snapshot {
         let Some(entry) = self.names.get(name).filter(|entry| entry.tools.is_empty()) else { return };
         let at = entry.position();
         match self.apart.contains_key(name) {
-            true => drop(self.order.remove(&at)),
-            false => drop(self.order.insert(at, OrderedName::new(name))),
+            true => drop(self.order.0.remove(&at)),
+            false => drop(self.order.0.insert(at, OrderedName::new(entry))),
         }
     }
 
@@ -351,6 +376,6 @@ fn free_variant(others: &[Arc<Candidate>], candidate: &Candidate) -> u32 {
 
 /// Up to `limit` names like `wanted`, the most alike first.
 pub fn nearest(snapshot: &Snapshot, wanted: &str, limit: usize) -> Vec<Arc<str>> {
-    let names = snapshot.order.values().map(|one| (one.letters, &*one.name, &one.name));
+    let names = snapshot.order.0.values().map(|one| (one.letters, &*one.name, &one.name));
     near_by_letters(wanted, names, limit).into_iter().cloned().collect()
 }

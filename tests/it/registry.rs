@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 
 use toolhub::error::ErrorKind;
 use toolhub::model::{Source, ToolOutput, ToolSpec};
-use toolhub::registry::{Candidate, Filter, Registry, Snapshot, nearest};
+use toolhub::registry::{Candidate, Filter, ListedNames, Registry, Snapshot, nearest};
 use toolhub::stats::{BreakerPolicy, CandidateStats};
 
 mod model;
@@ -47,7 +47,8 @@ fn many_at_once_are_as_many_one_by_one() {
         let snapshot = registry.snapshot();
         let names: Vec<_> =
             snapshot.entries().map(|(name, entry)| (name.clone(), entry.candidates.len())).collect();
-        (names, snapshot.with_tag("tag").count(), snapshot.version(), registry.changes_since(1).1)
+        let listed: Vec<_> = ListedNames::default().changed(&snapshot).cloned().collect();
+        (names, snapshot.with_tag("tag").count(), snapshot.version(), listed)
     };
     assert_eq!(shape(&one_by_one), shape(&at_once));
 }

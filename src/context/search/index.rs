@@ -8,7 +8,7 @@ use hashbrown::HashTable;
 use smallvec::SmallVec;
 use std::hash::BuildHasher;
 use std::sync::{Arc, LazyLock};
-use toolhub_registry::{Candidate, NameEntry, Registry, Snapshot};
+use toolhub_registry::{Candidate, ListedNames, NameEntry, Registry, Snapshot};
 use toolhub_types::model::Safety;
 
 /// A part of the tools. What it leaves out has no influence on a search in it: neither its words nor how frequent they are.
@@ -77,8 +77,9 @@ pub struct Index {
     log_size: f32,
     /// A scratch buffer, empty between uses.
     counts: Counts,
-    /// The version of the registry that the index reflects.
+    /// The version of the registry that the index reflects, and what it lists.
     pub version: u64,
+    listed: ListedNames,
 }
 
 impl Index {
@@ -107,31 +108,29 @@ impl Index {
 
     /// Catches up with the registry and returns the snapshot it read.
     pub fn follow(&mut self, registry: &Registry, part: Option<&dyn ToolPart>) -> Arc<Snapshot> {
-        let (snapshot, changed) = registry.changes_since(self.version);
-        match changed {
-            Some(names) => names.iter().for_each(|name| self.refresh(name, snapshot.listed(name), part)),
-            None => self.compare(&snapshot, part),
-        }
-        self.version = snapshot.version();
+        let snapshot = registry.snapshot();
+        self.catch_up(&snapshot, part);
         // Removed tools leave unused terms behind; rebuild when they are the majority.
         if self.unused > UNUSED_FLOOR && self.unused > self.dictionary.len() / 2 {
-            *self = Index { version: self.version, ..Index::default() };
-            self.compare(&snapshot, part);
+            *self = Index::default();
+            self.catch_up(&snapshot, part);
         }
+        self.version = snapshot.version();
         self.log_size = (self.len() as f32 + 1.0).ln();
         snapshot
     }
 
-    fn compare(&mut self, snapshot: &Snapshot, part: Option<&dyn ToolPart>) {
-        let names = self.documents.iter().flatten().map(|document| &document.name);
-        let gone: Vec<_> = names.filter(|name| snapshot.listed(name).is_none()).cloned().collect();
-        gone.iter().for_each(|name| self.remove(name));
-        for (name, entry) in snapshot.entries() {
-            self.refresh(name, Some(entry), part);
+    fn catch_up(&mut self, snapshot: &Snapshot, part: Option<&dyn ToolPart>) {
+        let (seen, before) =
+            (std::mem::replace(&mut self.listed, snapshot.listed_names().clone()), self.len());
+        for name in seen.changed(snapshot) {
+            self.refresh(name, snapshot.listed(name), part);
         }
-        // Lists that grew item by item have spare capacity.
-        self.postings.iter_mut().for_each(SmallVec::shrink_to_fit);
-        self.postings.shrink_to_fit();
+        if self.len() > 2 * before {
+            // Lists that grew item by item have spare capacity.
+            self.postings.iter_mut().for_each(SmallVec::shrink_to_fit);
+            self.postings.shrink_to_fit();
+        }
     }
 
     fn slot(&self, name: &str) -> Option<DocumentSlot> {

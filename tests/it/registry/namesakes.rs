@@ -4,7 +4,7 @@ use super::*;
 use proptest::collection::vec;
 use proptest::prelude::*;
 use proptest::sample::select;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use toolhub::model::Trust;
 
 /// `None` is a native tool.
@@ -88,11 +88,12 @@ fn the_name_of_a_users_tool_is_never_taken() {
 fn an_index_hears_of_every_name_that_comes_or_goes() {
     let registry = Registry::default();
     registry.insert(candidate(Some("s"), "search", TRACKER, Trust::Hints));
-    let version = registry.snapshot().version();
+    let before = registry.snapshot();
     registry.insert(candidate(Some("t"), "search", WIKI, Trust::Hints));
-    let mut changed = registry.changes_since(version).1.unwrap();
+    let now = registry.snapshot();
+    let mut changed: Vec<&str> = before.listed_names().changed(&now).map(|name| &**name).collect();
     changed.sort_unstable();
-    assert_eq!(changed.iter().map(|name| &**name).collect::<Vec<_>>(), ["s__search", "search", "t__search"]);
+    assert_eq!(changed, ["s__search", "search", "t__search"]);
     assert!(registry.snapshot().listed("search").is_none());
     assert!(registry.snapshot().get("search").is_some());
 }
@@ -112,6 +113,7 @@ proptest! {
             if matches!(provider, None | Some("s")) && name == "s__t" {
                 continue;
             }
+            let before = registry.snapshot();
             let made = candidate(provider, name, description, Trust::Hints);
             if comes {
                 there.insert(made.id, (provider, name, description));
@@ -120,6 +122,13 @@ proptest! {
                 there.remove(&made.id);
                 registry.remove_where(name, |one| one.server.as_deref() == provider);
             }
+            let now = registry.snapshot();
+            let changed: BTreeSet<_> = before.listed_names().changed(&now).cloned().collect();
+            let of = |snapshot: &Snapshot| -> BTreeSet<_> {
+                snapshot.entries().map(|(name, entry)| (name.clone(), entry.changed_at)).collect()
+            };
+            let differ = of(&before).symmetric_difference(&of(&now)).map(|(name, _)| name.clone()).collect();
+            prop_assert_eq!(changed, differ, "those that follow the list hear of each change, and of no other");
             let fresh = Registry::default();
             for (provider, name, description) in there.values() {
                 fresh.insert(candidate(*provider, name, description, Trust::Hints));
