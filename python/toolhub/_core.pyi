@@ -55,6 +55,10 @@ class BridgeFuture(Awaitable):
     """
     A Rust future, or a function on a thread, that Python awaits once. Made by [`run`] and [`run_function`].
     """
+    def wait(self, /) -> None:
+        """
+        Blocks this thread, without the GIL, in place of being awaited. What comes of it does not matter.
+        """
 
 @final
 class BridgeStream:
@@ -238,20 +242,6 @@ class ChatClient:
     def stream(self, /, messages: Any) -> BridgeStream:
         """
         Iterates over the pieces of text of the answer. The request is sent when the first one is awaited.
-        """
-
-@final
-class EndingCalls:
-    """
-    Calls that were asked to end.
-    """
-    def wait(self, /) -> None:
-        """
-        Waits without the GIL until they have ended, for a bounded time.
-        """
-    def wait_async(self, /) -> BridgeFuture:
-        """
-        Awaits their end, for a bounded time.
         """
 
 @final
@@ -1106,10 +1096,10 @@ def empty_meta(tool: str | None = None) -> "dict[str, object]":
     The `_meta` of a result about which nothing is known but, perhaps, its tool.
     """
 
-def end_calls(hub: Hub, blocking: bool) -> EndingCalls | None:
+def end_calls(hub: Hub, blocking: bool) -> BridgeFuture | None:
     """
-    Ends the calls of a hub that are in flight, except those inside which it is closed. Returns what to wait for; with
-    `blocking` calls on the loop of this thread are left out, because they cannot end while it is blocked.
+    Ends the calls of a hub that are in flight, except those inside which it is closed. Returns their end, to be awaited for a
+    bounded time; with `blocking` calls on the loop of this thread are left out, because they cannot end while it is blocked.
     """
 
 def enter_call_scope(progress: Any) -> Any:

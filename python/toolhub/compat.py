@@ -17,6 +17,7 @@ from ._unknown_options import known_options
 from .events import EXECUTE
 from .exceptions import ErrorKind
 from .hub import ToolHub as _ToolHub
+from .hub._call_methods import settled
 from .result import ToolResult
 
 __all__ = [
@@ -54,7 +55,8 @@ class ToolHub(_ToolHub):
         own, passed = _split(options, llm_client)
         args = own.pop("args", input)
         planned, around = self._planned_options(EXECUTE, passed_on=passed or None, none_is_input=True, **own)
-        return await self._passing_on(passed, _core.execute(self._core, name, args, planned, around))
+        call = _core.execute(self._core, name, args, planned, around)
+        return await self._passing_on(passed, settled(call, around))
 
     async def execute_by_capability(  # pyright: ignore[reportIncompatibleMethodOverride]
         self,
@@ -72,7 +74,7 @@ class ToolHub(_ToolHub):
             EXECUTE, passed_on=passed or None, none_is_input=True, max_parallel=max_parallel, **own
         )
         call = _core.execute(self._core, capability.strip(), args, planned, around, by_capability=True)
-        return await self._passing_on(passed, call)
+        return await self._passing_on(passed, settled(call, around))
 
     call = blocking(execute, "call")
     """`execute`, blocking."""

@@ -43,7 +43,7 @@ mod _core {
         callbacks::{CallbackQueue, CallbackRequest},
         event_text::{event_error, event_name},
         execution::Execution,
-        execution::events::{EndingCalls, end_calls},
+        execution::events::end_calls,
         gateway::{GatewayReply, PyArrivingRequest, PyGateway},
         gateway_options::{named_caller, serve_section},
         hub::{PyHub, extract_capabilities},

@@ -443,7 +443,7 @@ class ToolHub(ToolMethods, RunMethods, PromptMethods, LedgerMethods, ServeMethod
         await aend_waits(self._core)
         await self._servers.aclose()
         if ending is not None:
-            await cast("Any", ending.wait_async())
+            await cast("Any", ending)
         if self._tracing is not None:
             # An exporter may wait for its collector.
             await in_thread(self._tracing)

@@ -1,7 +1,8 @@
 //! Drives a run on tokio.
 
+use super::admission::AdmittedAttempt;
 use super::run::Action;
-use crate::hub::{EffectRecorder, Hub, PlannedRun, RunReport, kept_result, not_recorded};
+use crate::hub::{Hub, PlannedRun, RunReport, kept_result};
 use futures_util::future::BoxFuture;
 use futures_util::stream::FuturesUnordered;
 use futures_util::{FutureExt, StreamExt};
@@ -9,17 +10,16 @@ use parking_lot::Mutex;
 use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
 use std::time::Instant;
-use tokio::sync::oneshot;
 use tokio::task::JoinSet;
 use tokio_util::sync::{CancellationToken, DropGuard};
 use toolhub_registry::Candidate;
 use toolhub_registry::identity::CallContent;
-use toolhub_store::tape::{MissedCall, OpenCall, Taping};
+use toolhub_store::tape::Taping;
 use toolhub_text::invisible::error_line;
 use toolhub_text::message;
 use toolhub_types::blocking;
 use toolhub_types::error::{ErrorKind, HubError, Outcome, Result, clip};
-use toolhub_types::limit::{self, Gate, Passage, Permits};
+use toolhub_types::limit::{Gate, Permits};
 use toolhub_types::model::{Arguments, CheckOptions, Meaning, ReportedFailure, ToolOutput};
 use toolhub_types::tool::{AttemptWatch, CallContext, CallContextExtras, OnProgress};
 use toolhub_types::workers::PoolRefusal;
@@ -105,16 +105,12 @@ impl TokioRun<'_> {
 
     fn ended(&mut self, slot: usize, answer: Answer) {
         self.tokens[slot].take().map(DropGuard::disarm);
-        let run = &mut self.plan.run;
-        let counts = match &answer {
-            Ok(_) => run.succeeded(slot, now()),
-            Err(error) => run.failed(slot, error.nothing_happened, now()),
-        };
         // An answer that comes too late does not count.
-        if counts {
-            let was_sent = !run.never_sent(slot);
-            self.answers[slot] = Some(answer.map_err(|error| error.of_attempt(was_sent)));
-        }
+        let counted = match answer {
+            Ok(output) => self.plan.run.succeeded(slot, now()).then_some(Ok(output)),
+            Err(error) => self.plan.failed(slot, error, now()).map(Err),
+        };
+        self.answers[slot] = counted.or(self.answers[slot].take());
     }
 
     fn start(&mut self, slot: usize) {
@@ -139,20 +135,19 @@ impl TokioRun<'_> {
         context.extras = self.extras.clone();
         context.freshness = self.plan.freshness;
         context.sent = run.share_flag(slot);
-        let latest_start = run.latest_start(slot).unwrap_or(deadline);
-        let attempt = TokioAttempt {
-            slot,
-            args: fitting.replacement.map_or_else(|| self.args.clone(), Arc::new),
-            asked: self.args.clone(),
-            gates: self.hub.gates(&candidate),
-            row: self.plan.recorder.clone().filter(|_| self.plan.needs_row(slot)),
-            missed: self.plan.missed.clone(),
-            recorded: self.plan.recorded.clone(),
-            context,
-            latest_start,
-            candidate: candidate.clone(),
+        let is_limited = !self.hub.is_unlimited(&candidate);
+        let latest_start = run.latest_start(slot).filter(|_| is_limited).unwrap_or(deadline);
+        let content = if self.plan.wants_content(slot) {
+            // What a candidate makes of the arguments follows from its definition.
+            let (arguments, meta) = (self.args.as_value().clone(), self.extras.meta.clone());
+            CallContent { arguments, meta, ..CallContent::default() }
+        } else {
+            CallContent::default()
         };
-        let attempt = AssertUnwindSafe(attempt.answer()).catch_unwind();
+        let admission = self.plan.admit(self.hub, slot, content, (None, None));
+        let args = fitting.replacement.map_or_else(|| self.args.clone(), Arc::new);
+        let attempt = answer(candidate, args, context, latest_start, admission);
+        let attempt = AssertUnwindSafe(attempt).catch_unwind();
         let attempt = attempt.map(move |answer| (slot, answer.unwrap_or_else(|_| Err(panicked()))));
         self.attempts.push(match self.answers.len() {
             1 => attempt.boxed(),
@@ -188,103 +183,47 @@ async fn in_a_task<T: Send + 'static>(work: impl Future<Output = T> + Send + 'st
     task.join_next().await?.ok()
 }
 
-/// A candidate whose arguments fit, on its way through the limits to its tool.
-struct TokioAttempt {
-    slot: usize,
+/// Calls a candidate whose arguments fit, once it is admitted. Only one that had to wait at a limit may be too late.
+async fn answer(
     candidate: Arc<Candidate>,
     args: Arc<Arguments>,
-    /// The arguments as they were asked for: what a candidate makes of them follows from its definition.
-    asked: Arc<Arguments>,
-    gates: Vec<Arc<Gate>>,
-    /// What writes its row, before anything is sent.
-    row: Option<Arc<EffectRecorder>>,
-    missed: Option<Arc<MissedCall>>,
-    recorded: Option<Arc<OpenCall>>,
-    context: CallContext,
-    /// Only one that had to wait at a limit may be too late.
+    mut context: CallContext,
     latest_start: Instant,
-}
-
-impl TokioAttempt {
-    async fn answer(mut self) -> Answer {
-        let latest_start = if self.gates.is_empty() { self.context.deadline } else { self.latest_start };
-        let permits = self.enter().await?;
-        if let Some(miss) = &self.missed {
-            return Err(miss.count());
-        }
-        let candidate = &self.candidate;
-        let recorded = self.recorded.as_ref();
-        let taping = recorded.map(|call| call.attempt(candidate, None));
-        let allowed = tokio::select! {
-            biased;
-            allowed = self.allowed() => allowed,
-            () = self.context.cancel.cancelled() => return Err(gave_up()),
-        };
-        if let Err(error) = allowed {
-            if let Some(taping) = taping {
-                taping.end(&Some(Err(error.clone())));
-            }
-            return Err(error);
-        }
-        if now() >= latest_start {
-            drop(permits);
-            self.context.cancel.cancelled().await;
-            return Err(gave_up());
-        }
-        if !candidate.tool.marks_sent() && !self.context.sent.may_begin() {
-            return Err(gave_up());
-        }
-        let permits = Arc::new(Mutex::new(permits));
-        let weak = Arc::downgrade(&permits);
-        self.context.permits = Some(weak);
-        let _held = AttemptPermits { permits, own: candidate.gate.clone() };
-        let (candidate, context) = (&self.candidate, &self.context);
-        let watched = WatchedAttempt::begin(candidate, context);
-        let answer =
-            observe(taping, candidate, &self.args, context).await.and_then(|output| match output.meaning() {
-                Meaning::Failure(failure) => Err(reported(&candidate.spec().name, &failure)),
-                Meaning::Value | Meaning::OwnResult => Ok(output),
-            });
-        watched.end(&answer, context);
-        answer
-    }
-
-    /// Passes the limits.
-    async fn enter(&mut self) -> Result<Permits> {
-        let (granted, grant) = oneshot::channel();
-        let full = || overloaded(&self.candidate.spec().name);
-        let gates = std::mem::take(&mut self.gates);
-        // Dropping this future leaves the queue.
-        let _way = match limit::pass(gates, None, move |permits| drop(granted.send(permits))) {
-            Passage::Through(permits) => return Ok(permits),
-            Passage::Full => return Err(full()),
-            Passage::Waiting(way) => way,
-        };
-        tokio::select! {
-            biased;
-            () = self.context.cancel.cancelled() => Err(gave_up()),
-            granted = grant => granted.ok().flatten().ok_or_else(full),
-        }
-    }
-
-    /// What has to be done before anything is sent; if it fails, the tool does not start.
-    async fn allowed(&self) -> Result<()> {
-        let (candidate, extras) = (&self.candidate, &self.context.extras);
-        if let Some(recorder) = &self.row {
-            let arguments = self.asked.as_value().clone();
-            let content = CallContent { arguments, meta: extras.meta.clone(), ..CallContent::default() };
-            let (written, is_written) = oneshot::channel();
-            let place = (self.slot, &**candidate);
-            let written = move |result| drop(written.send(result));
-            recorder.write(place, content, written);
-            let closed = |_| Err(not_recorded(&candidate.spec().name, &"it is closed".into()));
-            is_written.await.unwrap_or_else(closed)?;
-        }
-        match &extras.before_acting {
+    admission: impl Future<Output = Result<AdmittedAttempt>>,
+) -> Answer {
+    let admitted = async {
+        let admitted = admission.await?;
+        let allowed = match &context.extras.before_acting {
             Some(acts) if !candidate.spec().effects.are_harmless() => acts(&candidate.label()).await,
             _ => Ok(()),
-        }
+        };
+        admitted.if_allowed(allowed)
+    };
+    let AdmittedAttempt { permits, taping } = tokio::select! {
+        biased;
+        admitted = admitted => admitted?,
+        () = context.cancel.cancelled() => return Err(gave_up()),
+    };
+    if now() >= latest_start {
+        drop(permits);
+        context.cancel.cancelled().await;
+        return Err(gave_up());
     }
+    if !candidate.tool.marks_sent() && !context.sent.may_begin() {
+        return Err(gave_up());
+    }
+    let permits = Arc::new(Mutex::new(permits));
+    let weak = Arc::downgrade(&permits);
+    context.permits = Some(weak);
+    let _held = AttemptPermits { permits, own: candidate.gate.clone() };
+    let watched = WatchedAttempt::begin(&candidate, &context);
+    let answer = observe(taping, &candidate, &args, &context).await;
+    let answer = answer.and_then(|output| match output.meaning() {
+        Meaning::Failure(failure) => Err(reported(&candidate.spec().name, &failure)),
+        Meaning::Value | Meaning::OwnResult => Ok(output),
+    });
+    watched.end(&answer, &context);
+    answer
 }
 
 /// The slots of an attempt. When the attempt is over and its tool goes on without it, the tool keeps the slot of its own
@@ -386,7 +325,7 @@ async fn observe(
 }
 
 /// Holds the recording weakly, so that a tool that keeps the function does not keep it open.
-fn heard(told: OnProgress, taping: &Arc<Taping>) -> OnProgress {
+pub fn heard(told: OnProgress, taping: &Arc<Taping>) -> OnProgress {
     let taping = Arc::downgrade(taping);
     Arc::new(move |update| {
         if let Some(taping) = taping.upgrade() {

@@ -7,9 +7,11 @@
 //! a driver: tokio ([`Hub::run_planned`](crate::hub::Hub::run_planned)) · the caller's asyncio loop (bindings)
 //! ```
 
+mod admission;
 mod drive;
 mod run;
 
+pub use admission::AdmittedAttempt;
 pub(crate) use drive::now;
-pub use drive::{Answer, not_returned, overloaded, reported};
+pub use drive::{Answer, heard, not_returned, reported};
 pub use run::{Action, Decision, Fate, Rules, Run};

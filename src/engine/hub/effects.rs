@@ -73,10 +73,6 @@ impl EffectRecorder {
         }
     }
 
-    pub(super) fn has_row(&self, slot: usize) -> bool {
-        self.rows.lock().iter().flatten().any(|(at, _)| *at == slot)
-    }
-
     /// The rows, for whoever ends them.
     pub(super) fn take_rows(&self) -> Vec<(usize, String)> {
         self.rows.lock().take().unwrap_or_default()

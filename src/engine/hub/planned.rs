@@ -98,12 +98,10 @@ impl PlannedRun {
         }
     }
 
-    /// Whether an attempt needs a row before it starts.
-    pub fn needs_row(&self, slot: usize) -> bool {
-        let Some(recorder) = &self.recorder else { return false };
-        // A recording has no effects.
-        let may_act = !self.is_replayed && !self.candidates[slot].spec().effects.are_harmless();
-        may_act && !recorder.has_row(slot)
+    /// A candidate has failed: its error, as the call knows it. `None` if it came too late to count.
+    pub fn failed(&mut self, slot: usize, error: HubError, now: Instant) -> Option<HubError> {
+        let counts = self.run.failed(slot, error.nothing_happened, now);
+        counts.then(|| error.of_attempt(!self.run.never_sent(slot)))
     }
 
     /// How the attempts ended; `error` is that of an attempt. `None` if nothing was recorded.

@@ -8,7 +8,7 @@ use crate::drivers::awaiting::{
 };
 use crate::drivers::execution::Execution;
 use crate::prelude::*;
-use crate::runtime::loop_bridge::{self, DeadlineKey, LoopBridge};
+use crate::runtime::loop_bridge::running_loop;
 use crate::runtime::pool::AbandonedResources;
 use pyo3::exceptions::PyKeyboardInterrupt;
 
@@ -30,10 +30,8 @@ struct ChildState {
     stop_owed: bool,
     /// It goes on without its call, see [`Child::outlives_call`], and keeps these until it ends.
     leftover: Option<AbandonedResources>,
-    /// Its own task and the end of its last grace; set when that begins.
-    last_grace: Option<(Py<PyAny>, DeadlineKey)>,
-    /// The coroutine was closed: it ends with the next cancellation.
-    is_closed: bool,
+    /// The end of its last grace, when that has begun: a cancellation after it closes the coroutine.
+    ends: Option<Instant>,
 }
 
 /// How long a task whose call is over may go on after a cancellation from outside, as when its event loop ends.
@@ -64,25 +62,14 @@ impl Child {
     }
 
     /// A detached coroutine went on after a cancellation from outside.
-    fn limit_its_time(slf: &Bound<'_, Self>) -> PyResult<()> {
-        let py = slf.py();
-        if slf.get().state.lock().last_grace.is_some() {
+    fn limit_its_time(&self, py: Python<'_>) -> PyResult<()> {
+        if self.state.lock().ends.is_some() {
             return Ok(());
         }
-        let (task, port) = (current_task(py)?, loop_bridge::current(py)?);
-        let key = LoopBridge::add_deadline(&port, Instant::now() + LAST_GRACE, slf)?;
-        slf.get().state.lock().last_grace = Some((task.unbind(), key));
-        Ok(())
-    }
-
-    /// The coroutine has ended.
-    fn release(&self, py: Python<'_>) {
-        let ended = std::mem::take(&mut *self.state.lock());
-        if let Some((_, key)) = ended.last_grace
-            && let Ok(port) = loop_bridge::current(py)
-        {
-            port.get().remove_deadline(key);
-        }
+        self.state.lock().ends = Some(Instant::now() + LAST_GRACE);
+        let cancel = current_task(py)?.getattr(intern!(py, "cancel"))?;
+        let later = (LAST_GRACE.as_secs_f64(), cancel);
+        running_loop(py)?.call_method1(intern!(py, "call_later"), later).map(drop)
     }
 
     /// Cancels the task of a child. One that is being cancelled already, by `asyncio.run` at its end or by a timeout inside
@@ -123,7 +110,8 @@ impl Child {
     fn report(&self, py: Python<'_>, stepped: PyResult<Step>) -> PyResult<Step> {
         let execution = self.execution.bind(py);
         if self.is_detached() && !matches!(stepped, Ok(Step::Yield(_))) {
-            self.release(py);
+            let ended = std::mem::take(&mut *self.state.lock());
+            drop(ended);
         }
         let run = execution.get();
         let ended = match stepped {
@@ -171,12 +159,14 @@ impl Awaited for Child {
     fn throw(slf: &Bound<'_, Self>, error: PyErr) -> PyResult<Step> {
         let (py, this) = (slf.py(), slf.get());
         drop(this.take_pending());
-        if this.state.lock().is_closed {
+        if this.state.lock().ends.is_some_and(|at| at <= Instant::now()) {
+            // One that ignores this too is not stepped any more.
+            drop(close(this.awaitable.bind(py)));
             return this.report(py, Err(error));
         }
         let stepped = throw(this.awaitable.bind(py), error);
         if this.is_detached() && matches!(stepped, Ok(Step::Yield(_))) {
-            Self::limit_its_time(slf)?;
+            this.limit_its_time(py)?;
         }
         this.report(py, stepped)
     }
@@ -184,16 +174,6 @@ impl Awaited for Child {
     fn close(slf: &Bound<'_, Self>) -> PyResult<()> {
         drop(slf.get().take_pending());
         close(slf.get().awaitable.bind(slf.py()))
-    }
-
-    /// The last grace is over: closes the coroutine, then ends the task.
-    fn expire(slf: &Bound<'_, Self>) {
-        let (py, this) = (slf.py(), slf.get());
-        let Some((task, _)) = this.state.lock().last_grace.take() else { return };
-        this.state.lock().is_closed = true;
-        // One that ignores this too is not stepped any more.
-        drop(close(this.awaitable.bind(py)));
-        show_unraisable(task.call_method0(py, intern!(py, "cancel")), slf.as_any());
     }
 }
 
@@ -209,7 +189,6 @@ impl Child {
         visit.call(&self.awaitable)?;
         // A locked one is in use right now, so it is not garbage.
         let Some(state) = self.state.try_lock() else { return Ok(()) };
-        visit.call(state.last_grace.as_ref().map(|(task, _)| task))?;
         visit.call(&state.pending)
     }
 }

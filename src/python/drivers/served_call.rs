@@ -147,7 +147,7 @@ fn start(bridge: &Bound<'_, LoopBridge>, place: &ServedLoop, call: ServedCall) {
         let context = place.context(py)?;
         let permits = call.ctx.permits.as_ref().and_then(Weak::upgrade);
         let outer = call.ctx.on_tape.as_ref().and_then(|outer| outer.downcast_ref::<OuterCall>()).cloned();
-        let around = EnclosingCalls::default().lending(lender_of(&permits)).recorded_in(outer);
+        let around = EnclosingCalls::default().within(lender_of(&permits), outer);
         *call.permits.lock() = permits;
         call_scope::enter(&context, Py::new(py, around)?)?;
         CallScope::new(&call.ctx, call.given_up.clone()).enter(&context)?;

@@ -17,14 +17,17 @@ use crate::drivers::awaiting::{Awaitable, Awaited, Step, new_awaitable};
 use crate::drivers::served_call::ServedCall;
 use crate::prelude::*;
 use crate::runtime::call_scope;
-use crate::runtime::loop_bridge::{self, LoopBridge, LoopMailbox, LoopMessage, Mail};
-use crate::runtime::pool::{self, CallTerms, FunctionCall, PoolKind, Reply};
+use crate::runtime::loop_bridge::{self, LoopBridge, LoopMessage, MailAddress};
+use crate::runtime::pool::{self, CallTerms, FunctionCall, PoolKind, SubmittedCall};
 use crate::runtime::{Lease, process};
-use futures_util::Stream;
 use futures_util::stream::{BoxStream, StreamExt, once};
+use futures_util::{FutureExt, Stream};
 use pyo3::IntoPyObjectExt;
 use pyo3::exceptions::{PyGeneratorExit, PyStopAsyncIteration};
 use std::future::Future;
+use std::panic::AssertUnwindSafe;
+use std::task::{Context, Poll, Waker};
+use tokio::sync::oneshot::{self, Receiver, error::TryRecvError};
 use tokio::task::AbortHandle;
 use toolhub::error::Result;
 use toolhub::inline_task::{InlineTask, MovableFuture, TaskRuntime};
@@ -69,14 +72,11 @@ pub fn run_function<'py>(
     call: FunctionCall<'py>,
     served: Option<Py<ServedCall>>,
 ) -> PyResult<Bound<'py, BridgeFuture>> {
-    let slot = Arc::new(Mutex::new(OutcomeSlot::Starting));
-    let made = new_awaitable(py, BridgeFuture::at(slot, FutureStage::Done))?;
+    let made = new_awaitable(py, BridgeFuture::at(FutureStage::Done))?;
     let bridge = loop_bridge::current(py)?;
-    let key = bridge.get().expect_mail(&made, 0);
-    let submitted = pool::submit(py, kind, call, (bridge.get().mailbox.clone(), key));
-    let reply = submitted.inspect_err(|_| drop(bridge.get().forget_mail(key)))?;
-    let source = OutcomeSource::Function(reply, served);
-    let running = RunningFuture { source, bridge: bridge.unbind(), key, waiter: None, thrown: None };
+    let submitted = pool::submit(py, kind, call, bridge.get().address_of(&made, 0))?;
+    let source = OutcomeSource::Function { call: submitted, served, ended: None };
+    let running = RunningFuture { source, bridge: bridge.unbind(), waiter: None, thrown: None };
     *made.get().stage.lock() = FutureStage::Running(running);
     Ok(made)
 }
@@ -101,67 +101,30 @@ fn outcome_of<T: BridgeValue>(result: Result<T>) -> FutureOutcome {
     }
 }
 
-/// Where a running future leaves its outcome.
-enum OutcomeSlot {
-    /// Still in its first poll, on the thread of its caller.
-    Starting,
-    /// The loop gets a message when it is over.
-    Awaited { mailbox: Arc<LoopMailbox>, key: u64 },
-    /// Over; without an outcome when the future was dropped.
-    Settled(Option<FutureOutcome>),
-}
-
-/// Settles a slot once: with an outcome, or empty when the future is dropped.
-struct Settler(Arc<Mutex<OutcomeSlot>>);
-
-impl Settler {
-    fn settle(&self, outcome: Option<FutureOutcome>) {
-        let mut slot = self.0.lock();
-        if matches!(*slot, OutcomeSlot::Settled(_)) {
-            return;
-        }
-        let before = std::mem::replace(&mut *slot, OutcomeSlot::Settled(outcome));
-        drop(slot);
-        if let OutcomeSlot::Awaited { mailbox, key } = before {
-            mailbox.push(Mail::Deliver(key, LoopMessage::Settled));
-        }
-    }
-}
-
-impl Drop for Settler {
-    fn drop(&mut self) {
-        let panicked = std::thread::panicking().then(|| {
-            outcome_of::<()>(Err(HubError::new(ErrorKind::ToolError, "Internal error: toolhub panicked.")))
-        });
-        self.settle(panicked);
-    }
-}
-
 /// A Rust future, or a function on a thread, that Python awaits once. Made by [`run`] and [`run_function`].
 #[pyclass(frozen, extends = Awaitable, module = "toolhub._core")]
 pub struct BridgeFuture {
-    slot: Arc<Mutex<OutcomeSlot>>,
     stage: Mutex<FutureStage>,
     generation: u64,
 }
 
 enum FutureStage {
-    New(BoxFuture<'static, ()>),
+    New(BoxFuture<'static, ()>, Receiver<FutureOutcome>),
     Running(RunningFuture),
     Done,
 }
 
 /// What makes the outcome.
 enum OutcomeSource {
-    Job(Arc<CoreJob>),
-    /// A function on a thread, and the call of a served tool whose function it is.
-    Function(Reply, Option<Py<ServedCall>>),
+    /// The outcome is announced at this address.
+    Job { job: Arc<CoreJob>, outcome: Receiver<FutureOutcome>, _address: MailAddress },
+    /// A function on a thread; the call of a served tool whose function it is; and what it gave.
+    Function { call: SubmittedCall, served: Option<Py<ServedCall>>, ended: Option<PyResult<Py<PyAny>>> },
 }
 
 struct RunningFuture {
     source: OutcomeSource,
     bridge: Py<LoopBridge>,
-    key: u64,
     /// The future on which the caller is suspended.
     waiter: Option<Py<PyAny>>,
     /// What was thrown in; raised as soon as the Rust future is gone.
@@ -170,37 +133,35 @@ struct RunningFuture {
 
 impl BridgeFuture {
     fn new(future: impl Future<Output = FutureOutcome> + Send + 'static) -> Self {
-        let slot = Arc::new(Mutex::new(OutcomeSlot::Starting));
-        let settler = Settler(slot.clone());
+        let (settled, outcome) = oneshot::channel();
         let future = Box::pin(async move {
-            let settler = settler;
-            settler.settle(Some(future.await));
+            let ended = AssertUnwindSafe(future).catch_unwind().await;
+            let panicked = HubError::new(ErrorKind::ToolError, "Internal error: toolhub panicked.");
+            drop(settled.send(ended.unwrap_or_else(|_| outcome_of::<()>(Err(panicked)))));
         });
-        BridgeFuture::at(slot, FutureStage::New(future))
+        BridgeFuture::at(FutureStage::New(future, outcome))
     }
 
-    fn at(slot: Arc<Mutex<OutcomeSlot>>, stage: FutureStage) -> Self {
-        BridgeFuture { slot, stage: Mutex::new(stage), generation: process::generation() }
+    fn at(stage: FutureStage) -> Self {
+        BridgeFuture { stage: Mutex::new(stage), generation: process::generation() }
     }
 
-    fn start(slf: &Bound<'_, Self>, future: BoxFuture<'static, ()>) -> PyResult<Step> {
+    fn start(
+        slf: &Bound<'_, Self>,
+        future: BoxFuture<'static, ()>,
+        mut outcome: Receiver<FutureOutcome>,
+    ) -> PyResult<Step> {
         let (py, this) = (slf.py(), slf.get());
         process::check_generation(this.generation)?;
         let bridge = loop_bridge::current(py)?;
         let job = start_job(future, true)?;
-        let key = {
-            let mut slot = this.slot.lock();
-            if let OutcomeSlot::Settled(outcome) = &mut *slot {
-                let outcome = outcome.take();
-                drop(slot);
-                return finished(py, outcome);
-            }
-            let key = bridge.get().expect_mail(slf, 0);
-            *slot = OutcomeSlot::Awaited { mailbox: bridge.get().mailbox.clone(), key };
-            key
-        };
-        let source = OutcomeSource::Job(job);
-        let running = RunningFuture { source, bridge: bridge.unbind(), key, waiter: None, thrown: None };
+        let address = bridge.get().address_of(slf, 0);
+        let waker = Waker::from(Arc::new(address.sender.clone()));
+        if let Poll::Ready(outcome) = outcome.poll_unpin(&mut Context::from_waker(&waker)) {
+            return finished(py, outcome.ok());
+        }
+        let source = OutcomeSource::Job { job, outcome, _address: address };
+        let running = RunningFuture { source, bridge: bridge.unbind(), waiter: None, thrown: None };
         *this.stage.lock() = FutureStage::Running(running);
         this.suspend(py)
     }
@@ -220,79 +181,56 @@ impl BridgeFuture {
 
     /// Ends when the Rust future is over, and waits for it otherwise.
     fn resume(&self, py: Python<'_>) -> PyResult<Step> {
-        let outcome = match &mut *self.slot.lock() {
-            OutcomeSlot::Settled(outcome) => Some(outcome.take()),
-            OutcomeSlot::Starting | OutcomeSlot::Awaited { .. } => None,
-        };
-        let Some(outcome) = outcome else { return self.suspend(py) };
-        match self.leave(py).and_then(|running| running.thrown) {
+        let outcome = self.running(|running| match &mut running.source {
+            OutcomeSource::Job { outcome, .. } => match outcome.try_recv() {
+                Err(TryRecvError::Empty) => None,
+                settled => Some(settled.ok()),
+            },
+            OutcomeSource::Function { ended, .. } => {
+                ended.take().map(|ended| Some(Box::new(|_: Python<'_>| ended) as FutureOutcome))
+            }
+        });
+        let Some(outcome) = outcome.flatten() else { return self.suspend(py) };
+        match self.leave().and_then(|running| running.thrown) {
             Some(thrown) => Err(thrown),
             None => finished(py, outcome),
         }
     }
 
     /// Waits no more.
-    fn leave(&self, py: Python<'_>) -> Option<RunningFuture> {
+    fn leave(&self) -> Option<RunningFuture> {
         let stage = std::mem::replace(&mut *self.stage.lock(), FutureStage::Done);
-        let FutureStage::Running(running) = stage else { return None };
-        drop(running.bridge.bind(py).get().forget_mail(running.key));
-        Some(running)
+        if let FutureStage::Running(running) = stage { Some(running) } else { None }
     }
 
     /// Gives everything up. A function goes on alone.
     fn give_up(&self, py: Python<'_>) {
-        match self.leave(py).map(|running| running.source) {
-            Some(OutcomeSource::Job(job)) => job.abort(),
-            Some(OutcomeSource::Function(reply, served)) => {
+        match self.leave().map(|running| running.source) {
+            Some(OutcomeSource::Job { job, .. }) => job.abort(),
+            Some(OutcomeSource::Function { call, served, .. }) => {
                 let leftover = served.map(|served| served.get().leftover());
-                reply.abandon(py, leftover.unwrap_or_default());
+                call.abandon(py, leftover.unwrap_or_default());
             }
             None => {}
         }
     }
+}
 
-    /// The function was not called; without a refusal its thread was lost.
-    fn not_returned(&self, py: Python<'_>, refusal: Option<PoolRefusal>) -> PyResult<Py<PyAny>> {
-        let served = self.running(|running| match &running.source {
-            OutcomeSource::Function(_, served) => served.as_ref().map(|served| served.clone_ref(py)),
-            OutcomeSource::Job(_) => None,
-        });
-        match (served.flatten(), refusal) {
-            (Some(served), refusal) => {
-                served.get().not_returned(refusal);
-                Ok(py.None())
-            }
-            (None, Some(_)) => Err(PyRuntimeError::new_err(
-                "too many callbacks that were given up still run; the function was not called",
-            )),
-            (None, None) => {
-                Err(PyRuntimeError::new_err("the thread of this function ended before the function did"))
-            }
+/// The function was not called; without a refusal its thread was lost.
+fn not_returned(
+    py: Python<'_>,
+    served: Option<&Py<ServedCall>>,
+    refusal: Option<PoolRefusal>,
+) -> PyResult<Py<PyAny>> {
+    let text = match (served, refusal) {
+        (Some(served), refusal) => {
+            served.get().not_returned(refusal);
+            return Ok(py.None());
         }
-    }
-
-    fn throw_in(&self, py: Python<'_>, error: PyErr) -> PyResult<Step> {
-        let closing = error.is_instance_of::<PyGeneratorExit>(py);
-        let job = match &mut *self.stage.lock() {
-            FutureStage::Running(RunningFuture { source: OutcomeSource::Job(job), thrown, .. })
-                if thrown.is_none() && !closing =>
-            {
-                *thrown = Some(error.clone_ref(py));
-                Some(job.clone())
-            }
-            _ => None,
-        };
-        match job {
-            Some(job) => {
-                job.abort();
-                self.resume(py)
-            }
-            None => {
-                self.give_up(py);
-                Err(error)
-            }
-        }
-    }
+        (None, Some(_)) => "too many callbacks that were given up still run; the function was not called",
+        (None, None) => "the thread of this function ended before the function did",
+    };
+    Err(PyRuntimeError::new_err(text))
 }
 
 fn finished(py: Python<'_>, outcome: Option<FutureOutcome>) -> PyResult<Step> {
@@ -317,13 +255,33 @@ impl Awaited for BridgeFuture {
         let new = std::mem::replace(&mut *stage, FutureStage::Done);
         drop(stage);
         match new {
-            FutureStage::New(future) => Self::start(slf, future),
+            FutureStage::New(future, outcome) => Self::start(slf, future, outcome),
             FutureStage::Running(_) | FutureStage::Done => Err(reused()),
         }
     }
 
     fn throw(slf: &Bound<'_, Self>, error: PyErr) -> PyResult<Step> {
-        slf.get().throw_in(slf.py(), error)
+        let (py, this) = (slf.py(), slf.get());
+        let closing = error.is_instance_of::<PyGeneratorExit>(py);
+        let job = match &mut *this.stage.lock() {
+            FutureStage::Running(RunningFuture {
+                source: OutcomeSource::Job { job, .. }, thrown, ..
+            }) if thrown.is_none() && !closing => {
+                *thrown = Some(error.clone_ref(py));
+                Some(job.clone())
+            }
+            _ => None,
+        };
+        match job {
+            Some(job) => {
+                job.abort();
+                this.resume(py)
+            }
+            None => {
+                this.give_up(py);
+                Err(error)
+            }
+        }
     }
 
     fn close(slf: &Bound<'_, Self>) -> PyResult<()> {
@@ -332,28 +290,38 @@ impl Awaited for BridgeFuture {
     }
 
     fn receive(slf: &Bound<'_, Self>, _slot: usize, message: LoopMessage) {
-        let this = slf.get();
-        let ended = match message {
-            LoopMessage::Returned(ended) => Some(ended),
-            LoopMessage::NotReturned(refusal) => Some(this.not_returned(slf.py(), refusal)),
-            _ => None,
-        };
-        if let Some(ended) = ended {
-            *this.slot.lock() = OutcomeSlot::Settled(Some(Box::new(|_| ended)));
-        }
-        let waiter = this.running(|running| running.waiter.take()).flatten();
-        loop_bridge::wake_waiting(waiter, slf.as_any());
+        let waiter = slf.get().running(|running| {
+            if let OutcomeSource::Function { served, ended, .. } = &mut running.source {
+                *ended = match message {
+                    LoopMessage::Returned(given) => Some(given),
+                    LoopMessage::NotReturned(refusal) => {
+                        Some(not_returned(slf.py(), served.as_ref(), refusal))
+                    }
+                    _ => None,
+                };
+            }
+            running.waiter.take()
+        });
+        loop_bridge::wake_waiting(waiter.flatten(), slf.as_any());
     }
 }
 
 #[pymethods]
 impl BridgeFuture {
+    /// Blocks this thread, without the GIL, in place of being awaited. What comes of it does not matter.
+    fn wait(&self, py: Python<'_>) {
+        let stage = std::mem::replace(&mut *self.stage.lock(), FutureStage::Done);
+        if let (FutureStage::New(future, _), Ok(lease)) = (stage, process::handle()) {
+            py.detach(|| lease.block_on(future));
+        }
+    }
+
     fn __traverse__(&self, visit: PyVisit<'_>) -> Result<(), PyTraverseError> {
         // A locked stage is in use right now, so it is not garbage.
         match self.stage.try_lock().as_deref() {
             Some(FutureStage::Running(running)) => {
                 visit.call(&running.bridge)?;
-                if let OutcomeSource::Function(_, served) = &running.source {
+                if let OutcomeSource::Function { served, .. } = &running.source {
                     visit.call(served)?;
                 }
                 visit.call(&running.waiter)
@@ -366,8 +334,8 @@ impl BridgeFuture {
 impl Drop for BridgeFuture {
     fn drop(&mut self) {
         match std::mem::replace(self.stage.get_mut(), FutureStage::Done) {
-            FutureStage::Running(RunningFuture { source: OutcomeSource::Job(job), .. }) => job.abort(),
-            FutureStage::New(future) => process::release(self.generation, future),
+            FutureStage::Running(RunningFuture { source: OutcomeSource::Job { job, .. }, .. }) => job.abort(),
+            FutureStage::New(future, _) => process::release(self.generation, future),
             FutureStage::Running(_) | FutureStage::Done => {}
         }
     }

@@ -35,14 +35,9 @@ pub struct EnclosingCalls {
 }
 
 impl EnclosingCalls {
-    /// The same, with other slots to borrow, if there are any.
-    pub fn lending(self, lender: Option<Arc<Lender>>) -> Self {
-        EnclosingCalls { lender: lender.or(self.lender), ..self }
-    }
-
-    /// The same, inside a call that is recorded.
-    pub fn recorded_in(self, outer: Option<OuterCall>) -> Self {
-        EnclosingCalls { outer: outer.or(self.outer), ..self }
+    /// The same inside another call, if it has slots to borrow or is recorded.
+    pub fn within(self, lender: Option<Arc<Lender>>, outer: Option<OuterCall>) -> Self {
+        EnclosingCalls { lender: lender.or(self.lender), outer: outer.or(self.outer), ..self }
     }
 
     /// For calls inside a function that runs on a thread.
@@ -132,6 +127,11 @@ pub fn principal(py: Python<'_>) -> PyResult<Option<Arc<Principal>>> {
     Ok(SCOPE.get::<CallScope>(py)?.and_then(|scope| scope.get().extras.principal.clone()))
 }
 
+/// Where progress of the call goes that this code is a part of.
+pub fn progress(py: Python<'_>) -> PyResult<Option<OnProgress>> {
+    Ok(SCOPE.get::<CallScope>(py)?.and_then(|scope| scope.get().extras.progress.clone()))
+}
+
 /// From here on, reports of Python tools in this context go to `progress`, on the running loop. Returns what
 /// `leave_call_scope` takes.
 #[pyfunction]
@@ -179,15 +179,12 @@ struct LoopReports {
 
 impl LoopReports {
     fn deliver(&self, py: Python<'_>) {
-        self.waiting.take().iter().for_each(|update| tell_progress(self.function.bind(py), update));
+        let function = self.function.bind(py);
+        for update in self.waiting.take() {
+            let told = json::to_python(py, &update).and_then(|update| interpreter::call(function, [&update]));
+            show_unraisable(told, function);
+        }
     }
-}
-
-/// Calls a function of the user's with a progress report.
-pub fn tell_progress(function: &Bound<'_, PyAny>, update: &Value) {
-    let told =
-        json::to_python(function.py(), update).and_then(|update| interpreter::call(function, [&update]));
-    show_unraisable(told, function);
 }
 
 #[pymethods]

@@ -12,10 +12,9 @@ use pyo3::types::{PySet, PyWeakrefMethods, PyWeakrefReference};
 use std::cell::RefCell;
 use std::collections::{BTreeMap, HashMap};
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::task::Wake;
 use toolhub::execute::Answer;
-use toolhub::limit::Permits;
 use toolhub::mailbox::Mailbox;
-use toolhub::notices::WaitingReports;
 use toolhub::workers::PoolRefusal;
 
 /// What other threads send to a loop.
@@ -36,6 +35,41 @@ pub type DeadlineKey = (Instant, u64);
 /// Whom a message is for, and a number that it was given with the announcement.
 type Recipient = (Py<Awaitable>, usize);
 
+/// By key. A key is used once, so a stale one finds nothing.
+type Recipients = Arc<Mutex<HashMap<u64, Recipient>>>;
+
+/// Where an object on the loop gets messages from other threads, until this is dropped; those that come later are dropped too.
+pub struct MailAddress {
+    pub sender: MailSender,
+    recipients: Recipients,
+}
+
+impl Drop for MailAddress {
+    fn drop(&mut self) {
+        let removed = self.recipients.lock().remove(&self.sender.key);
+        drop(removed); // outside the lock: this may run Python code
+    }
+}
+
+/// Sends messages to such an address. Never takes the GIL.
+#[derive(Clone)]
+pub struct MailSender {
+    mailbox: Arc<LoopMailbox>,
+    key: u64,
+}
+
+impl Wake for MailSender {
+    fn wake(self: Arc<Self>) {
+        self.send(LoopMessage::Woken);
+    }
+}
+
+impl MailSender {
+    pub fn send(&self, message: LoopMessage) {
+        self.mailbox.push(Mail::Deliver(self.key, message));
+    }
+}
+
 #[derive(Default)]
 struct Deadlines {
     by_time: BTreeMap<DeadlineKey, Py<Awaitable>>,
@@ -48,17 +82,13 @@ struct Deadlines {
 #[pyclass(frozen, weakref, module = "toolhub._core")]
 pub struct LoopBridge {
     pub mailbox: Arc<LoopMailbox>,
-    /// By key.
-    recipients: Mutex<HashMap<u64, Recipient>>,
+    recipients: Recipients,
     deadlines: Mutex<Deadlines>,
-    /// The number of a key. A key is used once, so a stale one finds nothing.
     last_key: AtomicU64,
     event_loop: Py<PyAny>,
     create_future: Py<PyAny>,
-    create_task: Py<PyAny>,
     /// The loop's `create_task` is asyncio's own, so `asyncio.Task` can be called directly.
     makes_plain_tasks: bool,
-    call_at: Py<PyAny>,
     /// Tasks that outlived their grace. asyncio itself holds tasks only weakly.
     detached_tasks: Py<PySet>,
 }
@@ -101,7 +131,7 @@ impl LoopBridge {
             never_missed(&task);
             return Ok((task, false));
         }
-        let task = self.create_task.bind(py).call1((awaitable,))?;
+        let task = self.event_loop.bind(py).call_method1(intern!(py, "create_task"), (awaitable,))?;
         never_missed(&task);
         let over = task.call_method0(intern!(py, "done"))?.is_truthy()?;
         Ok((task, over))
@@ -120,7 +150,7 @@ impl LoopBridge {
     ) -> PyResult<Bound<'py, PyAny>> {
         let kwargs = PyDict::new(py);
         kwargs.set_item(intern!(py, "context"), context)?;
-        self.create_task.bind(py).call((awaitable,), Some(&kwargs))
+        self.event_loop.bind(py).call_method(intern!(py, "create_task"), (awaitable,), Some(&kwargs))
     }
 
     /// The tasks of a closed loop never run again.
@@ -148,27 +178,25 @@ impl LoopBridge {
             .map(drop)
     }
 
-    /// A key under which other threads can send messages to `addressee`.
-    pub fn expect_mail<T: Awaited>(&self, addressee: &Bound<'_, T>, slot: usize) -> u64 {
-        let key = self.next_key();
-        self.recipients.lock().insert(key, (addressee.as_super().clone().unbind(), slot));
-        key
+    /// Where other threads can send messages to `addressee`.
+    pub fn address_of<T: Awaited>(&self, addressee: &Bound<'_, T>, slot: usize) -> MailAddress {
+        let sender = MailSender { mailbox: self.mailbox.clone(), key: self.next_key() };
+        self.recipients.lock().insert(sender.key, (addressee.as_super().clone().unbind(), slot));
+        MailAddress { sender, recipients: self.recipients.clone() }
     }
 
     fn next_key(&self) -> u64 {
         self.last_key.fetch_add(1, Ordering::Relaxed)
     }
 
-    /// Removes a recipient; messages that arrive later under its key are dropped.
-    pub fn forget_mail(&self, key: u64) -> Option<Recipient> {
-        self.recipients.lock().remove(&key)
-    }
-
     fn deliver(&self, py: Python<'_>, key: u64, message: LoopMessage) {
-        let recipient = if message.is_last() {
-            self.forget_mail(key)
-        } else {
-            self.recipients.lock().get(&key).map(|(object, slot)| (object.clone_ref(py), *slot))
+        let recipient = {
+            let mut recipients = self.recipients.lock();
+            match message {
+                // Who goes on to wait has another address.
+                LoopMessage::Woken => recipients.remove(&key),
+                _ => recipients.get(&key).map(|(object, slot)| (object.clone_ref(py), *slot)),
+            }
         };
         match (recipient, message) {
             (Some((object, slot)), message) => Awaitable::deliver(object.bind(py), slot, message),
@@ -221,7 +249,8 @@ impl LoopBridge {
         let now: f64 = slf.get().event_loop.bind(py).call_method0(intern!(py, "time"))?.extract()?;
         // Slightly late rather than early: an early timer would find nothing due and be set again.
         let at = now + (due + Duration::from_micros(50)).as_secs_f64();
-        slf.get().call_at.bind(py).call1((at, slf.getattr(intern!(py, "_sweep"))?)).map(drop)
+        let timer = (at, slf.getattr(intern!(py, "_sweep"))?);
+        slf.get().event_loop.bind(py).call_method1(intern!(py, "call_at"), timer).map(drop)
     }
 }
 
@@ -274,9 +303,8 @@ impl LoopBridge {
     }
 
     fn __traverse__(&self, visit: PyVisit<'_>) -> Result<(), PyTraverseError> {
-        for object in [&self.event_loop, &self.create_future, &self.create_task, &self.call_at] {
-            visit.call(object)?;
-        }
+        visit.call(&self.event_loop)?;
+        visit.call(&self.create_future)?;
         visit.call(&self.detached_tasks)?;
         // A locked table is in use right now, so it is not garbage.
         if let Some(recipients) = self.recipients.try_lock() {
@@ -374,13 +402,11 @@ fn open<'py>(py: Python<'py>, event_loop: &Bound<'py, PyAny>) -> PyResult<Bound<
         py,
         LoopBridge {
             mailbox: Mailbox::new(wakeup),
-            recipients: Mutex::default(),
+            recipients: Recipients::default(),
             deadlines: Mutex::default(),
             last_key: AtomicU64::new(1),
             create_future: event_loop.getattr("create_future")?.unbind(),
-            create_task: event_loop.getattr("create_task")?.unbind(),
             makes_plain_tasks: makes_plain_tasks(event_loop)?,
-            call_at: event_loop.getattr("call_at")?.unbind(),
             detached_tasks: PySet::empty(py)?.unbind(),
             event_loop: event_loop.clone().unbind(),
         },
@@ -420,19 +446,8 @@ pub enum LoopMessage {
     Returned(PyResult<Py<PyAny>>),
     /// A sync function was refused by its pool, or its thread ended before the function did.
     NotReturned(Option<PoolRefusal>),
-    /// An attempt may go on: the limits have let it in, or its row is written; or the reason why not.
-    MayGoOn(Result<Option<Permits>, Box<HubError>>),
-    /// A Rust future is over; its outcome is with the addressee.
-    Settled,
-    /// Progress reports wait.
-    Progress(Arc<WaitingReports>),
+    /// A Rust future of the addressee is over, or goes on.
+    Woken,
     /// The attempt is about to be retried.
     Retried(Value),
-}
-
-impl LoopMessage {
-    /// True when no more messages follow under the same key.
-    pub fn is_last(&self) -> bool {
-        !matches!(self, LoopMessage::Progress(_) | LoopMessage::Retried(_))
-    }
 }

@@ -7,7 +7,7 @@
 use crate::prelude::*;
 use crate::runtime::call_scope::{self, EnclosingCalls};
 use crate::runtime::interpreter::current_context;
-use crate::runtime::loop_bridge::{LoopMailbox, LoopMessage, Mail};
+use crate::runtime::loop_bridge::{LoopMessage, MailAddress, MailSender};
 use crate::runtime::process;
 use crate::values::value;
 use pyo3::exceptions::PyRecursionError;
@@ -90,7 +90,7 @@ impl QueuedCall for PoolCall {
     }
 
     fn refuse(self, refusal: PoolRefusal) {
-        self.reply.mailbox.push(Mail::Deliver(self.reply.key, LoopMessage::NotReturned(Some(refusal))));
+        self.reply.sender.send(LoopMessage::NotReturned(Some(refusal)));
     }
 }
 
@@ -110,11 +110,16 @@ pub struct FunctionStage {
 
 /// Where the result goes; shared by the worker and the caller, who may give up.
 #[derive(Clone)]
-pub struct Reply {
+struct Reply {
     pool: Arc<CallPool>,
-    mailbox: Arc<LoopMailbox>,
-    pub key: u64,
+    sender: MailSender,
     function: Arc<FunctionStage>,
+}
+
+/// A call for whose result its caller waits. Dropping it alone does not end the call.
+pub struct SubmittedCall {
+    reply: Reply,
+    _address: MailAddress,
 }
 
 static POOLS: Mutex<[Option<Arc<CallPool>>; 2]> = Mutex::new([None, None]);
@@ -148,9 +153,9 @@ pub fn submit(
     py: Python<'_>,
     kind: PoolKind,
     FunctionCall { function, value, kwargs, around, terms }: FunctionCall<'_>,
-    (mailbox, key): (Arc<LoopMailbox>, u64),
-) -> PyResult<Reply> {
-    let reply = Reply { pool: pool(kind), mailbox, key, function: Arc::default() };
+    address: MailAddress,
+) -> PyResult<SubmittedCall> {
+    let reply = Reply { pool: pool(kind), sender: address.sender.clone(), function: Arc::default() };
     let call = || {
         let held = Py::new(py, around.within_function(&reply.function))?;
         let run = call_scope::within(py, &Some(held), || current_context(py))?.getattr(intern!(py, "run"))?;
@@ -161,25 +166,27 @@ pub fn submit(
     };
     let call = call()?.unbind();
     let queued = PoolCall { call, kwargs, reply: reply.clone(), terms };
-    match reply.pool.workers.add(queued, around.threads()) {
+    let submitted = SubmittedCall { reply, _address: address };
+    let pool = &submitted.reply.pool;
+    match pool.workers.add(queued, around.threads()) {
         Err(PoolRefusal::Nested(around)) => {
             return Err(PyRecursionError::new_err(format!(
                 "calls of the hub are nested too deeply: {around} sync functions wait for one another"
             )));
         }
         Err(refusal) => {
-            reply.mailbox.push(Mail::Deliver(key, LoopMessage::NotReturned(Some(refusal))));
-            return Ok(reply);
+            submitted.reply.sender.send(LoopMessage::NotReturned(Some(refusal)));
+            return Ok(submitted);
         }
         Ok(()) => {}
     }
-    match reply.pool.start_worker_if_needed(py) {
+    match pool.start_worker_if_needed(py) {
         // Another worker may take it.
-        Err(error) if reply.pool.workers.counts().0 == 0 => {
-            reply.abandon(py, AbandonedResources::default());
+        Err(error) if pool.workers.counts().0 == 0 => {
+            submitted.abandon(py, AbandonedResources::default());
             Err(error)
         }
-        _ => Ok(reply),
+        _ => Ok(submitted),
     }
 }
 
@@ -212,17 +219,20 @@ impl Reply {
     fn post(&self, message: LoopMessage) -> bool {
         let is_wanted = matches!(self.pool.workers.end(&self.function.stage), CallEnd::Wanted);
         if is_wanted {
-            self.mailbox.push(Mail::Deliver(self.key, message));
+            self.sender.send(message);
         }
         is_wanted
     }
+}
 
+impl SubmittedCall {
     /// The caller gives up. The thread of a running function may be replaced, and the function keeps `leftover` until it
     /// ends.
-    pub fn abandon(&self, py: Python<'_>, leftover: AbandonedResources) {
-        let abandonment = self.pool.workers.abandon(&self.function.stage, leftover);
-        self.pool.replace_worker(py);
-        self.function.given_up.end();
+    pub fn abandon(self, py: Python<'_>, leftover: AbandonedResources) {
+        let Reply { pool, function, .. } = &self.reply;
+        let abandonment = pool.workers.abandon(&function.stage, leftover);
+        pool.replace_worker(py);
+        function.given_up.end();
         drop(abandonment);
     }
 }

@@ -14,6 +14,7 @@ use crate::runtime::call_scope::CallScope;
 use crate::runtime::interpreter::current_context;
 use crate::runtime::loop_bridge::{LoopAction, LoopBridge, Mail};
 use crate::runtime::pool::{self, ThreadedFunction};
+use futures_util::FutureExt;
 use futures_util::future::abortable;
 use pyo3::exceptions::PyOSError;
 use std::future::Future;
@@ -21,7 +22,8 @@ use std::io;
 #[cfg(target_os = "linux")]
 use std::os::fd::FromRawFd;
 use std::os::fd::{AsRawFd, OwnedFd, RawFd};
-use std::sync::mpsc::{self, TryRecvError};
+use std::task::{Context, Poll, Wake, Waker};
+use tokio::sync::oneshot;
 use toolhub::error::Result;
 use toolhub::mailbox::Notifier;
 use toolhub::wait_cancel::{CancelSignal, CancellableWait};
@@ -81,6 +83,12 @@ impl Notifier for Wakeup {
     }
 }
 
+impl Wake for Wakeup {
+    fn wake(self: Arc<Self>) {
+        self.notify();
+    }
+}
+
 /// Waits until the wakeup is notified, a signal arrives or the time is up; true when it was notified. A signal ends
 /// poll(2) at once.
 pub fn wait_for(wakeup: &Wakeup, at_most: Duration) -> bool {
@@ -99,15 +107,6 @@ pub fn wakeup() -> PyResult<Arc<Wakeup>> {
     made.map_err(|error| PyOSError::new_err(format!("toolhub could not wait: {error}")))
 }
 
-/// Wakes the thread when the future has ended or is gone.
-struct WakeAtEnd(Arc<Wakeup>);
-
-impl Drop for WakeAtEnd {
-    fn drop(&mut self) {
-        self.0.notify();
-    }
-}
-
 /// Runs a future on the runtime and blocks this thread until it ends. `woken` is called each time that the wakeup was notified;
 /// its error ends the wait, as Ctrl-C does.
 pub fn wait<T: Send + 'static>(
@@ -116,20 +115,18 @@ pub fn wait<T: Send + 'static>(
     future: impl Future<Output = Result<T>> + Send + 'static,
     woken: impl FnMut(Python<'_>) -> PyResult<()>,
 ) -> PyResult<T> {
-    let (answered, answer) = mpsc::channel();
-    let end = WakeAtEnd(wakeup.clone());
+    let (answered, mut answer) = oneshot::channel();
     let (future, running) = abortable(future);
     runtime::spawn(async move {
         if let Ok(answer) = future.await {
-            let _ = answered.send(answer);
+            drop(answered.send(answer));
         }
-        drop(answered);
-        drop(end);
     })?;
-    let answer = || match answer.try_recv() {
-        Err(TryRecvError::Empty) => None,
-        Err(TryRecvError::Disconnected) => Some(Err(tool_error(py, &panicked()))),
-        Ok(answer) => Some(answer.map_err(|error| tool_error(py, &error))),
+    let waker = Waker::from(wakeup.clone());
+    let answer = || match answer.poll_unpin(&mut Context::from_waker(&waker)) {
+        Poll::Pending => None,
+        Poll::Ready(Err(_)) => Some(Err(tool_error(py, &panicked()))),
+        Poll::Ready(Ok(answer)) => Some(answer.map_err(|error| tool_error(py, &error))),
     };
     let cancel = |_: Python<'_>| {
         running.abort();
@@ -149,6 +146,10 @@ pub fn wait_until<T>(
 ) -> PyResult<T> {
     let _aside = pool::step_aside(py);
     let mut interrupted = None;
+    // The first look says whom to wake.
+    if let Some(answer) = answer() {
+        return answer;
+    }
     loop {
         let is_notified = runtime::detached(py, || wait_for(wakeup, SLICE));
         if is_notified {

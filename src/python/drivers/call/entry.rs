@@ -6,7 +6,7 @@ use super::{CallDriver, LoopCall};
 use crate::classes::hub::PyHub;
 use crate::classes::options::{PyCallOptions, PyPatternList, as_text};
 use crate::drivers::awaiting::new_awaitable;
-use crate::drivers::execution::{Execution, Extras};
+use crate::drivers::execution::{Execution, Extras, content_of};
 use crate::prelude::*;
 use crate::runtime::call_scope;
 use crate::values::arguments::given::{is_dict_of, is_list_of, is_scalar};
@@ -118,8 +118,15 @@ impl<'a, 'py> GivenCall<'a, 'py> {
         let sent = sent.unwrap_or_default();
         let principal = call_scope::principal(hub.py())?;
         let is_given = progress.is_some() || meta.is_some() || passed_on.is_some();
-        let extras = (is_given || make_watch.is_some() || principal.is_some())
-            .then(|| Box::new(Extras { progress, meta: sent, watch: None, passed_on, principal }));
+        let extras = (is_given || make_watch.is_some() || principal.is_some()).then(|| {
+            Box::new(Extras {
+                wants_progress: progress.is_some(),
+                meta: sent,
+                watch: None,
+                passed_on,
+                principal,
+            })
+        });
         Ok(GivenCall { hub, args, options, extras, make_watch, llm, permissions })
     }
 
@@ -185,24 +192,17 @@ impl<'a, 'py> GivenCall<'a, 'py> {
 
     /// What is sent, if somebody has to recognise the call. The error says which part is not JSON.
     fn content(&self, permissions: Option<&Permissions>) -> Option<Result<CallContent, NotJson>> {
-        let exactly = || self.converted(json::from_arguments);
+        let extras = self.extras.as_deref();
+        let exactly = || content_of(&self.args, extras, json::from_arguments);
         if self.options.options.run.is_some() || permissions.is_some_and(Permissions::may_be_kept) {
             return Some(exactly());
         }
         // A cassette has a text for what is not JSON.
         if self.hub.get().core().tape().is_some() {
-            return Some(exactly().or_else(|_| self.converted(|value| Ok(json::with_texts(value)))));
+            let told = || content_of(&self.args, extras, |value| Ok(json::with_texts(value)));
+            return Some(exactly().or_else(|_| told()));
         }
         self.options.may_share.then(exactly)
-    }
-
-    fn converted(
-        &self,
-        convert: impl Fn(&Bound<'_, PyAny>) -> Result<Value, NotJson>,
-    ) -> Result<CallContent, NotJson> {
-        let passed_on = self.passed_on().map(|given| convert(given)).transpose()?.unwrap_or_default();
-        let meta = self.extras.as_ref().map(|extras| extras.meta.clone()).unwrap_or_default();
-        Ok(CallContent { arguments: convert(&self.args)?, meta, passed_on })
     }
 
     /// `None` when sharing was not requested, or the arguments cannot be compared.

@@ -9,36 +9,20 @@ use crate::classes::hub::PyHub;
 use crate::drivers::awaiting::{current_task_of, is_coroutine};
 use crate::drivers::child::Child;
 use crate::prelude::*;
-use crate::runtime;
 use crate::runtime::bridge::{self, BridgeFuture};
-use crate::runtime::call_scope::tell_progress;
 use crate::runtime::loop_bridge::{self, LoopBridge, LoopMessage, Mail, running_loop, wake};
 use crate::runtime::pool::AbandonedResources;
-use futures_util::FutureExt;
 use std::convert::Infallible;
 use tokio::sync::mpsc;
 use toolhub::execute::not_returned;
 use toolhub::registry::Candidate;
-use toolhub::tool::BoxFuture;
 
 impl Execution {
     pub(super) fn on_message(slf: &Bound<'_, Self>, slot: usize, message: LoopMessage) {
         let py = slf.py();
         let this = slf.get();
         match message {
-            LoopMessage::Progress(reports) => {
-                let function = this.extras.as_ref().and_then(|extras| extras.progress.as_ref());
-                for update in reports.take() {
-                    if let Some(taping) =
-                        this.state.lock().attempts.get(slot).and_then(|one| one.taping.as_ref())
-                    {
-                        taping.progressed(&update);
-                    }
-                    function.inspect(|function| tell_progress(function.bind(py), &update));
-                }
-                return;
-            }
-            LoopMessage::Retried(news) => match this.tell_start(py, slot, Some(news)) {
+            LoopMessage::Retried(news) => match this.tell_start(py, slot, Some(&news)) {
                 Ok(()) => return,
                 Err(interrupt) => drop(this.interrupt(interrupt)),
             },
@@ -54,12 +38,9 @@ impl Execution {
                 this.fail(slot, not_returned(&this.tool_name(slot), refusal))
             }
             LoopMessage::Answered(answer) => this.answered(py, slot, *answer),
-            LoopMessage::MayGoOn(Ok(permits)) => {
-                let unwanted = this.state.lock().go_on(slot, permits);
-                drop(unwanted);
+            LoopMessage::Woken => {
+                this.with_plan(|plan| plan.run.resume(slot));
             }
-            LoopMessage::MayGoOn(Err(refusal)) => this.fail(slot, *refusal),
-            LoopMessage::Settled => {}
         }
         Self::after_event(slf);
     }
@@ -140,10 +121,8 @@ impl Execution {
             // These are over as soon as they are dropped.
             waiting => {
                 let waiting = std::mem::take(waiting);
-                let port = state.port.as_ref().map(|port| port.clone_ref(py));
                 drop(state);
-                let leftover = || this.take_leftover(slot).unwrap_or_default();
-                waiting.give_up(py, port.as_ref().map(|port| port.get()), leftover);
+                waiting.give_up(py, || this.take_leftover(slot).unwrap_or_default());
                 this.mark_stopped(slot);
             }
         }
@@ -220,17 +199,14 @@ pub fn detach(attempt: &mut Attempt, py: Python<'_>, port: &LoopBridge, candidat
     let permits = &mut attempt.permits;
     let mut leftover = || leftover(permits.take(), candidate);
     match std::mem::take(&mut attempt.state) {
-        AttemptState::Native { job, key, .. } => {
-            drop(port.forget_mail(key));
-            job.abort();
-        }
+        AttemptState::Native { job, .. } => job.abort(),
         AttemptState::Task(task) => {
             let kept = Child::outlives_call(task.bind(py), leftover());
             if let Err(error) = kept.and_then(|()| port.keep_until_done(task.bind(py))) {
                 error.write_unraisable(py, None);
             }
         }
-        waiting => waiting.give_up(py, Some(port), leftover),
+        waiting => waiting.give_up(py, leftover),
     }
 }
 
@@ -238,34 +214,10 @@ pub fn detach(attempt: &mut Attempt, py: Python<'_>, port: &LoopBridge, candidat
 const EXTRA: Duration = Duration::from_secs(1);
 const LONGEST: Duration = Duration::from_secs(8);
 
-/// Calls that were asked to end.
-#[pyclass(frozen, module = "toolhub._core")]
-pub struct EndingCalls(Mutex<BoxFuture<'static, ()>>);
-
-#[pymethods]
-impl EndingCalls {
-    /// Waits without the GIL until they have ended, for a bounded time.
-    fn wait(&self, py: Python<'_>) {
-        let (Ok(lease), ended) = (runtime::handle(), self.take()) else { return };
-        py.detach(|| lease.block_on(ended));
-    }
-
-    /// Awaits their end, for a bounded time.
-    fn wait_async<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, BridgeFuture>> {
-        bridge::run(py, self.take().map(Ok))
-    }
-}
-
-impl EndingCalls {
-    fn take(&self) -> BoxFuture<'static, ()> {
-        std::mem::replace(&mut *self.0.lock(), Box::pin(async {}))
-    }
-}
-
-/// Ends the calls of a hub that are in flight, except those inside which it is closed. Returns what to wait for; with
-/// `blocking` calls on the loop of this thread are left out, because they cannot end while it is blocked.
+/// Ends the calls of a hub that are in flight, except those inside which it is closed. Returns their end, to be awaited for a
+/// bounded time; with `blocking` calls on the loop of this thread are left out, because they cannot end while it is blocked.
 #[pyfunction]
-pub fn end_calls(hub: &Bound<'_, PyHub>, blocking: bool) -> PyResult<Option<EndingCalls>> {
+pub fn end_calls<'py>(hub: &Bound<'py, PyHub>, blocking: bool) -> PyResult<Option<Bound<'py, BridgeFuture>>> {
     let py = hub.py();
     let bridges = loop_bridge::all(py);
     if bridges.is_empty() {
@@ -297,6 +249,9 @@ pub fn end_calls(hub: &Bound<'_, PyHub>, blocking: bool) -> PyResult<Option<Endi
         })));
     }
     let limit = (hub.get().core().options.grace.saturating_add(EXTRA)).min(LONGEST);
-    let all_ended = async move { _ = tokio::time::timeout(limit, ended.recv()).await };
-    Ok(awaited.then(|| EndingCalls(Mutex::new(Box::pin(all_ended)))))
+    let all_ended = async move {
+        _ = tokio::time::timeout(limit, ended.recv()).await;
+        Ok(())
+    };
+    awaited.then(|| bridge::run(py, all_ended)).transpose()
 }

@@ -30,6 +30,7 @@ use pyo3::exceptions::PyGeneratorExit;
 use state::{AttemptStart, AttemptState};
 use toolhub::execute::Action;
 use toolhub::hub::{EndedRows, PlannedRun};
+use toolhub::identity::CallContent;
 use toolhub::principal::Principal;
 
 /// The object that a caller awaits: what it was called with, and its state behind one lock.
@@ -43,8 +44,8 @@ pub struct Execution {
 
 /// What few callers pass in addition to the arguments.
 pub struct Extras {
-    /// Called with each progress report of a tool on a server.
-    pub progress: Option<Py<PyAny>>,
+    /// Reports of a tool on a server go to the scope of this call, as those of tools in Python do.
+    pub wants_progress: bool,
     /// Passed on to the server.
     pub meta: serde_json::Map<String, serde_json::Value>,
     /// Called with the events of attempts.
@@ -57,10 +58,21 @@ pub struct Extras {
 
 impl Extras {
     pub fn traverse(&self, visit: &PyVisit<'_>) -> Result<(), PyTraverseError> {
-        visit.call(&self.progress)?;
         visit.call(&self.passed_on)?;
         visit.call(&self.watch)
     }
+}
+
+/// What a call sends, with its values converted.
+pub fn content_of<E>(
+    args: &Bound<'_, PyAny>,
+    extras: Option<&Extras>,
+    convert: impl Fn(&Bound<'_, PyAny>) -> Result<Value, E>,
+) -> Result<CallContent, E> {
+    let passed_on = extras.and_then(|extras| extras.passed_on.as_ref());
+    let passed_on = passed_on.map(|given| convert(given.bind(args.py()))).transpose()?.unwrap_or_default();
+    let meta = extras.map(|extras| extras.meta.clone()).unwrap_or_default();
+    Ok(CallContent { arguments: convert(args)?, meta, passed_on })
 }
 
 impl Execution {
@@ -143,14 +155,19 @@ impl Execution {
     }
 
     fn resume(slf: &Bound<'_, Self>, slot: usize) -> PyResult<()> {
-        let (start, waited) = {
+        let (start, waited, latest) = {
             let mut state = slf.get().state.lock();
             let Some(plan) = state.plan.as_deref() else { return Ok(()) };
-            (AttemptStart::new(plan, slot), std::mem::take(&mut state.attempts[slot].state))
+            let start = AttemptStart::new(plan, slot);
+            let is_limited = !slf.get().hub.get().core().is_unlimited(&start.candidate);
+            let latest = plan.run.latest_start(slot).filter(|_| is_limited);
+            (start, std::mem::take(&mut state.attempts[slot].state), latest)
         };
         match waited {
-            AttemptState::Waiting { .. } if slf.get().is_late(None) => Ok(()),
-            AttemptState::Waiting { prepared, .. } => Self::launch(slf, (start, prepared)),
+            AttemptState::Waiting(..) if slf.get().is_late(None) => Ok(()),
+            // It is given up, and its time runs out.
+            AttemptState::Waiting(..) if latest.is_some_and(|at| at <= Instant::now()) => Ok(()),
+            AttemptState::Waiting(entrance, prepared) => Self::pass(slf, (start, prepared), entrance),
             AttemptState::Coroutine(coroutine) => Self::run_awaitable(slf, &start, coroutine.bind(slf.py())),
             _ => Ok(()),
         }

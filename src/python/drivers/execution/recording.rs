@@ -1,155 +1,73 @@
-//! What is told and written of attempts, where it is wanted: events for a watcher; the rows of those that may have effects, before
-//! they start and with the end of the execution; and cassettes. In a replay the candidates are recordings, which run as any tool
-//! in Rust does.
+//! What is told and written of attempts, where it is wanted: events for a watcher; the rows of those that may have effects, with the
+//! end of the execution; and cassettes. In a replay the candidates are recordings, which run as any tool in Rust does.
 //!
 //! The state machine is not asked to report: on each turn the driver tells what has changed since the last one.
 
 use super::Execution;
-use super::state::{Attempt, AttemptStart, AttemptState, State};
+use super::state::{Attempt, State};
 use crate::prelude::*;
-use crate::runtime::loop_bridge::{LoopMessage, Mail};
-use crate::runtime::{self, call_scope, interpreter};
-use crate::values::arguments::argument_checks::PreparedArguments;
+use crate::runtime::interpreter;
 use crate::values::results::blocks::text_of;
 use crate::values::value;
 use pyo3::IntoPyObjectExt;
 use serde_json::json;
-use smallvec::SmallVec;
-use toolhub::blocking;
-use toolhub::error::{Outcome, Result};
+use toolhub::error::Outcome;
 use toolhub::execute::Fate;
-use toolhub::hub::{EffectRecorder, EndedRows, PlannedRun, kept_failure};
-use toolhub::identity::CallContent;
+use toolhub::hub::{EndedRows, PlannedRun, kept_failure};
 use toolhub::model::ToolOutput;
-use toolhub::registry::Candidate;
 use toolhub::shape::content::ImageNotes;
 use toolhub::system::kill_point;
 use toolhub::tape::{TapedAnswer, Taping};
 
-/// What is told of an attempt.
-struct Change {
-    what: &'static str,
-    slot: usize,
-    candidate: Arc<Candidate>,
-    seconds: Option<f64>,
-    error: Option<HubError>,
-    /// Of a retry, in place of a message.
-    news: Option<Value>,
-}
-
-/// What has changed since the last time.
-fn changes(state: &mut State) -> SmallVec<[Change; 4]> {
-    let mut changes = SmallVec::new();
-    let State { plan: Some(plan), attempts, .. } = state else { return changes };
-    for (slot, attempt) in attempts.iter_mut().enumerate() {
+/// An attempt that has changed since its watcher was told: the event, and the error.
+fn next_change(state: &mut State) -> Option<(&'static str, usize, Option<HubError>)> {
+    let State { plan: Some(plan), attempts, .. } = state else { return None };
+    attempts.iter_mut().enumerate().find_map(|(slot, attempt)| {
         let fate = plan.run.fate(slot);
         if attempt.told.replace(fate) == Some(fate) {
-            continue;
+            return None;
         }
         let what = match fate {
-            Fate::NotTried | Fate::Running | Fate::Succeeded => continue,
+            Fate::NotTried | Fate::Running | Fate::Succeeded => return None,
             Fate::Rejected | Fate::Failed | Fate::TimedOut => "failed",
             Fate::Stopped => "cancelled",
         };
-        let error = attempt.error.as_deref().cloned().or_else(|| plan.silent_error(slot));
-        let seconds = plan.run.duration(slot, Instant::now()).map(|took| took.as_secs_f64());
-        let candidate = plan.candidates[slot].clone();
-        changes.push(Change { what, slot, candidate, seconds, error, news: None });
-    }
-    changes
+        Some((what, slot, attempt.error.as_deref().cloned().or_else(|| plan.silent_error(slot))))
+    })
 }
 
 impl Execution {
     /// Tells what has changed since the last time.
     pub(super) fn tell_changes(&self, py: Python<'_>) -> PyResult<()> {
-        let changes = changes(&mut self.state.lock());
-        changes.into_iter().try_for_each(|change| self.tell(py, change))
+        loop {
+            let Some((what, slot, error)) = next_change(&mut self.state.lock()) else { return Ok(()) };
+            let (kind, message) = error.map(|error| (error.kind.name(), error.message.to_string())).unzip();
+            self.tell(what, slot, kind, message.into_bound_py_any(py)?)?;
+        }
     }
 
     /// Tells that an attempt has started, its arguments fit; or, with news of the tool, that it is tried again.
-    pub(super) fn tell_start(&self, py: Python<'_>, slot: usize, news: Option<Value>) -> PyResult<()> {
-        let Some(candidate) = self.with_plan(|plan| plan.candidates[slot].clone()) else { return Ok(()) };
-        let what = if news.is_some() { "retried" } else { "started" };
-        self.tell(py, Change { what, slot, candidate, seconds: None, error: None, news })
+    pub(super) fn tell_start(&self, py: Python<'_>, slot: usize, news: Option<&Value>) -> PyResult<()> {
+        match news {
+            None => self.tell("started", slot, None, py.None().into_bound(py)),
+            Some(news) => self.tell("retried", slot, None, json::to_python(py, news)?),
+        }
     }
 
     /// Calls `watcher(what, attempt, tool, source, server, seconds, kind, message)`.
-    fn tell(&self, py: Python<'_>, change: Change) -> PyResult<()> {
-        let Some(watcher) = self.watcher() else { return Ok(()) };
-        let Change { what, slot, candidate, seconds, error, news } = change;
-        let (kind, message) = error.map(|error| (error.kind.name(), error.message.to_string())).unzip();
-        let heard = match news {
-            Some(news) => json::to_python(py, &news),
-            None => message.into_bound_py_any(py),
+    fn tell(&self, what: &str, slot: usize, kind: Option<&str>, message: Bound<'_, PyAny>) -> PyResult<()> {
+        let py = message.py();
+        let ended = |plan: &mut PlannedRun| {
+            let took = plan.run.ended(slot).and_then(|at| plan.run.duration(slot, at));
+            (plan.candidates[slot].clone(), took.map(|took| took.as_secs_f64()))
         };
-        let heard = heard.and_then(|message| {
-            let (tool, source) = (&*candidate.spec().name, candidate.source.name());
-            let report = (what, slot, tool, source, candidate.server.as_deref(), seconds, kind, message);
-            interpreter::apply(watcher.bind(py), report)
-        });
+        let (Some(watcher), Some((candidate, seconds))) = (self.watcher(), self.with_plan(ended)) else {
+            return Ok(());
+        };
+        let (tool, source) = (&*candidate.spec().name, candidate.source.name());
+        let report = (what, slot, tool, source, candidate.server.as_deref(), seconds, kind, message);
+        let heard = interpreter::apply(watcher.bind(py), report);
         interpreter::only_interrupts(heard, watcher.bind(py))
-    }
-
-    /// Puts an attempt on the tape that is in. What a replay has missed fails here, with false.
-    pub(super) fn put_on_tape(slf: &Bound<'_, Self>, start: &AttemptStart) -> PyResult<bool> {
-        let (this, slot) = (slf.get(), start.slot);
-        let (missed, recorded) = {
-            let state = this.state.lock();
-            // An attempt that was put on tape before its row was written goes on.
-            let is_on_tape = state.attempts[slot].taping.is_some();
-            let plan = state.plan.as_ref().filter(|_| !is_on_tape);
-            (plan.and_then(|plan| plan.missed.clone()), plan.and_then(|plan| plan.recorded.clone()))
-        };
-        if let Some(miss) = missed {
-            this.fail(slot, miss.count());
-            return Ok(false);
-        }
-        if let Some(call) = recorded {
-            let around = call_scope::current(slf.py())?;
-            let taping = call.attempt(&start.candidate, around.outer.as_ref());
-            this.state.lock().attempts[slot].taping = Some(Box::new(taping));
-        }
-        Ok(true)
-    }
-
-    /// Writes the row of an attempt, which goes on when it is committed.
-    pub(super) fn write_row(
-        slf: &Bound<'_, Self>,
-        start: &AttemptStart,
-        prepared: PreparedArguments,
-        recorder: Arc<EffectRecorder>,
-    ) -> PyResult<()> {
-        let (py, this, slot) = (slf.py(), slf.get(), start.slot);
-        let given = this.state.lock().args.as_ref().map(|args| args.clone_ref(py));
-        let content = || {
-            let extras = this.extras.as_ref();
-            let passed_on = extras.and_then(|extras| extras.passed_on.as_ref());
-            CallContent {
-                arguments: given.as_ref().map(|given| json::with_texts(given.bind(py))).unwrap_or_default(),
-                meta: extras.map(|extras| extras.meta.clone()).unwrap_or_default(),
-                passed_on: passed_on
-                    .map(|passed_on| json::with_texts(passed_on.bind(py)))
-                    .unwrap_or_default(),
-            }
-        };
-        let (mailbox, key) = Self::address(slf, slot)?;
-        this.state.lock().attempts[slot].state = AttemptState::Waiting { way: None, key, prepared };
-        let written = move |result: Result<()>| {
-            let recorded = result.map(|()| None).map_err(Box::new);
-            mailbox.push(Mail::Deliver(key, LoopMessage::MayGoOn(recorded)));
-        };
-        kill_point();
-        let content = (!recorder.knows_call()).then(content).unwrap_or_default();
-        let (candidate, is_large) = (start.candidate.clone(), content.is_large());
-        let write = move || recorder.write((slot, &candidate), content, written);
-        // The digest of large arguments would hold up the loop.
-        match is_large {
-            true => runtime::spawn(async { _ = blocking::on_blocking_thread(write).await }),
-            false => {
-                write();
-                Ok(())
-            }
-        }
     }
 }
 
@@ -198,13 +116,17 @@ pub fn record(py: Python<'_>, plan: &PlannedRun, attempts: &mut [Attempt]) {
     for (slot, attempt) in attempts.iter_mut().enumerate() {
         if let Some(taping) = attempt.taping.take() {
             let ended = plan.run.ended(slot).unwrap_or_else(Instant::now);
-            taping.end_at(&answer_of(py, attempt, plan, slot), ended);
+            let answer = answer_of(py, attempt, plan, slot);
+            if let Some(taping) = Arc::into_inner(taping) {
+                taping.end_at(&answer, ended);
+            }
         }
     }
 }
 
 /// Writes down an attempt that answered when its call was decided.
-pub fn record_late(mut taping: Taping, value: &Bound<'_, PyAny>) {
+pub fn record_late(taping: Arc<Taping>, value: &Bound<'_, PyAny>) {
+    let Some(mut taping) = Arc::into_inner(taping) else { return };
     taping.came_late();
     let value = json::from_python(value).unwrap_or(Value::Null);
     taping.end(&Some(Ok(ToolOutput::new(value))));

@@ -1,26 +1,28 @@
 //! Beginning an attempt: check the arguments, pass the limits, run it where it belongs.
 
-use super::Execution;
 use super::direct::InPlaceCoroutine;
-use super::state::{AttemptStart, AttemptState, ReadyAttempt};
+use super::state::{Attempt, AttemptEntrance, AttemptStart, AttemptState, ReadyAttempt};
+use super::{Execution, content_of};
 use crate::drivers::awaiting::{iterator_of, new_awaitable};
 use crate::drivers::child::Child;
 use crate::prelude::*;
 use crate::runtime::bridge::start_job;
 use crate::runtime::call_scope::{self, EnclosingCalls};
-use crate::runtime::loop_bridge::{LoopMailbox, LoopMessage, Mail};
+use crate::runtime::loop_bridge::{LoopMessage, MailAddress, MailSender};
 use crate::runtime::pool::{self, CallTerms, FunctionCall, PoolKind};
+use crate::runtime::process;
 use crate::values::arguments::argument_checks::{self, CheckPass, PreparedArguments};
 use crate::values::arguments::callable::{Callable, python_tool};
 use crate::values::arguments::given::{prepare, warnings};
 use futures_util::FutureExt;
 use std::panic::AssertUnwindSafe;
+use std::task::{Context, Poll, Waker};
+use tokio::runtime::Handle;
 use tokio_util::sync::CancellationToken;
-use toolhub::execute::overloaded;
+use toolhub::execute::{AdmittedAttempt, heard};
 use toolhub::hub::PlannedRun;
-use toolhub::limit::{self, Passage, Permits};
+use toolhub::identity::CallContent;
 use toolhub::model::Arguments;
-use toolhub::notices::WaitingReports;
 use toolhub::registry::Candidate;
 use toolhub::system::kill_point;
 use toolhub::tool::{CallContext, OnProgress, SentFlag};
@@ -73,38 +75,61 @@ impl Execution {
                 return Ok(());
             }
         }
-        Self::enter(slf, (start, prepared))
+        let hub = this.hub.get().core();
+        match this.with_plan(|plan| plan.is_free(hub, slot)) {
+            Some(true) => Self::launch(slf, (start, prepared)),
+            _ => Self::enter(slf, (start, prepared)),
+        }
     }
 
-    /// Passes the limits.
+    /// Passes the limits, is put on tape, and has its row written.
     fn enter(slf: &Bound<'_, Self>, ready: ReadyAttempt) -> PyResult<()> {
-        let (py, this, start) = (slf.py(), slf.get(), &ready.0);
-        let (slot, candidate) = (start.slot, &start.candidate);
-        let hub = this.hub.get().core();
-        if hub.is_unlimited(candidate) {
-            return Self::launch(slf, ready);
-        }
-        let (mailbox, key) = Self::address(slf, slot)?;
-        let name = candidate.spec().name.clone();
-        let notify = move |permits: Option<Permits>| {
-            let admitted = permits.map(Some).ok_or_else(|| Box::new(overloaded(&name)));
-            mailbox.push(Mail::Deliver(key, LoopMessage::MayGoOn(admitted)));
+        let (py, this, slot) = (slf.py(), slf.get(), ready.0.slot);
+        let args = {
+            let state = this.state.lock();
+            let wants_content = state.plan.as_ref().is_some_and(|plan| plan.wants_content(slot));
+            state.args.as_ref().filter(|_| wants_content).map(|args| args.clone_ref(py))
         };
+        let told = |args: Py<PyAny>| content_of(args.bind(py), this.extras.as_deref(), as_told);
+        let content = args.map_or_else(|| Ok(CallContent::default()), told)?;
+        let lease = content.is_large().then(process::handle).transpose()?;
         let around = call_scope::current(py)?;
-        match limit::pass(hub.gates(candidate), around.lender.as_deref(), notify) {
-            Passage::Through(permits) => {
-                Self::port(slf)?.get().forget_mail(key);
-                this.state.lock().attempts[slot].permits = Some(permits);
-                Self::launch(slf, ready)
-            }
-            Passage::Waiting(way) => {
-                let waiting = AttemptState::Waiting { way: Some(way), key, prepared: ready.1 };
-                this.state.lock().attempts[slot].state = waiting;
+        let (hub, around) = (this.hub.get().core(), (around.lender, around.outer));
+        let Some(passing) = this.with_plan(|plan| plan.admit(hub, slot, content, around).boxed()) else {
+            return Ok(());
+        };
+        Self::pass(slf, ready, Box::new(AttemptEntrance { passing, lease, address: None }))
+    }
+
+    /// Goes as far as it can, and on from there when the mailbox says so.
+    pub(super) fn pass(
+        slf: &Bound<'_, Self>,
+        ready: ReadyAttempt,
+        mut entrance: Box<AttemptEntrance>,
+    ) -> PyResult<()> {
+        let (this, slot) = (slf.get(), ready.0.slot);
+        let address = Self::address(slf, slot)?;
+        let admitted = {
+            let _inside = entrance.lease.as_deref().map(Handle::enter);
+            let waker = Waker::from(Arc::new(address.sender.clone()));
+            kill_point();
+            entrance.passing.as_mut().poll(&mut Context::from_waker(&waker))
+        };
+        match admitted {
+            Poll::Pending => {
+                entrance.address = Some(address);
+                this.state.lock().attempts[slot].state = AttemptState::Waiting(entrance, ready.1);
                 Ok(())
             }
-            Passage::Full => {
-                Self::port(slf)?.get().forget_mail(key);
-                this.fail(slot, overloaded(&candidate.spec().name));
+            Poll::Ready(Ok(AdmittedAttempt { permits, taping })) => {
+                let mut state = this.state.lock();
+                let attempt = &mut state.attempts[slot];
+                (attempt.permits, attempt.taping) = (Some(permits), taping.map(Arc::new));
+                drop(state);
+                Self::launch(slf, ready)
+            }
+            Poll::Ready(Err(error)) => {
+                this.fail(slot, error);
                 Ok(())
             }
         }
@@ -136,26 +161,13 @@ impl Execution {
         }
     }
 
-    /// Where mail for an attempt is sent: the mailbox of the loop, and a key.
-    pub(super) fn address(slf: &Bound<'_, Self>, slot: usize) -> PyResult<(Arc<LoopMailbox>, u64)> {
-        let port = Self::port(slf)?;
-        let key = port.get().expect_mail(slf, slot);
-        Ok((port.get().mailbox.clone(), key))
+    /// Where mail for an attempt is sent.
+    fn address(slf: &Bound<'_, Self>, slot: usize) -> PyResult<MailAddress> {
+        Ok(Self::port(slf)?.get().address_of(slf, slot))
     }
 
-    /// Calls the tool; before that it is put on tape, and its row is written.
-    pub(super) fn launch(slf: &Bound<'_, Self>, (start, prepared): ReadyAttempt) -> PyResult<()> {
-        let written = |plan: &mut PlannedRun| {
-            let recorder = plan.recorder.clone().filter(|_| plan.needs_row(start.slot));
-            (plan.missed.is_some() || plan.recorded.is_some(), recorder)
-        };
-        let (is_taped, recorder) = slf.get().with_plan(written).unwrap_or_default();
-        if is_taped && !Self::put_on_tape(slf, &start)? {
-            return Ok(());
-        }
-        if let Some(recorder) = recorder {
-            return Self::write_row(slf, &start, prepared, recorder);
-        }
+    /// Calls the tool.
+    fn launch(slf: &Bound<'_, Self>, (start, prepared): ReadyAttempt) -> PyResult<()> {
         kill_point();
         match (python_tool(&start.candidate), prepared) {
             (_, PreparedArguments::Native(args)) => {
@@ -179,21 +191,14 @@ impl Execution {
 
     /// What calls inside this attempt see around them; `None` if it is what this attempt sees.
     fn held(&self, py: Python<'_>, start: &AttemptStart) -> PyResult<Option<EnclosingCalls>> {
-        let outer = {
-            let state = self.state.lock();
-            state.attempts[start.slot].taping.as_ref().map(|taping| taping.as_outer())
-        };
-        if outer.is_none() && self.hub.get().core().is_unlimited(&start.candidate) {
+        if self.state.lock().attempts[start.slot].permits.is_none() {
             return Ok(None);
         }
         let around = call_scope::current(py)?;
-        let lender = {
-            let state = self.state.lock();
-            let permits = state.attempts[start.slot].permits.as_ref();
-            permits.map(|permits| permits.lender(around.lender.clone()))
-        };
-        let is_changed = lender.is_some() || outer.is_some();
-        Ok(is_changed.then(|| around.lending(lender).recorded_in(outer)))
+        let state = self.state.lock();
+        let Attempt { permits, taping, .. } = &state.attempts[start.slot];
+        let lender = permits.as_ref().map(|permits| permits.lender(around.lender.clone()));
+        Ok(Some(around.within(lender, taping.as_ref().map(|taping| taping.as_outer()))))
     }
 
     /// Takes what an async function has given, or a plain one whose value is a coroutine.
@@ -244,16 +249,12 @@ impl Execution {
             sent: Some(this.share_flag(slot)),
         };
         let call = FunctionCall { function: tool.call.bind(py).clone(), value, kwargs, around, terms };
-        let (mailbox, key) = Self::address(slf, slot)?;
-        match pool::submit(py, PoolKind::Tools, call, (mailbox, key)) {
-            Ok(reply) => {
-                this.state.lock().attempts[slot].state = AttemptState::Thread(Box::new(reply));
+        match pool::submit(py, PoolKind::Tools, call, Self::address(slf, slot)?) {
+            Ok(call) => {
+                this.state.lock().attempts[slot].state = AttemptState::Thread(Box::new(call));
                 Ok(())
             }
-            Err(error) => {
-                Self::port(slf)?.get().forget_mail(key);
-                Self::raised_in_place(slf, slot, error)
-            }
+            Err(error) => Self::raised_in_place(slf, slot, error),
         }
     }
 
@@ -273,39 +274,41 @@ impl Execution {
         if !candidate.tool.marks_sent() && !context.sent.may_begin() {
             return Ok(());
         }
-        let (mailbox, key) = Self::address(slf, slot)?;
+        let address = Self::address(slf, slot)?;
         if let Some(extras) = &this.extras {
             context.extras.meta = extras.meta.clone();
             context.extras.principal = extras.principal.clone();
-            context.extras.progress = extras.progress.as_ref().map(|_| reporter(mailbox.clone(), key));
-            context.retried = extras.watch.as_ref().map(|_| retry_teller(mailbox.clone(), key));
+            if extras.wants_progress {
+                let told = call_scope::progress(slf.py())?;
+                let taping = this.state.lock().attempts[slot].taping.clone();
+                context.extras.progress = match taping {
+                    Some(taping) => told.map(|told| heard(told, &taping)),
+                    None => told,
+                };
+            }
+            context.retried = extras.watch.as_ref().map(|_| retry_teller(address.sender.clone()));
         }
-        let is_light = args.is_light();
+        let (is_light, sender) = (args.is_light(), address.sender.clone());
         let call = async move {
             let answer = AssertUnwindSafe(candidate.tool.call(&args, &context)).catch_unwind().await;
             let answer = answer.unwrap_or_else(|_| {
                 let text = "Internal error: the call failed inside toolhub; please report it.";
                 Err(HubError::new(ErrorKind::ToolError, text))
             });
-            mailbox.push(Mail::Deliver(key, LoopMessage::Answered(Box::new(answer))));
+            sender.send(LoopMessage::Answered(Box::new(answer)));
         };
         // Large arguments are serialised off the event loop, without the GIL.
         let job = start_job(call, is_light)?;
-        this.state.lock().attempts[slot].state = AttemptState::Native { cancel, job, key };
+        this.state.lock().attempts[slot].state = AttemptState::Native { cancel, job, _address: address };
         Ok(())
     }
 }
 
-/// Sends progress to the loop.
-fn reporter(mailbox: Arc<LoopMailbox>, key: u64) -> OnProgress {
-    let reports = Arc::new(WaitingReports::default());
-    Arc::new(move |update| {
-        if reports.add(update) {
-            mailbox.push(Mail::Deliver(key, LoopMessage::Progress(reports.clone())));
-        }
-    })
+/// What is not JSON is told as a text.
+fn as_told(value: &Bound<'_, PyAny>) -> PyResult<Value> {
+    Ok(json::with_texts(value))
 }
 
-fn retry_teller(mailbox: Arc<LoopMailbox>, key: u64) -> OnProgress {
-    Arc::new(move |news| mailbox.push(Mail::Deliver(key, LoopMessage::Retried(news.clone()))))
+fn retry_teller(sender: MailSender) -> OnProgress {
+    Arc::new(move |news| sender.send(LoopMessage::Retried(news.clone())))
 }

@@ -5,9 +5,10 @@ use super::direct::InPlaceCoroutine;
 use super::recording::record_late;
 use crate::drivers::awaiting::is_being_cancelled;
 use crate::prelude::*;
+use crate::runtime::Lease;
 use crate::runtime::bridge::CoreJob;
-use crate::runtime::loop_bridge::{DeadlineKey, LoopBridge};
-use crate::runtime::pool::{AbandonedResources, Reply};
+use crate::runtime::loop_bridge::{DeadlineKey, LoopBridge, MailAddress};
+use crate::runtime::pool::{AbandonedResources, SubmittedCall};
 use crate::values::arguments::argument_checks::PreparedArguments;
 use crate::values::arguments::callable::{CallableKind, meaning_of, python_tool, raised};
 use crate::values::arguments::given::SlotArguments;
@@ -16,15 +17,16 @@ use crate::values::results::blocks::Blocks;
 use crate::values::value;
 use smallvec::SmallVec;
 use tokio_util::sync::CancellationToken;
-use toolhub::error::clip;
-use toolhub::execute::{Answer, Fate, reported};
+use toolhub::error::{Result, clip};
+use toolhub::execute::{AdmittedAttempt, Answer, Fate, reported};
 use toolhub::hub::PlannedRun;
-use toolhub::limit::{PassageWait, Permits};
+use toolhub::limit::Permits;
 use toolhub::message::Message;
 use toolhub::model::{Meaning, NothingMeans, ReportedFailure, Unchecked};
 use toolhub::registry::Candidate;
 use toolhub::system::kill_point;
 use toolhub::tape::{Recording, Taping, recording_of};
+use toolhub::tool::BoxFuture;
 
 /// Held by a call that has to end; the receiver sees when the last one is dropped.
 pub type EndSignal = tokio::sync::mpsc::Sender<std::convert::Infallible>;
@@ -53,38 +55,33 @@ pub enum AttemptState {
     #[default]
     Nothing,
     /// Waiting for a free place, or for its row in the ledger; it goes on with these arguments.
-    Waiting { way: Option<PassageWait>, key: u64, prepared: PreparedArguments },
+    Waiting(Box<AttemptEntrance>, PreparedArguments),
     /// Stepped inside the caller's task.
     InPlace,
     /// An asyncio task of its own.
     Task(Py<PyAny>),
     /// A sync function in the pool.
-    Thread(Box<Reply>),
+    Thread(Box<SubmittedCall>),
     /// What such a function gave is a coroutine, which waits to be awaited in the caller's context.
     Coroutine(Py<PyAny>),
     /// A tool in Rust.
-    Native { cancel: CancellationToken, job: Arc<CoreJob>, key: u64 },
+    Native { cancel: CancellationToken, job: Arc<CoreJob>, _address: MailAddress },
+}
+
+/// What an attempt passes before its tool is called. Dropped, it leaves the queue.
+pub struct AttemptEntrance {
+    pub passing: BoxFuture<'static, Result<AdmittedAttempt>>,
+    /// Held if it needs a runtime.
+    pub lease: Option<Lease>,
+    /// Where it is woken.
+    pub address: Option<MailAddress>,
 }
 
 impl AttemptState {
     /// Ends what is over as soon as nobody waits for it. A function on a thread goes on with its leftover.
-    pub fn give_up(
-        self,
-        py: Python<'_>,
-        port: Option<&LoopBridge>,
-        leftover: impl FnOnce() -> AbandonedResources,
-    ) {
-        let forget = |key| drop(port.map(|port| port.forget_mail(key)));
+    pub fn give_up(self, py: Python<'_>, leftover: impl FnOnce() -> AbandonedResources) {
         match self {
-            AttemptState::Thread(reply) => {
-                forget(reply.key);
-                reply.abandon(py, leftover());
-            }
-            // Out of the queue.
-            AttemptState::Waiting { way, key, .. } => {
-                forget(key);
-                drop(way);
-            }
+            AttemptState::Thread(call) => call.abandon(py, leftover()),
             AttemptState::Coroutine(coroutine) => value::discard(coroutine.bind(py)),
             _ => {}
         }
@@ -109,7 +106,7 @@ pub struct Attempt {
     /// What its watcher was told last.
     pub told: Option<Fate>,
     /// It is being recorded.
-    pub taping: Option<Box<Taping>>,
+    pub taping: Option<Arc<Taping>>,
     /// The content of an MCP server's answer.
     pub blocks: Option<Box<Blocks>>,
 }
@@ -168,18 +165,6 @@ impl State {
         self.plan.as_ref().is_none_or(|plan| plan.run.has_work())
     }
 
-    /// Lets an attempt that waited go on. One that was stopped meanwhile gives its slots back.
-    pub fn go_on(&mut self, slot: usize, permits: Option<Permits>) -> Option<Permits> {
-        let Some(plan) = &mut self.plan else { return permits };
-        let latest = plan.run.latest_start(slot).filter(|_| permits.is_some());
-        if latest.is_some_and(|at| at <= Instant::now()) || !plan.run.resume(slot) {
-            return permits;
-        }
-        let attempt = &mut self.attempts[slot];
-        attempt.permits = permits.or(attempt.permits.take());
-        None
-    }
-
     /// A plain function gave a coroutine. It is given back when the policy does not wait for it any more.
     pub fn hold_coroutine(&mut self, slot: usize, coroutine: Py<PyAny>) -> Option<Py<PyAny>> {
         if !self.plan.as_mut().is_some_and(|plan| plan.run.resume(slot)) {
@@ -209,7 +194,7 @@ impl State {
                     visit.call(object)?;
                     continue;
                 }
-                AttemptState::Waiting { prepared, .. } => prepared,
+                AttemptState::Waiting(_, prepared) => prepared,
                 _ => continue,
             };
             match prepared {
@@ -255,7 +240,7 @@ impl Execution {
                 drop(state);
                 drop(held);
                 if let Some(taping) = too_late {
-                    record_late(*taping, value.bind(py));
+                    record_late(taping, value.bind(py));
                 }
             }
         }
@@ -303,10 +288,8 @@ impl Execution {
 
     pub(super) fn fail(&self, slot: usize, error: HubError) {
         let ended = self.state.lock().end_attempt(slot, |plan, attempt| {
-            if plan.run.failed(slot, error.nothing_happened, Instant::now()) {
-                let was_sent = !plan.run.never_sent(slot);
-                attempt.error = Some(Box::new(error.of_attempt(was_sent)));
-            }
+            let counted = plan.failed(slot, error, Instant::now());
+            attempt.error = counted.map(Box::new).or(attempt.error.take());
         });
         drop(ended);
     }
