@@ -44,11 +44,8 @@ pub fn send(awaitable: &Bound<'_, PyAny>) -> PyResult<Step> {
 /// Throws into an awaitable's iterator. A plain iterator without `throw` cannot catch: it just ends.
 pub fn throw(awaitable: &Bound<'_, PyAny>, error: PyErr) -> PyResult<Step> {
     let py = awaitable.py();
-    let name = intern!(py, "throw");
-    if !is_coroutine(awaitable) && awaitable.getattr_opt(name)?.is_none() {
-        return Err(error);
-    }
-    match interpreter::call_method(awaitable, name, [error.into_value(py).bind(py)]) {
+    let Some(throw) = awaitable.getattr_opt(intern!(py, "throw"))? else { return Err(error) };
+    match interpreter::call(&throw, [error.into_value(py).bind(py)]) {
         Ok(value) => Ok(Step::Yield(value.unbind())),
         Err(end) if end.is_instance_of::<PyStopIteration>(py) => {
             Ok(Step::Return(end.value(py).getattr(intern!(py, "value"))?.unbind()))
@@ -59,10 +56,8 @@ pub fn throw(awaitable: &Bound<'_, PyAny>, error: PyErr) -> PyResult<Step> {
 
 /// Closes an awaitable's iterator, if it can be closed.
 pub fn close(awaitable: &Bound<'_, PyAny>) -> PyResult<()> {
-    let py = awaitable.py();
-    let name = intern!(py, "close");
-    match awaitable.getattr_opt(name)? {
-        Some(_) => interpreter::call_method(awaitable, name, []).map(drop),
+    match awaitable.getattr_opt(intern!(awaitable.py(), "close"))? {
+        Some(close) => interpreter::call(&close, []).map(drop),
         None => Ok(()),
     }
 }

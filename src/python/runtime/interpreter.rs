@@ -155,34 +155,21 @@ pub fn send(iterator: &Bound<'_, PyAny>, out: &mut *mut ffi::PyObject) -> ffi::P
     guarded(|| unsafe { send(iterator.as_ptr(), ffi::Py_None(), out) })
 }
 
-/// Calls one of the functions of the C API that have the form of `PyObject_Vectorcall`.
+/// Calls with positional arguments, and with keywords unless that is null.
 ///
 /// # Safety
-/// The function has that form and takes these objects, which are alive.
+/// All of them are alive, and the keywords are a dict.
 unsafe fn vectorcall<'py>(
-    py: Python<'py>,
-    function: *const (),
-    called: *mut ffi::PyObject,
+    callable: &Bound<'py, PyAny>,
     args: &[*mut ffi::PyObject],
     keywords: *mut ffi::PyObject,
 ) -> PyResult<Bound<'py, PyAny>> {
     // SAFETY: "C-unwind" is "C" for a function that may unwind. The GIL is held; the call gives a new reference or an error.
     unsafe {
-        let call: Vectorcall = std::mem::transmute(function);
-        Bound::from_owned_ptr_or_err(py, guarded(|| call(called, args.as_ptr(), args.len(), keywords)))
+        let call: Vectorcall = std::mem::transmute(ffi::PyObject_VectorcallDict as *const ());
+        let given = guarded(|| call(callable.as_ptr(), args.as_ptr(), args.len(), keywords));
+        Bound::from_owned_ptr_or_err(callable.py(), given)
     }
-}
-
-/// Calls a method.
-pub fn call_method<'py, const N: usize>(
-    object: &Bound<'py, PyAny>,
-    name: &Bound<'py, PyString>,
-    args: [&Bound<'py, PyAny>; N],
-) -> PyResult<Bound<'py, PyAny>> {
-    let all: Vec<_> = std::iter::once(object.as_ptr()).chain(args.iter().map(|arg| arg.as_ptr())).collect();
-    let called = ffi::PyObject_VectorcallMethod as *const ();
-    // SAFETY: the name of a method, its object and its arguments.
-    unsafe { vectorcall(object.py(), called, name.as_ptr(), &all, null_mut()) }
 }
 
 /// Calls with positional arguments.
@@ -190,7 +177,8 @@ pub fn call<'py, const N: usize>(
     callable: &Bound<'py, PyAny>,
     args: [&Bound<'py, PyAny>; N],
 ) -> PyResult<Bound<'py, PyAny>> {
-    positional(callable, &args.map(|arg| arg.as_ptr()))
+    // SAFETY: objects that are alive.
+    unsafe { vectorcall(callable, &args.map(|arg| arg.as_ptr()), null_mut()) }
 }
 
 /// Calls with a tuple of positional arguments.
@@ -199,13 +187,9 @@ pub fn apply<'py>(
     args: impl IntoPyObject<'py, Target = PyTuple, Output = Bound<'py, PyTuple>, Error = PyErr>,
 ) -> PyResult<Bound<'py, PyAny>> {
     let args = args.into_pyobject(callable.py())?;
-    positional(callable, &args.iter_borrowed().map(|arg| arg.as_ptr()).collect::<Vec<_>>())
-}
-
-fn positional<'py>(callable: &Bound<'py, PyAny>, args: &[*mut ffi::PyObject]) -> PyResult<Bound<'py, PyAny>> {
-    let called = ffi::PyObject_Vectorcall as *const ();
-    // SAFETY: a callable and its arguments.
-    unsafe { vectorcall(callable.py(), called, callable.as_ptr(), args, null_mut()) }
+    let all: Vec<_> = args.iter_borrowed().map(|arg| arg.as_ptr()).collect();
+    // SAFETY: objects that are alive.
+    unsafe { vectorcall(callable, &all, null_mut()) }
 }
 
 /// Calls with keyword arguments only.
@@ -213,9 +197,8 @@ pub fn call_with_keywords<'py>(
     callable: &Bound<'py, PyAny>,
     keywords: &Bound<'py, PyDict>,
 ) -> PyResult<Bound<'py, PyAny>> {
-    let called = ffi::PyObject_VectorcallDict as *const ();
-    // SAFETY: a callable and its keywords.
-    unsafe { vectorcall(callable.py(), called, callable.as_ptr(), &[], keywords.as_ptr()) }
+    // SAFETY: a dict that is alive.
+    unsafe { vectorcall(callable, &[], keywords.as_ptr()) }
 }
 
 /// A listener must not break a call, so its exceptions are only shown. `KeyboardInterrupt` and `SystemExit` are for the

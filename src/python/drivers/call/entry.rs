@@ -85,10 +85,7 @@ pub fn dispatch<'py>(
 ) -> PyResult<Bound<'py, PyAny>> {
     hub.get().check_process()?;
     let mut read = request::read(request)?;
-    let args = match &read.error {
-        None => read.restore(hub, options.get().checks.coerce)?,
-        Some(_) => PyDict::new(hub.py()).into_any(),
-    };
+    let args = read.restore(hub, options.get().checks.coerce)?;
     let name: Arc<str> = Arc::from(&*read.name.to_string_lossy());
     if let Some(place) = json::not_finite(&args) {
         let reason =
@@ -185,7 +182,8 @@ impl<'a, 'py> GivenCall<'a, 'py> {
             permissions: self.permissions,
             call_id,
             extras: Mutex::new(self.extras),
-            handover: Mutex::default(),
+            inner: Mutex::default(),
+            passed: Mutex::default(),
         };
         Ok(new_awaitable(py, CallDriver::new(call, plan))?.into_any())
     }

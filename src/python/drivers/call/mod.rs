@@ -61,22 +61,20 @@ impl CallDriver {
     /// Steps what the future waits for, and polls it when that has ended.
     fn advance(&self, py: Python<'_>, mut thrown: Option<PyErr>) -> PyResult<Step> {
         loop {
-            let inner = match &*self.call.handover.lock() {
-                Handover::Await(inner) => Some(inner.bind(py).clone()),
-                _ => None,
-            };
+            let inner = self.call.inner.lock().as_ref().map(|inner| inner.bind(py).clone());
             let stepped = match (inner, thrown.take()) {
                 (Some(inner), None) => Some(send(&inner)),
                 (Some(inner), Some(error)) => Some(throw(&inner, error)),
                 (None, Some(error)) => return self.break_off(py, error),
                 (None, None) => None,
             };
-            match stepped {
+            *self.call.passed.lock() = match stepped {
                 Some(Ok(Step::Yield(value))) => return Ok(Step::Yield(value)),
-                Some(Ok(Step::Return(value))) => self.call.hand_over(Handover::Ended(Ok(value))),
-                Some(Err(error)) => self.call.hand_over(Handover::Ended(Err(error))),
-                None => {}
-            }
+                Some(Ok(Step::Return(value))) => Some(Ok(value)),
+                Some(Err(error)) => Some(Err(error)),
+                None => None,
+            };
+            self.call.await_inner(None);
             let Some(mut future) = self.take_future() else {
                 return Err(PyRuntimeError::new_err("cannot reuse an awaitable that was awaited already"));
             };
@@ -84,10 +82,9 @@ impl CallDriver {
                 return Ok(Step::Return(result.into_any()));
             }
             *self.future.lock() = Some(future);
-            let handed = std::mem::take(&mut *self.call.handover.lock());
-            match handed {
-                Handover::Broken(error) => return self.break_off(py, error),
-                waiting => self.call.hand_over(waiting),
+            let broken = self.call.passed.lock().take();
+            if let Some(Err(error)) = broken {
+                return self.break_off(py, error);
             }
         }
     }
@@ -99,7 +96,7 @@ impl CallDriver {
     /// Ends without a result: a follower may lead, and listeners hear why.
     fn break_off(&self, py: Python<'_>, error: PyErr) -> PyResult<Step> {
         drop(self.take_future());
-        self.call.hand_over(Handover::Nothing);
+        self.call.await_inner(None);
         self.call.report(py, intern!(py, "broken_off"), (error.value(py),))?;
         Err(error)
     }
@@ -116,11 +113,8 @@ impl Awaited for CallDriver {
 
     fn close(slf: &Bound<'_, Self>) -> PyResult<()> {
         drop(slf.get().take_future());
-        let handed = std::mem::take(&mut *slf.get().call.handover.lock());
-        match handed {
-            Handover::Await(inner) => close(inner.bind(slf.py())),
-            _ => Ok(()),
-        }
+        let inner = slf.get().call.inner.lock().take();
+        inner.map_or(Ok(()), |inner| close(inner.bind(slf.py())))
     }
 }
 
@@ -145,24 +139,16 @@ struct LoopCall {
     /// The id that a model gave to the call.
     call_id: Option<String>,
     extras: Mutex<Option<Box<Extras>>>,
-    handover: Mutex<Handover>,
-}
-
-/// What the future of a call and the code that steps it give to each other.
-#[derive(Default)]
-enum Handover {
-    #[default]
-    Nothing,
-    /// The future waits for this iterator.
-    Await(Py<PyAny>),
-    Ended(PyResult<Py<PyAny>>),
-    /// An error for the caller: the future waits for nothing any more, and is dropped.
-    Broken(PyErr),
+    /// The iterator that its future waits for.
+    inner: Mutex<Option<Py<PyAny>>>,
+    /// What that gave, until the future has taken it. An error that the future leaves here is for the caller: it waits for
+    /// nothing any more, and is dropped.
+    passed: Mutex<Option<PyResult<Py<PyAny>>>>,
 }
 
 impl LoopCall {
-    fn hand_over(&self, handed: Handover) {
-        let before = std::mem::replace(&mut *self.handover.lock(), handed);
+    fn await_inner(&self, inner: Option<Py<PyAny>>) {
+        let before = std::mem::replace(&mut *self.inner.lock(), inner);
         drop(before);
     }
 
@@ -171,18 +157,8 @@ impl LoopCall {
         &self,
         make: impl for<'py> FnOnce(Python<'py>) -> PyResult<Bound<'py, PyAny>> + Send,
     ) -> PyResult<Py<PyAny>> {
-        self.hand_over(Handover::Await(Python::attach(|py| make(py).map(Bound::unbind))?));
-        poll_fn(|_| {
-            let mut handover = self.handover.lock();
-            match std::mem::take(&mut *handover) {
-                Handover::Ended(ended) => Poll::Ready(ended),
-                other => {
-                    *handover = other;
-                    Poll::Pending
-                }
-            }
-        })
-        .await
+        self.await_inner(Some(Python::attach(|py| make(py).map(Bound::unbind))?));
+        poll_fn(|_| self.passed.lock().take().map_or(Poll::Pending, Poll::Ready)).await
     }
 
     /// An error breaks the call off.
@@ -190,7 +166,7 @@ impl LoopCall {
         match result {
             Ok(value) => value,
             Err(error) => {
-                self.hand_over(Handover::Broken(error));
+                *self.passed.lock() = Some(Err(error));
                 pending().await
             }
         }
@@ -235,10 +211,7 @@ impl LoopCall {
         if let Some(extras) = self.extras.try_lock().as_deref().and_then(Option::as_ref) {
             extras.traverse(visit)?;
         }
-        match self.handover.try_lock().as_deref() {
-            Some(Handover::Await(inner)) => visit.call(inner),
-            _ => Ok(()),
-        }
+        self.inner.try_lock().map_or(Ok(()), |inner| visit.call(&*inner))
     }
 }
 

@@ -64,7 +64,6 @@ impl LoopCall {
 
     /// Asks the model when several answers were merged, and puts its answer into the result, or why there is none.
     pub(super) async fn ask_model(&self, plan: &CallPlan, result: &Py<PyDict>) -> PyResult<()> {
-        static ASK: Imported = Imported::new("toolhub.hub._synthesis", "ask_within");
         let Some(llm) = &self.llm else { return Ok(()) };
         let is_merged = Python::attach(|py| {
             let merged = meta_of(result.bind(py))?.get_item(intern!(py, "synthesized"))?;
@@ -74,30 +73,59 @@ impl LoopCall {
             return Ok(());
         }
         let begun = Instant::now();
-        let asked = match plan.may_synthesize(begun) {
-            Ok(limit) => Python::attach(|py| self.prompt(result.bind(py)))?.map(|prompt| (prompt, limit)),
-            Err(reason) => Err(reason),
-        };
-        let failure = match asked {
-            Err(reason) => Some(reason),
-            Ok((prompt, limit)) => {
-                let answer = self.awaited(|py| {
-                    self.until_closed(ASK.get(py)?.call1((llm, prompt, limit.as_secs_f64()))?)
-                });
-                let answer = answer.await;
-                Python::attach(|py| self.synthesized(result.bind(py), answer, limit))?
-            }
-        };
+        let answer = self.model_answer(plan, result, llm, begun).await?;
         Python::attach(|py| {
             let (result, took) = (result.bind(py), begun.elapsed().as_secs_f64() * 1e3);
             let meta = meta_of(result)?;
-            if let Some(reason) = failure {
-                meta.set_item(intern!(py, "synthesis_reason"), reason.text(self.hub().options.lang))?;
+            match answer {
+                Ok(answer) => {
+                    result.set_item(intern!(py, "result"), answer)?;
+                    meta.set_item(intern!(py, "synthesis_method"), intern!(py, "llm"))?;
+                    // What the merge had cut is not what is shown now.
+                    meta.set_item(intern!(py, "truncated"), false)?;
+                }
+                Err(reason) => {
+                    meta.set_item(intern!(py, "synthesis_reason"), reason.text(self.hub().options.lang))?;
+                }
             }
             let before: f64 =
                 meta.get_item(intern!(py, "duration_ms"))?.map_or(Ok(0.0), |ms| ms.extract())?;
             meta.set_item(intern!(py, "duration_ms"), before + took)?;
             self.report(py, intern!(py, "synthesised"), (result, took))
+        })
+    }
+
+    /// What the model makes of several answers, or why there is nothing.
+    async fn model_answer(
+        &self,
+        plan: &CallPlan,
+        result: &Py<PyDict>,
+        llm: &Py<PyAny>,
+        begun: Instant,
+    ) -> PyResult<Result<Py<PyAny>, Message>> {
+        static ASK: Imported = Imported::new("toolhub.hub._synthesis", "ask_within");
+        let limit = match plan.may_synthesize(begun) {
+            Ok(limit) => limit,
+            Err(reason) => return Ok(Err(reason)),
+        };
+        let prompt = match Python::attach(|py| self.prompt(result.bind(py)))? {
+            Ok(prompt) => prompt,
+            Err(reason) => return Ok(Err(reason)),
+        };
+        let seconds = limit.as_secs_f64();
+        let answer = self.awaited(|py| self.until_closed(ASK.get(py)?.call1((llm, prompt, seconds))?)).await;
+        Python::attach(|py| match answer {
+            Ok(answer) if answer.bind(py).is_truthy()? => Ok(Ok(answer)),
+            Ok(_) => Ok(Err(message!("the model gave an empty answer"))),
+            Err(error) if !error.is_instance_of::<PyException>(py) => Err(error),
+            Err(_) if self.hub().is_closed() => Ok(Err(message!("the hub was closed"))),
+            Err(error) if error.is_instance_of::<PyTimeoutError>(py) => {
+                Ok(Err(message!("the model did not answer within {} s", shown_seconds(seconds))))
+            }
+            Err(error) => {
+                let class = class_of(error.value(py));
+                Ok(Err(message!("the model failed: {}: {}", class, exception_text(py, &error))))
+            }
         })
     }
 
@@ -120,38 +148,6 @@ impl LoopCall {
         let kind = kind.and_then(|name| ToolKind::parse(&name)).unwrap_or(ToolKind::Other);
         let size = answers.iter().map(|(_, text)| text.len()).sum();
         Ok(released(py, size, || synthesis_prompt(&asked, answers, kind)))
-    }
-
-    /// Takes the answer of the model; gives the reason why there is none.
-    fn synthesized(
-        &self,
-        result: &Bound<'_, PyDict>,
-        ended: PyResult<Py<PyAny>>,
-        limit: Duration,
-    ) -> PyResult<Option<Message>> {
-        let py = result.py();
-        Ok(match ended {
-            Ok(answer) if answer.bind(py).is_truthy()? => {
-                let meta = meta_of(result)?;
-                result.set_item(intern!(py, "result"), answer)?;
-                meta.set_item(intern!(py, "synthesis_method"), intern!(py, "llm"))?;
-                // What the merge had cut is not what is shown now.
-                meta.set_item(intern!(py, "truncated"), false)?;
-                None
-            }
-            Ok(_) => Some(message!("the model gave an empty answer")),
-            Err(error) if self.hub.get().core().is_closed() && error.is_instance_of::<PyException>(py) => {
-                Some(message!("the hub was closed"))
-            }
-            Err(error) if error.is_instance_of::<PyTimeoutError>(py) => {
-                Some(message!("the model did not answer within {} s", shown_seconds(limit.as_secs_f64())))
-            }
-            Err(error) if error.is_instance_of::<PyException>(py) => {
-                let class = class_of(error.value(py));
-                Some(message!("the model failed: {}: {}", class, exception_text(py, &error)))
-            }
-            Err(error) => return Err(error),
-        })
     }
 }
 

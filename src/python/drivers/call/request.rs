@@ -169,9 +169,12 @@ fn wrong_type(name: Option<&Bound<'_, PyAny>>, source: Option<&Bound<'_, PyAny>>
 
 impl<'py> ReadRequest<'py> {
     /// The arguments as the tool takes them: an object that was written as text is read, and the form of a vendor's API
-    /// is undone. The name is that of the tool from now on.
+    /// is undone. The name is that of the tool from now on. There are none in a request that cannot be read.
     pub fn restore(&mut self, hub: &Bound<'py, PyHub>, coerce: bool) -> PyResult<Bound<'py, PyAny>> {
         let py = hub.py();
+        if self.error.is_some() {
+            return Ok(PyDict::new(py).into_any());
+        }
         let given = self.arguments.take().unwrap_or_else(|| PyDict::new(py).into_any());
         let read = match object_in(&given) {
             Ok(read) => read.filter(|_| coerce),
@@ -207,8 +210,7 @@ pub fn read_request<'py>(
 ) -> PyResult<RequestParts<'py>> {
     hub.get().check_process()?;
     let mut read = read(request)?;
-    let arguments =
-        if read.error.is_none() { read.restore(hub, true)? } else { PyDict::new(hub.py()).into_any() };
+    let arguments = read.restore(hub, true)?;
     Ok((read.name, arguments, read.source, read.error.map(Message::into_owned)))
 }
 
