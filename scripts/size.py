@@ -33,7 +33,6 @@ CEILING = {
     "store": 3_750,
     "engine": 5_690,
     "sources": 14_190,
-    "python": 11_580,
     "Rust": 69_490,
 }
 
