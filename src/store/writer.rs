@@ -100,9 +100,11 @@ impl TaskTerms {
     }
 }
 
+/// May run more than once: a transaction that fails as a whole is repeated one by one.
+type Work = Box<dyn FnMut(&OpenTables<'_>) -> rusqlite::Result<()> + Send>;
+
 pub struct Task {
-    /// May run more than once: a transaction that fails as a whole is repeated one by one.
-    work: Box<dyn FnMut(&OpenTables<'_>) -> rusqlite::Result<()> + Send>,
+    work: Work,
     /// Called on the thread of the writer, after the commit.
     done: Box<dyn FnOnce(Result<(), FileProblem>) + Send>,
     terms: TaskTerms,
