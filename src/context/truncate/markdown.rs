@@ -3,53 +3,25 @@
 //! No guess whether a text is Markdown is needed: without its marks a text is prose, and with them it costs
 //! little to check whether one is open.
 
-use super::boundary::{self, After, Cut};
+use super::boundary::{self, CutPlan, Gap};
 use super::chars::{floor, trimmed};
-
-/// The kept part of a text, and what must follow it.
-#[derive(Debug, PartialEq, Eq)]
-pub(super) struct CutPlan {
-    pub(super) end: usize,
-    /// The end of a code block that the cut left open.
-    pub(super) close: String,
-    /// What separates the notice.
-    pub(super) gap: Gap,
-}
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Gap {
-    None,
-    Space,
-    Line,
-    /// A line right after a table would become a row of it.
-    Paragraph,
-}
 
 /// The best place to cut at or before byte `max`, a character boundary, and not before `from` if possible.
 pub(super) fn plan(text: &str, from: usize, max: usize) -> CutPlan {
     if !has_signs(&text.as_bytes()[..max]) {
-        return plain(boundary::find(text, from, max));
+        return boundary::find(text, from, max);
     }
     if let Some(fence) = open_fence(&text[..max]) {
         return in_fence(text, from, max, &fence);
     }
     let cut = boundary::find(text, from, max);
-    if let Some(plan) = in_table(text, cut) {
+    if let Some(plan) = in_table(text, cut.end) {
         return plan;
     }
     match before_open_span(text, cut.end, from) {
-        Some(end) => plain(Cut { end: trimmed(text, end), after: After::Word }),
-        None => plain(cut),
+        Some(end) => CutPlan::at(trimmed(text, end), Gap::None),
+        None => cut,
     }
-}
-
-fn plain(cut: Cut) -> CutPlan {
-    let gap = match cut.after {
-        After::Sentence => Gap::Space,
-        After::Line => Gap::Line,
-        After::Word | After::Cluster => Gap::None,
-    };
-    CutPlan { end: cut.end, close: String::new(), gap }
 }
 
 /// True if the text has a mark that matters here. Without an early exit inside a block this is vectorised.
@@ -112,16 +84,16 @@ fn in_fence(text: &str, from: usize, max: usize, fence: &Fence<'_>) -> CutPlan {
     };
     let end = trimmed(text, end);
     if end <= fence.body {
-        return CutPlan { end: trimmed(text, fence.start), close: String::new(), gap: Gap::Space };
+        return CutPlan::at(trimmed(text, fence.start), Gap::Space);
     }
     CutPlan { end, close: format!("\n{}{}", fence.indent, fence.mark), gap: Gap::Line }
 }
 
 /// A cut inside or right after a table, moved to the end of a row.
-fn in_table(text: &str, cut: Cut) -> Option<CutPlan> {
+fn in_table(text: &str, cut: usize) -> Option<CutPlan> {
     let line_start = |at: usize| text[..at].rfind('\n').map_or(0, |newline| newline + 1);
-    let row = line_start(cut.end);
-    let row_end = text[cut.end..].find('\n').map_or(text.len(), |offset| cut.end + offset);
+    let row = line_start(cut);
+    let row_end = text[cut..].find('\n').map_or(text.len(), |offset| cut + offset);
     let line = &text[row..row_end];
     if !line.contains('|') {
         return None;
@@ -139,13 +111,13 @@ fn in_table(text: &str, cut: Cut) -> Option<CutPlan> {
     if !(ruled || line.trim_start().starts_with('|')) {
         return None;
     }
-    let whole_row = trimmed(text, row + line.len()) <= cut.end;
-    let (end, rows) = if whole_row { (cut.end, rows) } else { (trimmed(text, row), rows - 1) };
+    let whole_row = trimmed(text, row + line.len()) <= cut;
+    let (end, rows) = if whole_row { (cut, rows) } else { (trimmed(text, row), rows - 1) };
     // A head without its rule is not a table, and a table without rows is useless.
     let plan = if rows > 2 || (rows > 0 && !ruled) {
-        CutPlan { end, close: String::new(), gap: Gap::Paragraph }
+        CutPlan::at(end, Gap::Paragraph)
     } else {
-        CutPlan { end: trimmed(text, first), close: String::new(), gap: Gap::Space }
+        CutPlan::at(trimmed(text, first), Gap::Space)
     };
     // A row that is longer than the limit has to be cut.
     (plan.end > 0).then_some(plan)

@@ -1,9 +1,9 @@
 //! Text that is not JSON: where to cut, what to close, and the notice.
 
-use super::boundary::region_of;
+use super::boundary::{CutPlan, Gap, region_of};
 use super::chars::count;
 use super::job::{CutJob, Truncated};
-use super::markdown::{CutPlan, Gap, plan};
+use super::markdown::plan;
 use super::notice::Noun;
 use toolhub_types::model::Lang;
 

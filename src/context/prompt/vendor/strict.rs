@@ -20,25 +20,30 @@ const OTHERS: &str = "an object or a list as JSON text";
 pub fn closed(tree: Value) -> Result<Value, String> {
     let mut closing = Closing { properties: 0 };
     let Value::Object(map) = tree else { return Err("its schema is not a JSON object".into()) };
-    Ok(Value::Object(closing.object(map, 1)?))
+    let closed = closing.object(map, 1);
+    if closing.properties > MOST_PROPERTIES {
+        return Err(format!("it has more than {MOST_PROPERTIES} parameters, which strict mode refuses"));
+    }
+    Ok(Value::Object(closed))
 }
 
 struct Closing {
+    /// The number of properties so far.
     properties: usize,
 }
 
 impl Closing {
-    fn schema(&mut self, schema: Value, depth: usize) -> Result<Value, String> {
-        let Value::Object(mut map) = schema else { return Ok(anything()) };
+    fn schema(&mut self, schema: Value, depth: usize) -> Value {
+        let Value::Object(mut map) = schema else { return anything() };
         gather_in_object(&mut map);
         if let Some(Value::Array(branches)) = map.remove("anyOf") {
             let mut closed = Vec::new();
             for branch in branches {
-                add_branch(&mut closed, self.schema(branch, depth)?);
+                add_branch(&mut closed, self.schema(branch, depth));
             }
             let nullable = map.get("nullable") == Some(&Value::Bool(true));
             let union = Value::Object(union(map, closed));
-            return Ok(if nullable { or_null(union) } else { union });
+            return if nullable { or_null(union) } else { union };
         }
         let nullable = map.remove("nullable") == Some(Value::Bool(true));
         let mut types = types_told(&map);
@@ -54,59 +59,51 @@ impl Closing {
         match types.as_slice() {
             [] => {
                 let has_options = map.contains_key("enum");
-                let mut map = self.scalar(map, json!(["string", "number", "boolean", "null"]));
+                let mut map = scalar(map, json!(["string", "number", "boolean", "null"]));
                 if !has_options {
                     add_words(&mut map, OTHERS);
                 }
-                Ok(Value::Object(map))
+                Value::Object(map)
             }
-            [one] => {
-                let one = one.clone();
-                self.typed(map, &one, depth).map(Value::Object)
-            }
+            [one] => Value::Object(self.typed(map, one, depth)),
             several if several.iter().any(complex) => {
                 let mut branches = Vec::new();
                 for name in several {
                     let branch = match name.as_str() {
                         "null" => json!({"type": "null"}),
-                        name => Value::Object(self.typed(map.clone(), name, depth)?),
+                        name => Value::Object(self.typed(map.clone(), name, depth)),
                     };
                     add_branch(&mut branches, branch);
                 }
-                Ok(json!({"anyOf": branches}))
+                json!({"anyOf": branches})
             }
-            several => Ok(Value::Object(self.scalar(map, json!(several)))),
+            several => Value::Object(scalar(map, json!(several))),
         }
     }
 
-    fn typed(
-        &mut self,
-        mut map: Map<String, Value>,
-        name: &str,
-        depth: usize,
-    ) -> Result<Map<String, Value>, String> {
+    fn typed(&mut self, mut map: Map<String, Value>, name: &str, depth: usize) -> Map<String, Value> {
         let is_filled = map.get("properties").and_then(Value::as_object).is_some_and(|all| !all.is_empty());
         match name {
             "object" if is_filled && depth < DEEPEST => self.object(map, depth + 1),
-            "object" => Ok(as_text(map, "string", "a JSON object, as text")),
-            "array" if depth >= DEEPEST => Ok(as_text(map, "string", "a JSON array, as text")),
+            "object" => as_text(map, "string", "a JSON object, as text"),
+            "array" if depth >= DEEPEST => as_text(map, "string", "a JSON array, as text"),
             "array" => {
                 if let Some(by_place) = map.get("prefixItems").and_then(Value::as_array) {
                     map.insert("minItems".into(), json!(by_place.len()));
                 }
-                let item = self.schema(item_of(&mut map, json!({})), depth + 1)?;
+                let item = self.schema(item_of(&mut map, json!({})), depth + 1);
                 for key in ["properties", "required"] {
                     map.remove(key);
                 }
-                let mut map = self.simple(map, json!("array"));
+                let mut map = simple(map, json!("array"));
                 map.insert("items".into(), item);
-                Ok(map)
+                map
             }
-            other => Ok(self.scalar(map, json!(other))),
+            other => scalar(map, json!(other)),
         }
     }
 
-    fn object(&mut self, mut map: Map<String, Value>, depth: usize) -> Result<Map<String, Value>, String> {
+    fn object(&mut self, mut map: Map<String, Value>, depth: usize) -> Map<String, Value> {
         let required: Vec<Value> = match map.remove("required") {
             Some(Value::Array(required)) => required,
             _ => Vec::new(),
@@ -116,48 +113,43 @@ impl Closing {
             for (name, schema) in given {
                 self.properties += 1;
                 let is_required = required.iter().any(|one| one.as_str() == Some(&name));
-                let closed = self.schema(schema, depth)?;
+                let closed = self.schema(schema, depth);
                 properties.insert(name, if is_required { closed } else { or_null(closed) });
             }
         }
-        if self.properties > MOST_PROPERTIES {
-            return Err(format!("it has more than {MOST_PROPERTIES} parameters, which strict mode refuses"));
-        }
         map.remove("additionalProperties");
         map.remove("items");
-        let mut map = self.simple(map, json!("object"));
+        let mut map = simple(map, json!("object"));
         let names = properties.keys().map(|name| json!(name)).collect();
         map.insert("properties".into(), Value::Object(properties));
         map.insert("required".into(), Value::Array(names));
         map.insert("additionalProperties".into(), Value::Bool(false));
-        Ok(map)
-    }
-
-    fn scalar(&self, mut map: Map<String, Value>, types: Value) -> Map<String, Value> {
-        for key in ["properties", "required", "items", "prefixItems"] {
-            map.remove(key);
-        }
-        self.simple(map, types)
-    }
-
-    /// Keeps the keywords that strict mode supports; the others go into the description.
-    fn simple(&self, mut map: Map<String, Value>, types: Value) -> Map<String, Value> {
-        map.insert("type".into(), types.clone());
-        let types = types_in(Some(&types));
-        put_into_words(&mut map, |key, value| {
-            let is_kept = match key {
-                "format" => {
-                    types.contains(&"string") && value.as_str().is_some_and(|it| FORMATS.contains(&it))
-                }
-                "enum" => value.as_array().is_some_and(|all| {
-                    all.len() <= MOST_OPTIONS && !all.iter().any(|one| one.is_object() || one.is_array())
-                }),
-                _ => may_limit(key, value, &types),
-            };
-            is_kept && has_word(KEPT, key)
-        });
         map
     }
+}
+
+fn scalar(mut map: Map<String, Value>, types: Value) -> Map<String, Value> {
+    for key in ["properties", "required", "items", "prefixItems"] {
+        map.remove(key);
+    }
+    simple(map, types)
+}
+
+/// Keeps the keywords that strict mode supports; the others go into the description.
+fn simple(mut map: Map<String, Value>, types: Value) -> Map<String, Value> {
+    map.insert("type".into(), types.clone());
+    let types = types_in(Some(&types));
+    put_into_words(&mut map, |key, value| {
+        let is_kept = match key {
+            "format" => types.contains(&"string") && value.as_str().is_some_and(|it| FORMATS.contains(&it)),
+            "enum" => value.as_array().is_some_and(|all| {
+                all.len() <= MOST_OPTIONS && !all.iter().any(|one| one.is_object() || one.is_array())
+            }),
+            _ => may_limit(key, value, &types),
+        };
+        is_kept && has_word(KEPT, key)
+    });
+    map
 }
 
 fn anything() -> Value {

@@ -118,8 +118,10 @@ impl TapeReader<'_> {
             expect = match (expect, byte) {
                 (Expect::Value | Expect::ValueOrEnd, b'{' | b'[') => self.open(byte),
                 (Expect::ValueOrEnd, b']') | (Expect::KeyOrEnd, b'}') => self.close(false),
-                (Expect::CommaOrEnd, b']' | b'}') if self.closes(byte) => self.close(false),
-                (Expect::CommaOrEnd, b',') => self.comma(),
+                (Expect::CommaOrEnd, b']' | b'}') if self.in_object() == (byte == b'}') => self.close(false),
+                (Expect::CommaOrEnd, b',') => {
+                    self.step(if self.in_object() { Expect::Key } else { Expect::Value })
+                }
                 (Expect::Colon, b':') => self.step(Expect::Value),
                 (Expect::Key | Expect::KeyOrEnd, b'"') => match string(self.text, self.at)? {
                     Scalar { open: true, .. } => break,
@@ -155,15 +157,6 @@ impl TapeReader<'_> {
 
     fn in_object(&self) -> bool {
         self.stack.last().is_some_and(|level| self.nodes[level.node].shape == NodeShape::Object)
-    }
-
-    fn closes(&self, byte: u8) -> bool {
-        self.in_object() == (byte == b'}')
-    }
-
-    fn comma(&mut self) -> Expect {
-        let next = if self.in_object() { Expect::Key } else { Expect::Value };
-        self.step(next)
     }
 
     fn open(&mut self, byte: u8) -> Expect {

@@ -73,29 +73,27 @@ impl Tiktoken {
         Ok(Tiktoken { ranks, pieces })
     }
 
-    /// Calls `visit` with the end of each token, until it returns `false`.
-    fn walk(&self, text: &str, mut visit: impl FnMut(usize) -> bool) {
+    /// The end of each token.
+    fn ends(&self, text: &str) -> impl Iterator<Item = usize> {
         let mut at = 0;
-        while at < text.len() {
+        let pieces = std::iter::from_fn(move || {
+            let start = at;
             // The patterns match any text. Should the matcher give up, the rest is one piece.
-            let end = match self.pieces.find_from_pos(text, at) {
-                Ok(Some(piece)) if piece.end() > at => piece.end(),
+            at = match self.pieces.find_from_pos(text, start) {
+                Ok(Some(piece)) if piece.end() > start => piece.end(),
                 _ => text.len(),
             };
-            let piece = &text.as_bytes()[at..end];
-            if self.ranks.contains_key(piece) {
-                if !visit(end) {
-                    return;
-                }
-            } else {
-                for token_end in self.tokens(piece) {
-                    if !visit(at + token_end) {
-                        return;
-                    }
-                }
-            }
-            at = end;
-        }
+            (start < text.len()).then_some(start..at)
+        });
+        pieces.flat_map(|place| {
+            let piece = &text.as_bytes()[place.clone()];
+            let is_token = self.ranks.contains_key(piece);
+            let parts = if is_token { Vec::new() } else { self.tokens(piece) };
+            is_token
+                .then_some(place.end)
+                .into_iter()
+                .chain(parts.into_iter().map(move |end| place.start + end))
+        })
     }
 
     /// The ends of the tokens of one piece.
@@ -133,24 +131,11 @@ impl Tiktoken {
 
 impl TokenCounter for Tiktoken {
     fn count(&self, text: &str) -> usize {
-        let mut count = 0;
-        self.walk(text, |_| {
-            count += 1;
-            true
-        });
-        count
+        self.ends(text).count()
     }
 
     fn prefix(&self, text: &str, tokens: usize) -> usize {
-        let (mut end, mut left) = (0, tokens);
-        self.walk(text, |token_end| {
-            if left > 0 && text.is_char_boundary(token_end) {
-                end = token_end;
-            }
-            left = left.saturating_sub(1);
-            left > 0
-        });
-        end
+        self.ends(text).take(tokens).filter(|end| text.is_char_boundary(*end)).last().unwrap_or(0)
     }
 }
 
