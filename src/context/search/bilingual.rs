@@ -5,7 +5,6 @@
 //! and its glosses: `删除⇥1⇥delete;cancel`. Lines are sorted by bytes.
 
 use super::lexicon::DataFile;
-use std::path::PathBuf;
 use std::sync::OnceLock;
 
 /// The file must not be larger than this when it is unpacked.
@@ -18,18 +17,9 @@ const RARE: f32 = 0.05;
 /// The Chinese words that stand for an English one, the most frequent ones.
 const TRANSLATIONS: usize = 3;
 
-static FILE: DataFile<Bilingual> =
-    DataFile::new(MOST_BYTES, |bytes| String::from_utf8(bytes).ok().map(Bilingual::of));
-
-/// Names the file of the dictionary. The first name counts.
-pub fn use_dictionary(file: PathBuf) {
-    FILE.is_at(file);
-}
-
 /// The dictionary, if there is one.
-pub fn bilingual() -> Option<&'static Bilingual> {
-    FILE.read()
-}
+pub static DICTIONARY: DataFile<Bilingual> =
+    DataFile::new(MOST_BYTES, |bytes| String::from_utf8(bytes).ok().map(Bilingual::of));
 
 pub struct Bilingual {
     text: String,
@@ -65,7 +55,8 @@ impl Bilingual {
     fn english(&self) -> &[(u64, u32)] {
         self.english.get_or_init(|| {
             let mut english = Vec::new();
-            for (number, (_, word)) in self.entries().enumerate() {
+            for number in 0..self.lines.len() {
+                let (_, word) = self.line(number);
                 let single = word.glosses.split(';').filter(|gloss| !gloss.contains(' '));
                 english.extend(single.map(|gloss| (hash(gloss), number as u32)));
             }
@@ -81,10 +72,6 @@ impl Bilingual {
         let word = fields.next().unwrap_or_default();
         let frequency = fields.next().and_then(|digit| digit.parse().ok()).unwrap_or(9);
         (word, ChineseWord { frequency, glosses: fields.next().unwrap_or_default() })
-    }
-
-    fn entries(&self) -> impl Iterator<Item = (&str, ChineseWord<'_>)> {
-        (0..self.lines.len()).map(|number| self.line(number))
     }
 
     pub fn find(&self, word: &str) -> Option<ChineseWord<'_>> {

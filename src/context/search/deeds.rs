@@ -1,7 +1,7 @@
 //! Deeds in a text: past forms of the verbs by which names are judged before a call, and words that mean the same.
 
-use super::bilingual::bilingual;
-use super::intent::{VERBS, WIDE_VERBS};
+use super::bilingual::DICTIONARY;
+use super::intent::{VERBS, WIDE_VERBS, wide_verb};
 use super::tables::{is_stop, synonyms};
 use std::collections::{BTreeSet, HashMap};
 use std::sync::LazyLock;
@@ -51,31 +51,19 @@ fn past_of(word: &str) -> Option<&'static str> {
         return Some(verb);
     }
     let stem = word.strip_suffix("ed")?;
-    let once = stem.char_indices().next_back().map(|(last, _)| stem[..last].to_owned());
     // "shipp" for "ship".
-    let doubles = |once: &String| once.chars().next_back() == stem.chars().next_back();
+    let last = stem.chars().next_back()?;
+    let once = stem.strip_suffix(last).filter(|once| once.ends_with(last)).map(str::to_owned);
     let with_y = stem.strip_suffix('i').map(|stem| format!("{stem}y"));
-    [Some(stem.to_owned()), Some(format!("{stem}e")), with_y, once.filter(doubles)]
-        .into_iter()
-        .flatten()
-        .find_map(|base| acting(&base))
-}
-
-fn acting(word: &str) -> Option<&'static str> {
-    VERBS.get_key_value(word).map(|(verb, _)| *verb)
-}
-
-/// The Chinese verbs that begin with a character.
-fn wide_verbs(first: char) -> impl Iterator<Item = &'static str> + Clone {
-    WIDE_VERBS.get(&first).into_iter().flatten().copied()
+    let bases = [Some(stem.to_owned()), Some(format!("{stem}e")), with_y, once];
+    bases.into_iter().flatten().find_map(|base| VERBS.get_key_value(&*base)).map(|(verb, _)| *verb)
 }
 
 /// The longest verbs in a run of Chinese characters, from left to right.
 fn wide_deeds(run: &str, from: usize, found: &mut Vec<Deed>) {
     let (mut rest, mut start) = (run, from);
     while let Some(c) = rest.chars().next() {
-        let verbs = wide_verbs(c).filter(|verb| rest.starts_with(verb));
-        let (width, len) = match verbs.max_by_key(|verb| verb.len()) {
+        let (width, len) = match wide_verb(rest) {
             Some(verb) => {
                 let width = verb.chars().count();
                 found.push(Deed { start, end: start + width, verb });
@@ -101,11 +89,14 @@ fn split_deed(run: &str, at: usize, start: usize) -> Option<Deed> {
     let object = after.strip_prefix('了')?;
     // 出发了: the character ends another word.
     let word: String = before.chars().next_back().into_iter().chain([head]).collect();
-    if word.chars().count() == 2 && bilingual().is_some_and(|dictionary| dictionary.find(&word).is_some()) {
+    if word.chars().count() == 2
+        && DICTIONARY.read().is_some_and(|dictionary| dictionary.find(&word).is_some())
+    {
         return None;
     }
     let near = if object.is_empty() { before } else { object };
-    let named = wide_verbs(head).find(|verb| near.contains(&verb[head.len_utf8()..]));
+    let verbs = WIDE_VERBS.get(&head).into_iter().flatten();
+    let named = verbs.copied().find(|verb| near.contains(&verb[head.len_utf8()..]));
     let verb = named.or_else(|| HEADS.get(&head).copied())?;
     Some(Deed { start, end: start + 1 + usize::from(complement.is_some()), verb })
 }
@@ -159,7 +150,7 @@ pub fn meanings(text: &str) -> BTreeSet<String> {
             found.extend(deed_of(deed.verb));
             found.insert(deed.verb.to_owned());
         }
-        let translated = bilingual().map(|dictionary| dictionary.split(&word)).unwrap_or_default();
+        let translated = DICTIONARY.read().map(|dictionary| dictionary.split(&word)).unwrap_or_default();
         found.extend(
             translated.iter().flat_map(|word| word.english()).map(|word| strong_stem(word).into_owned()),
         );

@@ -1,7 +1,7 @@
 //! The words in the index: each form as written, and the term (stem) it belongs to.
 
 use super::lexicon::Lexicon;
-use super::word_vectors::{VectorRow, word_vectors};
+use super::word_vectors::{VectorRow, WORD_VECTORS};
 use super::words::{Word, WordKind};
 use std::borrow::Cow;
 use std::collections::HashMap;
@@ -45,7 +45,7 @@ impl Dictionary {
 
     /// The term of a word in a tool's text; adds new words.
     pub fn enter(&mut self, word: &Word<'_>) -> Term {
-        if !matches!(word.kind, WordKind::Word | WordKind::Whole) {
+        if !word.kind.has_forms() {
             self.has_chinese |= word.kind == WordKind::Pair;
             return self.term(word.text);
         }
@@ -74,7 +74,7 @@ impl Dictionary {
             return term;
         }
         let term = self.stems.add(text);
-        self.rows.push(word_vectors().and_then(|vectors| vectors.find(text)));
+        self.rows.push(WORD_VECTORS.read().and_then(|vectors| vectors.find(text)));
         if let Some(bucket) = bucket_of(text) {
             self.buckets.entry(bucket).or_default().push(StemEntry { letters: letters(text), term });
         }
@@ -82,21 +82,8 @@ impl Dictionary {
     }
 
     pub fn find(&self, text: &str, kind: WordKind) -> Option<Term> {
-        match kind {
-            WordKind::Word | WordKind::Whole => {
-                let form = self.forms.find(text).map(|form| self.stemmed[form as usize]);
-                form.or_else(|| self.find_stem(&strong_stem(text)))
-            }
-            WordKind::Number | WordKind::Character | WordKind::Pair => self.find_stem(text),
-        }
-    }
-
-    /// The stem that all forms of a word share.
-    pub fn stem<'t>(&self, word: &'t str, kind: WordKind) -> Cow<'t, str> {
-        match kind {
-            WordKind::Word | WordKind::Whole => strong_stem(word),
-            WordKind::Number | WordKind::Character | WordKind::Pair => Cow::Borrowed(word),
-        }
+        let form = if kind.has_forms() { self.forms.find(text) } else { None };
+        form.map(|form| self.stemmed[form as usize]).or_else(|| self.find_stem(&stem(text, kind)))
     }
 
     pub fn find_stem(&self, stem: &str) -> Option<Term> {
@@ -149,6 +136,11 @@ impl Dictionary {
         // Prefer the longest first word.
         (SHORTEST..=word.len() - SHORTEST).rev().find_map(|at| Some([find(&word[..at])?, find(&word[at..])?]))
     }
+}
+
+/// The stem that all forms of a word share.
+pub fn stem(word: &str, kind: WordKind) -> Cow<'_, str> {
+    if kind.has_forms() { strong_stem(word) } else { Cow::Borrowed(word) }
 }
 
 /// The bucket of a stem; `None` for stems that are never offered as a correction.

@@ -66,6 +66,12 @@ pub static WIDE_VERBS: LazyLock<HashMap<char, Vec<&'static str>, RandomState>> =
     verbs
 });
 
+/// The longest Chinese verb at the beginning of a text.
+pub fn wide_verb(text: &str) -> Option<&'static str> {
+    let verbs = WIDE_VERBS.get(&text.chars().next()?)?.iter().copied();
+    verbs.filter(|verb| text.starts_with(verb)).max_by_key(|verb| verb.len())
+}
+
 /// Whether a word is a verb that acts, in its first form or in -ing; other forms say which things are meant ("deleted").
 fn is_acting(word: &str, leads: bool) -> bool {
     let is_verb = |word: &str| VERBS.get(word).is_some_and(|is_sure| *is_sure || leads);
@@ -74,13 +80,11 @@ fn is_acting(word: &str, leads: bool) -> bool {
 }
 
 fn acts_in_chinese(run: &str) -> bool {
-    run.char_indices().any(|(at, first)| {
+    run.char_indices().any(|(at, _)| {
         let (before, rest) = run.split_at(at);
         let ends = |words: &[&str]| words.iter().any(|word| before.ends_with(word));
         let done = |after: &str| ends(DONE_BEFORE) || DONE_AFTER.iter().any(|word| after.starts_with(word));
-        let verbs = WIDE_VERBS.get(&first).into_iter().flatten();
-        let longest = verbs.filter_map(|verb| rest.strip_prefix(verb)).min_by_key(|after| after.len());
-        longest.is_some_and(|after| !ends(NEGATIONS_WIDE) && !done(after))
+        wide_verb(rest).is_some_and(|verb| !ends(NEGATIONS_WIDE) && !done(&rest[verb.len()..]))
     })
 }
 

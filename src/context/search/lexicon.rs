@@ -63,6 +63,7 @@ impl<T> DataFile<T> {
         DataFile { place: OnceLock::new(), content: OnceLock::new(), most_bytes, parse }
     }
 
+    /// Names the file. The first name counts.
     pub fn is_at(&self, place: PathBuf) {
         let _ = self.place.set(place);
     }

@@ -27,14 +27,14 @@ mod words;
 #[cfg(test)]
 mod tests;
 
-pub use bilingual::use_dictionary;
+pub use bilingual::DICTIONARY;
 pub use deeds::{Deed, deeds_in, meanings, names_more};
 pub use index::ToolPart;
 pub use objects::{DoneCalls, unreached};
 pub use opposites::sides;
 pub use usage::{Topic, Uses};
 pub use vectors::{Unseen, Vectors, proposed};
-pub use word_vectors::use_word_vectors;
+pub use word_vectors::WORD_VECTORS;
 
 use index::Index;
 use parking_lot::{RwLock, RwLockReadGuard, RwLockWriteGuard};
@@ -69,10 +69,7 @@ impl Search {
         let capabilities = rules.extract("", words);
         let (_snapshot, index) = self.current(registry);
         let query = Query::read(words, capabilities.iter().map(String::as_str), &index);
-        let best = rank::best(&index, &query, k);
-        best.into_iter()
-            .filter_map(|(slot, score)| Some(Hit { name: index.document(slot)?.name.clone(), score }))
-            .collect()
+        rank::best(&index, &query, k)
     }
 
     /// The index, up to date with all registrations before this call. Drop the snapshot after the guard: dropping it may drop

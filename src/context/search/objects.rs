@@ -4,7 +4,7 @@
 //! a call too: "alpha and beta", 厨房和客厅. And a single name is wrong if the calls name another object of its kind, of which the
 //! answer says nothing: "to Alice" after a call for Bob, A17 after A16.
 
-use super::bilingual::bilingual;
+use super::bilingual::DICTIONARY;
 use super::deeds::deeds_in;
 use super::tables::is_stop;
 use std::collections::HashSet;
@@ -85,7 +85,7 @@ fn rivals(name: &str, value: &str) -> bool {
         let start: String = name.chars().take(2).collect();
         // 财务部 is not a name either.
         let is_word =
-            [name, &start].iter().any(|word| bilingual().is_some_and(|all| all.find(word).is_some()));
+            [name, &start].iter().any(|word| DICTIONARY.read().is_some_and(|all| all.find(word).is_some()));
         return !is_word && value.chars().all(is_wide) && (2..=4).contains(&value.chars().count());
     }
     if name.contains(|c: char| c.is_ascii_digit()) {

@@ -1,7 +1,7 @@
 //! A query as weighted terms of the index.
 
-use super::bilingual::bilingual;
-use super::dictionary::Term;
+use super::bilingual::DICTIONARY;
+use super::dictionary::{Term, stem};
 use super::index::Index;
 use super::intent::asks_to_read;
 use super::tables::{is_stop, other_forms, synonyms};
@@ -9,7 +9,7 @@ use super::weights::{
     ABBREVIATION, CAPABILITY, CAPABILITY_OF_LONG, JOINED, LONG_QUERY, NUMBER, QUOTED, STOP, SYNONYM,
     TRANSLATION, TYPO, WORDS_OF_PAIR, WORDS_OF_SENTENCE,
 };
-use super::word_vectors::{Direction, VectorSum, word_vectors};
+use super::word_vectors::{Direction, VectorSum, WORD_VECTORS};
 use super::words::{Word, WordKind, each_wide_run, each_word, start_of};
 
 /// Only the beginning of a longer query is read.
@@ -82,12 +82,13 @@ impl Query {
                 reading.ask(known, sentence);
             }
             reading.joined(text, kind, position, sentence);
-            if !stop {
-                reading.point(text, kind, if quoted { QUOTED } else { 1.0 }, sentence);
+            if stop {
+                return;
             }
-            if !stop && !quoted {
-                reading.short_and_long(text, kind, weight, sentence);
-                reading.synonyms(text, kind, weight, sentence);
+            let stem = stem(text, kind);
+            reading.point(&stem, kind, if quoted { QUOTED } else { 1.0 }, sentence);
+            if !quoted {
+                reading.related(&stem, weight, sentence);
                 reading.add_chinese(text, kind, weight, sentence);
             }
         });
@@ -174,15 +175,15 @@ impl QueryReading<'_> {
     }
 
     /// Adds a word to what its sentence is about, whether tools have it or not.
-    fn point(&mut self, text: &str, kind: WordKind, weight: f32, sentence: u32) {
-        let Some(vectors) = word_vectors() else { return };
+    fn point(&mut self, stem: &str, kind: WordKind, weight: f32, sentence: u32) {
+        let Some(vectors) = WORD_VECTORS.read() else { return };
         if kind == WordKind::Pair {
             self.without_vectors += WORDS_OF_PAIR;
         }
         if kind != WordKind::Word {
             return;
         }
-        let Some(row) = vectors.find(&self.index.dictionary.stem(text, kind)) else {
+        let Some(row) = vectors.find(stem) else {
             self.without_vectors += 1.0;
             return;
         };
@@ -221,21 +222,16 @@ impl QueryReading<'_> {
         self.previous = Some((text.to_owned(), position));
     }
 
-    /// The long form of an abbreviation, and the short form of a long word.
-    fn short_and_long(&mut self, text: &str, kind: WordKind, weight: f32, sentence: u32) {
+    /// The long form of an abbreviation, the short form of a long word, and synonyms.
+    fn related(&mut self, stem: &str, weight: f32, sentence: u32) {
         let dictionary = &self.index.dictionary;
-        for form in other_forms(&dictionary.stem(text, kind)) {
+        for form in other_forms(stem) {
             if let Some(term) = dictionary.find_stem(form).filter(|term| self.is_used(*term)) {
-                self.mentioned.push(term);
                 self.other_forms.push(term);
-                self.add_term(term, weight * ABBREVIATION, sentence);
+                self.mention(term, weight * ABBREVIATION, sentence);
             }
         }
-    }
-
-    fn synonyms(&mut self, text: &str, kind: WordKind, weight: f32, sentence: u32) {
-        let dictionary = &self.index.dictionary;
-        for synonym in synonyms(&dictionary.stem(text, kind)) {
+        for synonym in synonyms(stem) {
             if let Some(term) = dictionary.find_stem(synonym) {
                 self.add_term(term, weight * SYNONYM, sentence);
             }
@@ -244,7 +240,7 @@ impl QueryReading<'_> {
 
     /// What the Chinese words of a query are called in English.
     fn add_english(&mut self, run: &str, sentence: u32) {
-        let Some(bilingual) = bilingual() else { return };
+        let Some(bilingual) = DICTIONARY.read() else { return };
         for word in bilingual.split(run) {
             for english in word.english().filter(|english| !is_stop(english)) {
                 if let Some(term) = self.index.dictionary.find(english, WordKind::Word) {
@@ -259,7 +255,7 @@ impl QueryReading<'_> {
         if kind != WordKind::Word || !self.index.dictionary.has_chinese {
             return;
         }
-        let Some(bilingual) = bilingual() else { return };
+        let Some(bilingual) = DICTIONARY.read() else { return };
         for chinese in bilingual.chinese(text) {
             each_word(chinese, |word| {
                 if word.kind == WordKind::Pair

@@ -5,6 +5,7 @@
 //! counted, whatever their field and rarity: how many of a sentence the tool has; and, as far as no tool has all words and the query's words have vectors, what query and tool are about is compared.
 //! Last, a query that asks to read gets a tool that does not act first.
 
+use super::Hit;
 use super::index::{Document, Index};
 use super::query::{Query, WantedWord};
 use super::weights::{
@@ -27,9 +28,9 @@ thread_local! {
     static SCORES: RefCell<Vec<f32>> = const { RefCell::new(Vec::new()) };
 }
 
-/// The slots and scores of the best `k` tools, best first. Ties are sorted by name, so that the result does not depend on
+/// The best `k` tools, best first. Ties are sorted by name, so that the result does not depend on
 /// the registration order (unless more tools tie than are reranked; then the older ones are).
-pub fn best(index: &Index, query: &Query, k: usize) -> Vec<(usize, f32)> {
+pub fn best(index: &Index, query: &Query, k: usize) -> Vec<Hit> {
     if k == 0 || query.terms.is_empty() {
         return Vec::new();
     }
@@ -49,7 +50,8 @@ pub fn best(index: &Index, query: &Query, k: usize) -> Vec<(usize, f32)> {
     if query.reads {
         read_first(index, &mut found);
     }
-    found.iter().take(k).map(|one| (one.slot, one.score)).collect()
+    let hit = |one: &Finalist| Some(Hit { name: name(one)?.clone(), score: one.score });
+    found.iter().take(k).filter_map(hit).collect()
 }
 
 struct Finalist {

@@ -2,7 +2,7 @@
 
 use super::dictionary::{Dictionary, Term};
 use super::weights::{ABOUT, CHARACTER_LENGTH, FIELDS, Field, MEASURES, SATURATION};
-use super::word_vectors::{Direction, VectorSum, word_vectors};
+use super::word_vectors::{Direction, VectorSum, WORD_VECTORS};
 use super::words::{WordKind, each_word, start_of};
 use serde_json::Value;
 use std::sync::Arc;
@@ -152,7 +152,7 @@ impl FieldReading<'_> {
     }
 
     fn direction(&self) -> Option<Direction> {
-        let (vectors, mut sum) = (word_vectors()?, VectorSum::default());
+        let (vectors, mut sum) = (WORD_VECTORS.read()?, VectorSum::default());
         for (term, counts) in &self.counts.order {
             let Some(row) = self.dictionary.row(*term) else { continue };
             let times: f32 =

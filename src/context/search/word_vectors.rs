@@ -11,7 +11,6 @@
 //! lower half of a byte first, each 8 more than its value.
 
 use super::lexicon::{DataFile, Lexicon};
-use std::path::PathBuf;
 
 pub const DIMENSIONS: usize = 128;
 /// The file must not be larger than this when it is unpacked.
@@ -19,17 +18,8 @@ const MOST_BYTES: u64 = 2_000_000;
 /// The length of a [`Direction`], as far as rounding allows.
 const LENGTH: f32 = 127.0;
 
-static FILE: DataFile<WordVectors> = DataFile::new(MOST_BYTES, |bytes| WordVectors::read(&bytes));
-
-/// Names the file of the vectors. The first name counts.
-pub fn use_word_vectors(file: PathBuf) {
-    FILE.is_at(file);
-}
-
 /// The vectors, if there are any.
-pub fn word_vectors() -> Option<&'static WordVectors> {
-    FILE.read()
-}
+pub static WORD_VECTORS: DataFile<WordVectors> = DataFile::new(MOST_BYTES, |bytes| WordVectors::read(&bytes));
 
 pub struct WordVectors {
     stems: Lexicon,

@@ -15,6 +15,12 @@ pub enum WordKind {
     Whole,
 }
 
+impl WordKind {
+    pub fn has_forms(self) -> bool {
+        matches!(self, WordKind::Word | WordKind::Whole)
+    }
+}
+
 /// One lower-cased word and its position.
 #[derive(Clone, Copy, Debug)]
 pub struct Word<'t> {

@@ -66,8 +66,8 @@ pub fn search<'py>(
 /// Names the files of the bilingual dictionary and of the word vectors of search.
 #[pyfunction]
 pub fn use_search_data(dictionary: PathBuf, word_vectors: PathBuf) {
-    toolhub::search::use_dictionary(dictionary);
-    toolhub::search::use_word_vectors(word_vectors);
+    toolhub::search::DICTIONARY.is_at(dictionary);
+    toolhub::search::WORD_VECTORS.is_at(word_vectors);
 }
 
 /// Up to `most` tools that have no vector yet: name, state, and the text to embed.
