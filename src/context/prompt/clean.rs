@@ -6,18 +6,16 @@ use std::fmt::Write;
 use toolhub_text::invisible::{is_invisible, visible};
 use toolhub_types::model::Lang;
 
-/// Puts a text on one line: runs of white space become one space, invisible characters are removed. A text of more than
+/// A text on one line: runs of white space become one space, invisible characters are removed. A text of more than
 /// `limit` characters is truncated after a word, with a note of how much is missing.
-pub fn push_line(out: &mut String, text: &str, limit: usize, lang: Lang) {
+pub fn line(text: &str, limit: usize, lang: Lang) -> Cow<'_, str> {
     let text = text.trim();
     if text.len() <= limit && is_plain(text) {
-        out.push_str(text);
-        return;
+        return Cow::Borrowed(text);
     }
-    let text = &*visible(text);
-    let begun = out.len();
+    let (text, mut out) = (&*visible(text), String::new());
     // The start of the last word, in the output and in the text.
-    let (mut shown, mut word, mut between) = (0, (begun, 0), false);
+    let (mut shown, mut word, mut between) = (0, (0, 0), false);
     for (at, c) in text.char_indices() {
         if c.is_whitespace() {
             between = shown > 0;
@@ -33,9 +31,9 @@ pub fn push_line(out: &mut String, text: &str, limit: usize, lang: Lang) {
             between = false;
         }
         if shown >= limit {
-            let near = out.len() - word.0 < (out.len() - begun) / 4;
+            let near = out.len() - word.0 < out.len() / 4;
             let mut cut = at;
-            if word.0 > begun && near {
+            if word.0 > 0 && near {
                 out.truncate(word.0);
                 cut = word.1;
             }
@@ -44,18 +42,12 @@ pub fn push_line(out: &mut String, text: &str, limit: usize, lang: Lang) {
                 Lang::En => write!(out, "… [{more} more characters]"),
                 Lang::Zh => write!(out, "… [还有 {more} 个字符]"),
             };
-            return;
+            break;
         }
         out.push(c);
         shown += 1;
     }
-}
-
-/// [`push_line`] into a new string.
-pub fn line(text: &str, limit: usize, lang: Lang) -> String {
-    let mut out = String::new();
-    push_line(&mut out, text, limit, lang);
-    out
+    Cow::Owned(out)
 }
 
 /// A text with its lines, without invisible characters, truncated to `limit` characters.
@@ -92,7 +84,7 @@ pub fn shown_name(name: &str) -> Cow<'_, str> {
 }
 
 /// True if a text needs no cleaning inside a line.
-pub fn is_plain(text: &str) -> bool {
+fn is_plain(text: &str) -> bool {
     // Without an early exit, the compiler vectorises the comparison.
     let bytes = text.as_bytes();
     let printable = bytes.iter().fold(true, |all, b| all & (b' '..=b'~').contains(b));

@@ -1,6 +1,6 @@
 //! The entry of one tool: in detail or on one line.
 
-use super::clean::push_line;
+use super::clean::line;
 use super::docstring::Docstring;
 use super::schema::SchemaShape;
 use super::types::{Types, default};
@@ -23,21 +23,19 @@ pub struct PromptEntry<'a> {
     /// The name that the model uses.
     name: &'a str,
     lang: Lang,
-    root: &'a Value,
-    types: Types<'a>,
+    types: Types,
     lines: usize,
 }
 
 impl<'a> PromptEntry<'a> {
     pub fn new(spec: &'a ToolSpec, name: &'a str, lang: Lang) -> Self {
-        let root = &*spec.parameters;
-        PromptEntry { spec, name, lang, root, types: Types::new(root, lang), lines: 0 }
+        PromptEntry { spec, name, lang, types: Types::new(lang), lines: 0 }
     }
 
     /// The documented layout, without its number; ends with a line end.
     pub fn detailed(mut self, out: &mut String) {
         let (spec, lang) = (self.spec, self.lang);
-        let shape = SchemaShape::of(self.root, self.root);
+        let shape = SchemaShape::of(&self.spec.parameters);
         let doc = Docstring::of(&spec.description, |name| {
             shape.properties().iter().any(|(known, _)| *known == name)
         });
@@ -58,9 +56,7 @@ impl<'a> PromptEntry<'a> {
         }
         let hints = hints(spec, lang);
         if !hints.is_empty() {
-            out.push_str(lang.pick("  Hints: ", "  提示："));
-            out.push_str(&hints.join(lang.pick(", ", "、")));
-            out.push('\n');
+            let _ = writeln!(out, "  {}{hints}", lang.pick("Hints: ", "提示："));
         }
         for (label, value) in [
             (lang.pick("Category: ", "类别："), &spec.category),
@@ -81,23 +77,23 @@ impl<'a> PromptEntry<'a> {
 
     /// `- **name**(a: string, b?: integer): What it does. [read-only]`
     pub fn compact(&self, out: &mut String) {
-        let shape = SchemaShape::of(self.root, self.root);
+        let shape = SchemaShape::of(&self.spec.parameters);
         let _ = write!(out, "- **{}**(", self.name);
         for (at, (name, _)) in shape.properties().into_iter().take(MAX_LINES).enumerate() {
             out.push_str(if at == 0 { "" } else { ", " });
-            push_line(out, name, SUMMARY, self.lang);
+            out.push_str(&line(name, SUMMARY, self.lang));
             out.push_str(if shape.requires(name) { ": " } else { "?: " });
-            out.push_str(&short_type(self.root, &shape.property(self.root, name), 0));
+            out.push_str(&short_type(&shape.property(name), 0));
         }
         out.push(')');
         let summary = summary(&self.spec.description);
         if !summary.is_empty() {
             out.push_str(self.lang.pick(": ", "："));
-            push_line(out, summary, SUMMARY, self.lang);
+            out.push_str(&line(summary, SUMMARY, self.lang));
         }
         let hints = hints(self.spec, self.lang);
         if !hints.is_empty() {
-            let _ = write!(out, " [{}]", hints.join(self.lang.pick(", ", "、")));
+            let _ = write!(out, " [{hints}]");
         }
         out.push('\n');
     }
@@ -105,7 +101,7 @@ impl<'a> PromptEntry<'a> {
     fn line(&self, out: &mut String, label: &str, text: &str, limit: usize) {
         out.push_str("  ");
         out.push_str(label);
-        push_line(out, text, limit, self.lang);
+        out.push_str(&line(text, limit, self.lang));
         out.push('\n');
     }
 
@@ -130,9 +126,9 @@ impl<'a> PromptEntry<'a> {
                 return;
             }
             self.lines += 1;
-            let inner = shape.property(self.root, name);
+            let inner = shape.property(name);
             out.push_str("- ");
-            push_line(out, name, SUMMARY, self.lang);
+            out.push_str(&line(name, SUMMARY, self.lang));
             out.push_str(" (");
             self.types.phrase(out, &inner, 0);
             let documented = doc.and_then(|doc| doc.parameter(name));
@@ -158,7 +154,7 @@ impl<'a> PromptEntry<'a> {
             }
             (Some(words), default) => {
                 out.push_str("): ");
-                push_line(out, words, PARAMETER, self.lang);
+                out.push_str(&line(words, PARAMETER, self.lang));
                 if let Some(default) = default {
                     let _ = write!(out, " ({default})");
                 }
@@ -181,10 +177,10 @@ impl<'a> PromptEntry<'a> {
             _ => self.options(out, branches, indent, depth),
         }
         for part in shape.item().into_iter().chain(shape.values()) {
-            self.below(out, &shape.below(self.root, part), indent, depth + 1);
+            self.below(out, &shape.below(part), indent, depth + 1);
         }
         for (at, place) in shape.tuple_items().iter().enumerate() {
-            let inner = shape.below(self.root, place);
+            let inner = shape.below(place);
             if self.has_fields(&inner) && self.lines < MAX_LINES {
                 self.label(out, indent, self.lang.pick("place", "位置"), at + 1, inner.name());
                 self.below(out, &inner, indent + 1, depth + 1);
@@ -194,7 +190,7 @@ impl<'a> PromptEntry<'a> {
 
     /// The branches of a union that have fields.
     fn branches(&self, shape: &SchemaShape<'a>) -> Vec<SchemaShape<'a>> {
-        let inner = shape.branches(self.root).into_iter();
+        let inner = shape.branches().into_iter();
         let has_more = |one: &SchemaShape<'a>| {
             let is_array = one.item().is_some() || !one.tuple_items().is_empty();
             !one.repeats && !one.never && (one.has_properties() || is_array || one.has_branches())
@@ -204,7 +200,7 @@ impl<'a> PromptEntry<'a> {
 
     /// True for an object with declared fields, or an array of such objects.
     fn has_fields(&self, shape: &SchemaShape<'a>) -> bool {
-        let inner = shape.item().map(|item| shape.below(self.root, item));
+        let inner = shape.item().map(|item| shape.below(item));
         !shape.repeats
             && (shape.has_properties() || inner.is_some_and(|item| !item.repeats && item.has_properties()))
     }
@@ -232,14 +228,14 @@ impl<'a> PromptEntry<'a> {
         let _ = write!(out, "- {word} {number}");
         if let Some(name) = name {
             out.push_str(", ");
-            push_line(out, name, SUMMARY, self.lang);
+            out.push_str(&line(name, SUMMARY, self.lang));
         }
         out.push_str(":\n");
     }
 }
 
 /// The declared effects of a tool.
-fn hints(spec: &ToolSpec, lang: Lang) -> Vec<&'static str> {
+fn hints(spec: &ToolSpec, lang: Lang) -> String {
     let hint = |key: &str| spec.annotations.get(key).and_then(Value::as_bool);
     let declared = |safety: Safety| spec.effects.are_declared() && spec.effects.safety == safety;
     let read_only = declared(Safety::Harmless);
@@ -251,7 +247,8 @@ fn hints(spec: &ToolSpec, lang: Lang) -> Vec<&'static str> {
         (destructive, lang.pick("destructive", "破坏性")),
         (spec.idempotent, lang.pick("idempotent", "幂等")),
     ];
-    all.into_iter().filter(|(is, _)| *is).map(|(_, word)| word).collect()
+    let declared: Vec<&str> = all.into_iter().filter(|(is, _)| *is).map(|(_, word)| word).collect();
+    declared.join(lang.pick(", ", "、"))
 }
 
 /// The first sentence, or the first paragraph.
@@ -269,26 +266,26 @@ fn summary(description: &str) -> &str {
 }
 
 /// One word for a type, or its values if they are few.
-fn short_type<'a>(root: &'a Value, shape: &SchemaShape<'a>, depth: usize) -> String {
+fn short_type(shape: &SchemaShape<'_>, depth: usize) -> String {
     const SHORT: usize = 40;
     if let Some(options) = shape.options() {
         let all: Vec<String> = options.iter().take(8).map(Value::to_string).collect();
         let joined = all.join("|");
         if options.len() <= 8 && joined.len() <= SHORT {
-            return super::clean::line(&joined, SHORT, Lang::En);
+            return line(&joined, SHORT, Lang::En).into_owned();
         }
     }
     let mut names: Vec<String> = Vec::new();
-    let branches = if depth < 3 { shape.branches(root) } else { Vec::new() };
+    let branches = if depth < 3 { shape.branches() } else { Vec::new() };
     let branches = branches.iter().filter(|one| !one.never).take(4);
-    let branches = branches.map(|one| short_type(root, one, depth + 1));
+    let branches = branches.map(|one| short_type(one, depth + 1));
     let types = shape.types();
     let own = types.iter().map(|name| match (*name, shape.item().filter(|_| !shape.repeats)) {
-        ("array", Some(item)) => match shape.below(root, item).types().as_slice() {
-            [one] => format!("{}[]", super::clean::line(one, SHORT, Lang::En)),
+        ("array", Some(item)) => match shape.below(item).types().as_slice() {
+            [one] => format!("{}[]", line(one, SHORT, Lang::En)),
             _ => "array".into(),
         },
-        (name, _) => super::clean::line(name, SHORT, Lang::En),
+        (name, _) => line(name, SHORT, Lang::En).into_owned(),
     });
     let found: Vec<String> =
         if types.is_empty() && !shape.repeats { branches.collect() } else { own.collect() };

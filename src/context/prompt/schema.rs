@@ -11,8 +11,9 @@ const MAX_LAYERS: usize = 32;
 const MAX_ALTERNATIVES: usize = 16;
 
 /// A schema of the document. Each keyword comes from the first layer that has it.
-#[derive(Clone, Default)]
+#[derive(Clone)]
 pub struct SchemaShape<'a> {
+    root: &'a Value,
     layers: SmallVec<[&'a Map<String, Value>; 2]>,
     /// The references that led here, to detect a cycle.
     trail: Vec<&'a str>,
@@ -25,23 +26,29 @@ pub struct SchemaShape<'a> {
 }
 
 impl<'a> SchemaShape<'a> {
-    pub fn of(root: &'a Value, schema: &'a Value) -> Self {
-        SchemaShape::default().below(root, schema)
+    /// The whole document.
+    pub fn of(root: &'a Value) -> Self {
+        SchemaShape::empty(root).below(root)
+    }
+
+    fn empty(root: &'a Value) -> Self {
+        let (layers, trail) = (SmallVec::new(), Vec::new());
+        SchemaShape { root, layers, trail, name: None, repeats: false, never: false }
     }
 
     /// A schema that is part of this one.
-    pub fn below(&self, root: &'a Value, schema: &'a Value) -> Self {
-        let mut shape = SchemaShape { trail: self.trail.clone(), ..SchemaShape::default() };
-        shape.settle(root, schema);
+    pub fn below(&self, schema: &'a Value) -> Self {
+        let mut shape = SchemaShape { trail: self.trail.clone(), ..SchemaShape::empty(self.root) };
+        shape.settle(schema);
         shape
     }
 
     /// A property of this one: what every layer says about it.
-    pub fn property(&self, root: &'a Value, name: &str) -> Self {
+    pub fn property(&self, name: &str) -> Self {
         let objects = self.layers.iter().filter_map(|layer| keyword(layer, "properties")?.as_object());
-        let mut parts = objects.filter_map(|properties| keyword(properties, name));
-        let mut shape = parts.next().map(|schema| self.below(root, schema)).unwrap_or_default();
-        parts.for_each(|schema| shape.join(self.below(root, schema)));
+        let parts = objects.filter_map(|properties| keyword(properties, name));
+        let mut shape = SchemaShape::empty(self.root);
+        parts.for_each(|schema| shape.join(self.below(schema)));
         shape
     }
 
@@ -56,7 +63,7 @@ impl<'a> SchemaShape<'a> {
         self.never |= part.never;
     }
 
-    fn settle(&mut self, root: &'a Value, schema: &'a Value) {
+    fn settle(&mut self, schema: &'a Value) {
         let Some(map) = schema.as_object() else {
             self.never |= schema == &Value::Bool(false);
             return;
@@ -73,12 +80,12 @@ impl<'a> SchemaShape<'a> {
                 return;
             }
             self.trail.push(reference);
-            if let Some(target) = target(root, reference) {
-                self.settle(root, target);
+            if let Some(target) = target(self.root, reference) {
+                self.settle(target);
             }
         }
         for part in keyword(map, "allOf").and_then(Value::as_array).into_iter().flatten() {
-            self.settle(root, part);
+            self.settle(part);
         }
     }
 
@@ -150,10 +157,10 @@ impl<'a> SchemaShape<'a> {
     }
 
     /// The branches of its union. With several unions: all ways to take a branch of each.
-    pub fn branches(&self, root: &'a Value) -> Vec<Self> {
+    pub fn branches(&self) -> Vec<Self> {
         let mut found: Vec<Self> = Vec::new();
         for (at, union) in self.unions().enumerate() {
-            let branches = union.iter().map(|branch| self.below(root, branch));
+            let branches = union.iter().map(|branch| self.below(branch));
             if at == 0 {
                 found.extend(branches);
                 continue;
@@ -238,7 +245,7 @@ fn keyword<'a>(schema: &'a Map<String, Value>, key: &str) -> Option<&'a Value> {
 }
 
 /// The target of a reference inside the document. References are parts of URLs: `%24defs` is `$defs`.
-pub fn target<'a>(root: &'a Value, reference: &str) -> Option<&'a Value> {
+fn target<'a>(root: &'a Value, reference: &str) -> Option<&'a Value> {
     let pointer = reference.strip_prefix('#')?;
     root.pointer(pointer).or_else(|| root.pointer(&percent_decode_str(pointer).decode_utf8_lossy()))
 }
@@ -254,7 +261,7 @@ mod tests {
             "$defs": {"Base": {"type": "object", "properties": {"id": {"type": "integer"}}, "required": ["id"]}},
             "allOf": [{"$ref": "#/%24defs/Base"}, {"properties": {"name": {"type": "string"}}}]
         });
-        let shape = SchemaShape::of(&root, &root);
+        let shape = SchemaShape::of(&root);
         let names: Vec<&str> = shape.properties().iter().map(|(name, _)| *name).collect();
         assert_eq!(names, ["id", "name"]);
         assert!(shape.requires("id") && !shape.requires("name"));
@@ -270,15 +277,15 @@ mod tests {
                 {"properties": {"mode": {"enum": ["b", "c"]}}, "enum": []},
             ]
         });
-        let mode = SchemaShape::of(&root, &root).property(&root, "mode");
+        let mode = SchemaShape::of(&root).property("mode");
         assert_eq!(&mode.types()[..], ["string"]);
         assert_eq!(mode.options().as_deref(), Some(&[json!("b")][..]));
         let apart = json!({"enum": [1], "allOf": [{"enum": [2]}]});
-        assert_eq!(SchemaShape::of(&apart, &apart).options().as_deref(), Some(&[json!(1)][..]));
+        assert_eq!(SchemaShape::of(&apart).options().as_deref(), Some(&[json!(1)][..]));
         let never = json!({"not": {}});
-        assert!(SchemaShape::of(&never, &never).never);
+        assert!(SchemaShape::of(&never).never);
         let some = json!({"not": {"type": "null"}});
-        assert!(!SchemaShape::of(&some, &some).never);
+        assert!(!SchemaShape::of(&some).never);
     }
 
     #[test]
@@ -291,7 +298,7 @@ mod tests {
             {"anyOf": [{"required": ["a"]}, {"required": ["b"]}]},
             {"oneOf": [{"required": ["c"]}, {"required": ["d"]}]},
         ]});
-        let branches = SchemaShape::of(&root, &root).branches(&root);
+        let branches = SchemaShape::of(&root).branches();
         assert_eq!(
             branches.iter().map(required).collect::<Vec<_>>(),
             [["a", "c"], ["a", "d"], ["b", "c"], ["b", "d"]]
@@ -300,22 +307,22 @@ mod tests {
             {"anyOf": [{"type": "string"}, {"type": "integer"}]},
             {"anyOf": [{"type": "number"}, {"type": "boolean"}]},
         ]});
-        let branches = SchemaShape::of(&root, &root).branches(&root);
+        let branches = SchemaShape::of(&root).branches();
         let possible: Vec<_> = branches.iter().filter(|one| !one.never).map(|one| one.types()).collect();
         assert_eq!(possible.len(), 1);
         assert_eq!(&possible[0][..], ["integer"]);
         let many = json!({"anyOf": vec![json!({}); 10]});
         let root = json!({"allOf": [many, many]});
-        assert_eq!(SchemaShape::of(&root, &root).branches(&root).len(), 10);
+        assert_eq!(SchemaShape::of(&root).branches().len(), 10);
     }
 
     #[test]
     fn a_ring_of_references_ends() {
         let root =
             json!({"$defs": {"A": {"$ref": "#/$defs/B"}, "B": {"$ref": "#/$defs/A"}}, "$ref": "#/$defs/A"});
-        assert!(SchemaShape::of(&root, &root).repeats);
+        assert!(SchemaShape::of(&root).repeats);
         let wide: Vec<Value> = (0..1000).map(|_| json!({"allOf": [{}, {}]})).collect();
         let root = json!({"allOf": wide});
-        assert_eq!(SchemaShape::of(&root, &root).layers.len(), MAX_LAYERS);
+        assert_eq!(SchemaShape::of(&root).layers.len(), MAX_LAYERS);
     }
 }

@@ -1,7 +1,7 @@
 //! Skills as a model reads them: name and description, in the tags that the Agent Skills format recommends. The model
 //! learns the location of a skill when it calls it.
 
-use super::clean::{push_line, shown_name};
+use super::clean::{line, shown_name};
 use super::page::PromptStyle;
 use std::fmt::Write;
 use toolhub_types::model::{Lang, ToolSpec};
@@ -22,11 +22,9 @@ pub fn section(skills: &[&ToolSpec], style: PromptStyle, lang: Lang) -> String {
         escape(&mut text, &shown_name(&skill.name));
         text.push_str("</name>");
         if style > PromptStyle::Names {
-            let mut line = String::new();
             let limit = if style == PromptStyle::Detailed { DESCRIPTION } else { SUMMARY };
-            push_line(&mut line, &skill.description, limit, lang);
             text.push_str("<description>");
-            escape(&mut text, &line);
+            escape(&mut text, &line(&skill.description, limit, lang));
             text.push_str("</description>");
         }
         text.push_str("</skill>\n");

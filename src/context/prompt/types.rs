@@ -1,6 +1,6 @@
 //! The type and limits of a value, in a few words: `string or null, one of "a", "b"`.
 
-use super::clean::{is_plain, push_line};
+use super::clean::line;
 use super::schema::SchemaShape;
 use serde_json::Value;
 use std::cell::Cell;
@@ -16,15 +16,14 @@ const DEEPEST: usize = 4;
 /// The number of types described for one tool: references that are used repeatedly multiply.
 const WORK: usize = 2_000;
 
-pub struct Types<'a> {
-    pub root: &'a Value,
-    pub lang: Lang,
+pub struct Types {
+    lang: Lang,
     left: Cell<usize>,
 }
 
-impl<'a> Types<'a> {
-    pub fn new(root: &'a Value, lang: Lang) -> Self {
-        Types { root, lang, left: Cell::new(WORK) }
+impl Types {
+    pub fn new(lang: Lang) -> Self {
+        Types { lang, left: Cell::new(WORK) }
     }
 
     /// True if one more type may be described.
@@ -34,7 +33,7 @@ impl<'a> Types<'a> {
     }
 
     /// The type and its limits.
-    pub fn phrase(&self, out: &mut String, shape: &SchemaShape<'a>, depth: usize) {
+    pub fn phrase(&self, out: &mut String, shape: &SchemaShape<'_>, depth: usize) {
         if !self.goes_on() {
             out.push('…');
             return;
@@ -48,11 +47,11 @@ impl<'a> Types<'a> {
         };
         if let Some(options) = shape.options() {
             go_on(out);
-            push_options(out, &options, self.lang);
+            out.push_str(&options_in_words(&options, self.lang));
         } else if let Some(only) = shape.get("const") {
             go_on(out);
             out.push_str(self.lang.pick("always ", "固定为 "));
-            push_literal(out, only);
+            out.push_str(&literal(only));
         }
         for limit in limits(shape, self.lang) {
             go_on(out);
@@ -64,9 +63,9 @@ impl<'a> Types<'a> {
     }
 
     /// The bare type; nothing if the values imply it.
-    fn kind(&self, out: &mut String, shape: &SchemaShape<'a>, depth: usize) {
+    fn kind(&self, out: &mut String, shape: &SchemaShape<'_>, depth: usize) {
         if shape.repeats {
-            push_line(out, shape.name().unwrap_or("object"), LITERAL, self.lang);
+            out.push_str(&line(shape.name().unwrap_or("object"), LITERAL, self.lang));
             out.push_str(self.lang.pick(" as above", "（同上）"));
             return;
         }
@@ -94,7 +93,7 @@ impl<'a> Types<'a> {
             return;
         }
         let mut words: Vec<String> = Vec::new();
-        let possible = shape.branches(self.root).into_iter().filter(|one| !one.never);
+        let possible = shape.branches().into_iter().filter(|one| !one.never);
         for branch in possible {
             let mut one = String::new();
             self.phrase(&mut one, &branch, depth + 1);
@@ -121,26 +120,26 @@ impl<'a> Types<'a> {
         }
     }
 
-    fn named(&self, out: &mut String, name: &str, shape: &SchemaShape<'a>, depth: usize) {
+    fn named(&self, out: &mut String, name: &str, shape: &SchemaShape<'_>, depth: usize) {
         match name {
             "array" => self.array(out, shape, depth),
             "object" => self.object(out, shape, depth),
-            other => push_line(out, other, LITERAL, self.lang),
+            other => out.push_str(&line(other, LITERAL, self.lang)),
         }
     }
 
-    fn object(&self, out: &mut String, shape: &SchemaShape<'a>, depth: usize) {
+    fn object(&self, out: &mut String, shape: &SchemaShape<'_>, depth: usize) {
         out.push_str("object");
         if let Some(keys) = self.patterns(shape, depth) {
             let _ = write!(out, "{}{keys}", self.lang.pick(" with ", "，"));
         } else if let Some(values) = shape.values().filter(|_| !shape.has_properties() && depth < DEEPEST) {
             out.push_str(self.lang.pick(" with values: ", "，其值为："));
-            self.phrase(out, &shape.below(self.root, values), depth + 1);
+            self.phrase(out, &shape.below(values), depth + 1);
         }
     }
 
     /// The keys that an object accepts in addition to its properties, if patterns define them.
-    pub fn patterns(&self, shape: &SchemaShape<'a>, depth: usize) -> Option<String> {
+    pub fn patterns(&self, shape: &SchemaShape<'_>, depth: usize) -> Option<String> {
         let patterns = shape.get("patternProperties")?.as_object().filter(|all| !all.is_empty())?;
         if depth >= DEEPEST {
             return None;
@@ -148,16 +147,16 @@ impl<'a> Types<'a> {
         let mut out = self.lang.pick("keys matching ", "键匹配 ").to_owned();
         for (at, (pattern, values)) in patterns.iter().take(BRANCHES).enumerate() {
             out.push_str(if at == 0 { "" } else { ", " });
-            push_line(&mut out, pattern, LITERAL, self.lang);
+            out.push_str(&line(pattern, LITERAL, self.lang));
             out.push_str(self.lang.pick(" (", "（"));
-            self.phrase(&mut out, &shape.below(self.root, values), depth + 1);
+            self.phrase(&mut out, &shape.below(values), depth + 1);
             out.push_str(self.lang.pick(")", "）"));
         }
         out.push_str(if patterns.len() > BRANCHES { ", …" } else { "" });
         Some(out)
     }
 
-    fn array(&self, out: &mut String, shape: &SchemaShape<'a>, depth: usize) {
+    fn array(&self, out: &mut String, shape: &SchemaShape<'_>, depth: usize) {
         if depth >= DEEPEST {
             out.push_str("array");
             return;
@@ -167,14 +166,14 @@ impl<'a> Types<'a> {
             out.push_str("array [");
             for (at, place) in tuple_items.iter().take(BRANCHES).enumerate() {
                 out.push_str(if at == 0 { "" } else { ", " });
-                self.phrase(out, &shape.below(self.root, place), depth + 1);
+                self.phrase(out, &shape.below(place), depth + 1);
             }
             out.push_str(if tuple_items.len() > BRANCHES { ", …]" } else { "]" });
             return;
         }
         let mut inner = String::new();
         if let Some(item) = shape.item() {
-            self.phrase(&mut inner, &shape.below(self.root, item), depth + 1);
+            self.phrase(&mut inner, &shape.below(item), depth + 1);
         }
         match (inner.as_str(), self.lang) {
             ("" | "any", _) => out.push_str("array"),
@@ -228,10 +227,10 @@ pub fn limits(shape: &SchemaShape<'_>, lang: Lang) -> Vec<String> {
         found.extend(number(key).map(|limit| format!("{} {limit}", lang.pick(en, zh))));
     }
     if let Some(format) = shape.text("format") {
-        found.push(super::clean::line(format, LITERAL, lang));
+        found.push(line(format, LITERAL, lang).into_owned());
     }
     if let Some(pattern) = shape.text("pattern") {
-        let pattern = super::clean::line(pattern, LITERAL, lang);
+        let pattern = line(pattern, LITERAL, lang);
         found.push(format!("{} {pattern}", lang.pick("matching", "匹配")));
     }
     if shape.get("uniqueItems") == Some(&Value::Bool(true)) {
@@ -241,42 +240,20 @@ pub fn limits(shape: &SchemaShape<'_>, lang: Lang) -> Vec<String> {
 }
 
 pub fn options_in_words(options: &[Value], lang: Lang) -> String {
-    let mut words = String::new();
-    push_options(&mut words, options, lang);
-    words
-}
-
-fn push_options(out: &mut String, options: &[Value], lang: Lang) {
-    out.push_str(lang.pick("one of ", "可选值 "));
-    for (at, option) in options.iter().take(LISTED).enumerate() {
-        out.push_str(if at == 0 { "" } else { ", " });
-        push_literal(out, option);
-    }
+    let listed: Vec<String> = options.iter().take(LISTED).map(literal).collect();
+    let mut words = format!("{}{}", lang.pick("one of ", "可选值 "), listed.join(", "));
     if let Some(more) = options.len().checked_sub(LISTED).filter(|more| *more > 0) {
         let _ = match lang {
-            Lang::En => write!(out, ", … {more} more"),
-            Lang::Zh => write!(out, ", … 另外 {more} 个"),
+            Lang::En => write!(words, ", … {more} more"),
+            Lang::Zh => write!(words, ", … 另外 {more} 个"),
         };
     }
-}
-
-pub fn literal(value: &Value) -> String {
-    let mut words = String::new();
-    push_literal(&mut words, value);
     words
 }
 
 /// A value as JSON on one line, truncated if it is long.
-fn push_literal(out: &mut String, value: &Value) {
-    match value.as_str() {
-        // Needs no escape and no limit.
-        Some(text) if text.len() + 2 <= LITERAL && is_plain(text) && !text.contains(['"', '\\']) => {
-            out.push('"');
-            out.push_str(text);
-            out.push('"');
-        }
-        _ => push_line(out, &value.to_string(), LITERAL, Lang::En),
-    }
+pub fn literal(value: &Value) -> String {
+    line(&value.to_string(), LITERAL, Lang::En).into_owned()
 }
 
 /// A default as people write it: plain words without quotes. A model may copy it, so its limit is longer than that of other
@@ -291,7 +268,7 @@ pub fn default(value: &Value) -> String {
     };
     match value {
         Value::String(text) if plain(text) => text.clone(),
-        other => super::clean::line(&other.to_string(), LONGEST, Lang::En),
+        other => line(&other.to_string(), LONGEST, Lang::En).into_owned(),
     }
 }
 
@@ -301,9 +278,9 @@ mod tests {
     use serde_json::json;
 
     fn type_words(schema: Value) -> String {
-        let types = Types::new(&schema, Lang::En);
+        let types = Types::new(Lang::En);
         let mut out = String::new();
-        types.phrase(&mut out, &SchemaShape::of(&schema, &schema), 0);
+        types.phrase(&mut out, &SchemaShape::of(&schema), 0);
         out
     }
 

@@ -46,11 +46,6 @@ impl CapabilityRules {
         CapabilityRules { table: Arc::new(table), matcher: Arc::default() }
     }
 
-    /// A table without any tag.
-    pub fn empty() -> Self {
-        CapabilityRules::of(Table::default())
-    }
-
     /// The tags of a tool, in the order of the table, without the finer ones.
     ///
     /// The name says more than the description, and the first clause of the description more than the rest; of a long

@@ -248,7 +248,7 @@ fn tags_can_be_removed() {
 
 #[test]
 fn an_empty_table_gives_what_is_added() {
-    let mut rules = CapabilityRules::empty();
+    let mut rules = CapabilityRules::of(Table::default());
     assert!(rules.tags().is_empty());
     assert!(rules.extract("search", "搜索").is_empty());
     rules.add("search", &["搜索"]);
@@ -288,7 +288,7 @@ fn texts() -> impl Strategy<Value = String> {
 
 #[test]
 fn a_possessive_without_a_word_is_a_word() {
-    let mut rules = CapabilityRules::empty();
+    let mut rules = CapabilityRules::of(Table::default());
     rules.add("added", &["'s"]);
     assert_eq!(rules.extract("'s", ""), ["added"]);
 }
@@ -321,7 +321,7 @@ proptest! {
 
     #[test]
     fn arbitrary_additions_are_found(word in "\\PC{1,12}", description in texts()) {
-        let mut rules = CapabilityRules::empty();
+        let mut rules = CapabilityRules::of(Table::default());
         rules.add("added", &[&word]);
         let is_word = word.contains(char::is_alphanumeric);
         prop_assert_eq!(rules.extract(&word, ""), if is_word { vec!["added"] } else { vec![] });

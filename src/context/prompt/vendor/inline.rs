@@ -57,8 +57,8 @@ pub fn tree(schema: &Value, vendor: Vendor) -> Result<Value, String> {
     if !schema.is_object() {
         return Err("its schema is not a JSON object".into());
     }
-    let mut inlining = Inlining { root: schema, left: MOST };
-    let shape = SchemaShape::of(schema, schema);
+    let mut inlining = Inlining { left: MOST };
+    let shape = SchemaShape::of(schema);
     // Arguments are an object even if the schema allows none.
     let top = Pointer { path: String::new(), depth: 0 };
     let mut tree = inlining.schema(&shape, &top)?.unwrap_or_default();
@@ -91,7 +91,7 @@ fn gather_alternatives(tree: &mut Object, vendor: Vendor) {
         let required = branch.get("required").and_then(Value::as_array).cloned().unwrap_or_default();
         let names: Vec<String> =
             required.iter().filter_map(Value::as_str).map(|name| vendor.key(name)).collect();
-        words.push(line(&names.join(" + "), 200, Lang::En));
+        words.push(line(&names.join(" + "), 200, Lang::En).into_owned());
         if let Value::Object(mut branch) = branch
             && let Some(Value::Object(more)) = branch.remove("properties")
         {
@@ -138,25 +138,25 @@ fn name_what_is_required(object: &mut Object) {
     }
 }
 
-struct Inlining<'a> {
-    root: &'a Value,
+struct Inlining {
+    /// The number of schemas that may still be described.
     left: usize,
 }
 
-impl<'a> Inlining<'a> {
+impl Inlining {
     /// A part of a schema; `None` if no value fits it.
-    fn part(
+    fn part<'a>(
         &mut self,
         shape: &SchemaShape<'a>,
         schema: &'a Value,
         at: &Pointer,
     ) -> Result<Option<Value>, String> {
         expect_schema(schema, at)?;
-        Ok(self.schema(&shape.below(self.root, schema), at)?.map(Value::Object))
+        Ok(self.schema(&shape.below(schema), at)?.map(Value::Object))
     }
 
     /// `None` if no value fits: the part is left out where it is one of several, instead of allowing anything there.
-    fn schema(&mut self, shape: &SchemaShape<'a>, at: &Pointer) -> Result<Option<Object>, String> {
+    fn schema(&mut self, shape: &SchemaShape<'_>, at: &Pointer) -> Result<Option<Object>, String> {
         if shape.never {
             return Ok(None);
         }
@@ -204,7 +204,7 @@ impl<'a> Inlining<'a> {
     }
 
     /// The properties; false if a required one cannot have a value.
-    fn object(&mut self, out: &mut Object, shape: &SchemaShape<'a>, at: &Pointer) -> Result<bool, String> {
+    fn object(&mut self, out: &mut Object, shape: &SchemaShape<'_>, at: &Pointer) -> Result<bool, String> {
         for layer in shape.layers() {
             let mappings = layer.get("properties").filter(|value| !value.is_object());
             let lists = layer.get("required").filter(|value| !value.is_array());
@@ -223,7 +223,7 @@ impl<'a> Inlining<'a> {
             for (name, schema) in properties {
                 let at = at.below(&line(name, 60, Lang::En));
                 expect_schema(schema, &at)?;
-                match self.schema(&shape.property(self.root, name), &at)? {
+                match self.schema(&shape.property(name), &at)? {
                     Some(property) => drop(inner.insert(name.to_owned(), Value::Object(property))),
                     None if shape.requires(name) => return Ok(false),
                     None => {}
@@ -245,7 +245,7 @@ impl<'a> Inlining<'a> {
     }
 
     /// Items, further keys and branches; false if there are branches and none can have a value.
-    fn parts(&mut self, out: &mut Object, shape: &SchemaShape<'a>, at: &Pointer) -> Result<bool, String> {
+    fn parts(&mut self, out: &mut Object, shape: &SchemaShape<'_>, at: &Pointer) -> Result<bool, String> {
         for key in SCHEMA {
             let is_others = key == "additionalProperties";
             let made = match shape.get(key) {
@@ -273,7 +273,7 @@ impl<'a> Inlining<'a> {
             let at = at.below("anyOf");
             shape.unions().flatten().try_for_each(|branch| expect_schema(branch, &at))?;
             let mut below: Vec<Value> = Vec::new();
-            for branch in shape.branches(self.root) {
+            for branch in shape.branches() {
                 below.extend(self.schema(&branch, &at)?.map(Value::Object));
             }
             if below.is_empty() {
@@ -289,10 +289,10 @@ impl<'a> Inlining<'a> {
     fn open_for_patterns(
         &mut self,
         out: &mut Object,
-        shape: &SchemaShape<'a>,
+        shape: &SchemaShape<'_>,
         at: &Pointer,
     ) -> Result<(), String> {
-        let Some(words) = Types::new(self.root, Lang::En).patterns(shape, 0) else { return Ok(()) };
+        let Some(words) = Types::new(Lang::En).patterns(shape, 0) else { return Ok(()) };
         let patterns = shape.get("patternProperties").and_then(Value::as_object);
         let mut values: Vec<Value> = Vec::new();
         for schema in patterns.into_iter().flat_map(Map::values) {

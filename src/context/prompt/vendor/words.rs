@@ -73,7 +73,7 @@ pub fn put_into_words(map: &mut Map<String, Value>, keep: impl Fn(&str, &Value) 
         return;
     }
     let lost = Value::Object(lost);
-    let shape = SchemaShape::of(&lost, &lost);
+    let shape = SchemaShape::of(&lost);
     let mut words = types::limits(&shape, Lang::En);
     if let Some(options) = shape.get("enum").and_then(Value::as_array) {
         words.insert(0, types::options_in_words(options, Lang::En));
