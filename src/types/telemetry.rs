@@ -38,8 +38,24 @@ impl Telemetry {
         method: &str,
         parent: impl FnOnce() -> TraceParent,
     ) -> Option<Box<OpenSpan>> {
-        let sink = self.0.load_full()?;
-        Some(Box::new(OpenSpan::new(sink, side, method, parent())))
+        let (sink, parent) = (self.0.load_full()?, parent());
+        let context = parent.context.map_or_else(TraceContext::root, TraceContext::child);
+        let mut attributes = Vec::with_capacity(12);
+        attributes.push((SpanAttribute::Method, method.into()));
+        if method == "tools/call" {
+            attributes.push((SpanAttribute::Operation, "execute_tool".into()));
+        }
+        let record = SpanRecord {
+            side,
+            name: method.to_owned(),
+            context,
+            parent,
+            begun: SystemTime::now(),
+            duration: Duration::ZERO,
+            attributes,
+            is_error: false,
+        };
+        Some(Box::new(OpenSpan { sink, begun: Instant::now(), record: Some(record) }))
     }
 
     /// Reports the end of a session.
@@ -143,26 +159,6 @@ pub struct OpenSpan {
 }
 
 impl OpenSpan {
-    fn new(sink: Arc<TelemetrySink>, side: SpanSide, method: &str, parent: TraceParent) -> Self {
-        let context = parent.context.map_or_else(TraceContext::root, TraceContext::child);
-        let mut attributes = Vec::with_capacity(12);
-        attributes.push((SpanAttribute::Method, method.into()));
-        if method == "tools/call" {
-            attributes.push((SpanAttribute::Operation, "execute_tool".into()));
-        }
-        let record = SpanRecord {
-            side,
-            name: method.to_owned(),
-            context,
-            parent,
-            begun: SystemTime::now(),
-            duration: Duration::ZERO,
-            attributes,
-            is_error: false,
-        };
-        OpenSpan { sink, begun: Instant::now(), record: Some(record) }
-    }
-
     /// What the request carries: the span is the parent of all that the other side does for it.
     pub fn context(&self) -> Option<TraceContext> {
         self.record.as_ref().map(|record| record.context)

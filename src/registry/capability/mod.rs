@@ -84,7 +84,7 @@ impl CapabilityRules {
         }
         self.change(|table| {
             let position = table.tags.iter().position(|t| t.tag == tag).unwrap_or_else(|| {
-                table.tags.push(TagRules::new(&tag));
+                table.tags.push(TagRules { tag: tag.clone(), ..TagRules::default() });
                 table.tags.len() - 1
             });
             // A tag that a user extends is one of the user's own.

@@ -36,12 +36,6 @@ pub(super) struct TagRules {
     pub stops: Vec<String>,
 }
 
-impl TagRules {
-    pub fn new(tag: &str) -> Self {
-        Self { tag: tag.to_owned(), ..Self::default() }
-    }
-}
-
 #[derive(Clone, Debug, Default)]
 pub(super) struct Table {
     pub tags: Vec<TagRules>,
@@ -92,7 +86,7 @@ impl Table {
 
     fn section(&mut self, head: &str) {
         let Some((tag, flags)) = head.split_once(']') else { return };
-        let mut rules = TagRules::new(tag);
+        let mut rules = TagRules { tag: tag.to_owned(), ..TagRules::default() };
         for flag in flags.split_whitespace() {
             match flag.strip_prefix("alone:") {
                 Some(tags) => rules.alone.extend(tags.split(',').map(str::to_owned)),

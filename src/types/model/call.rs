@@ -25,11 +25,7 @@ crate::named! {
 impl Source {
     /// Lower comes first.
     pub fn default_priority(self) -> i32 {
-        match self {
-            Source::Tools => 0,
-            Source::Skills => 1,
-            Source::Mcps => 2,
-        }
+        self as i32
     }
 }
 

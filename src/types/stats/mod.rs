@@ -109,7 +109,7 @@ impl CandidateStats {
         now: Instant,
         policy: &BreakerPolicy,
     ) {
-        let sample = Sample { ended, latency, at: SystemTime::now() };
+        let at = SystemTime::now();
         let mut guard = self.inner.lock();
         let inner = guard.get_or_insert_default();
         match ended {
@@ -120,7 +120,7 @@ impl CandidateStats {
             Err(kind) if kind.blames_candidate() => inner.breaker.failure(now, policy),
             Err(_) => inner.breaker.inconclusive(),
         }
-        self.change(guard, |record| record.add(&sample));
+        self.change(guard, |record| record.add(ended, latency, at));
     }
 
     /// Changes what is known, and what is not saved of it yet.
@@ -252,14 +252,6 @@ pub struct SavedCooldown {
     pub until: Option<SystemTime>,
 }
 
-/// One finished attempt.
-#[derive(Clone, Copy, Debug)]
-pub struct Sample {
-    pub ended: Result<(), ErrorKind>,
-    pub latency: Duration,
-    pub at: SystemTime,
-}
-
 /// Several steps of an exponentially weighted moving average, combined into one.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct RunningAverage {
@@ -303,15 +295,16 @@ impl Record {
         self.latency_ms.alone
     }
 
-    pub fn add(&mut self, sample: &Sample) {
+    /// Adds an attempt that has ended.
+    pub fn add(&mut self, ended: Result<(), ErrorKind>, latency: Duration, at: SystemTime) {
         self.calls += 1;
-        match sample.ended {
+        match ended {
             Ok(()) => {
                 self.successes += 1;
-                self.last_success = Some(sample.at);
+                self.last_success = Some(at);
                 self.failure_rate.add(0.0);
-                self.latency_ms.add(sample.latency.as_secs_f64() * 1e3);
-                self.sketch.add(sample.latency);
+                self.latency_ms.add(latency.as_secs_f64() * 1e3);
+                self.sketch.add(latency);
             }
             Err(kind) => {
                 self.failures[kind as usize] += 1;

@@ -47,15 +47,16 @@ mod record {
     use super::super::*;
     use proptest::prelude::*;
 
+    type Sample = (Result<(), ErrorKind>, Duration, SystemTime);
+
     fn sample() -> impl Strategy<Value = Sample> {
         let ended = prop_oneof![
             3 => Just(Ok(())),
             1 => prop::sample::select(ErrorKind::ALL).prop_map(Err),
         ];
-        (ended, 1u64..10_000_000).prop_map(|(ended, micros)| Sample {
-            ended,
-            latency: Duration::from_micros(micros),
-            at: SystemTime::UNIX_EPOCH + Duration::from_micros(micros),
+        (ended, 1u64..10_000_000).prop_map(|(ended, micros)| {
+            let latency = Duration::from_micros(micros);
+            (ended, latency, SystemTime::UNIX_EPOCH + latency)
         })
     }
 
@@ -74,9 +75,9 @@ mod record {
         ) {
             let mut whole = Record::default();
             let (mut pieces, mut piece) = (Vec::new(), Record::default());
-            for (sample, cut) in samples.iter().zip(cuts) {
-                whole.add(sample);
-                piece.add(sample);
+            for ((ended, latency, at), cut) in samples.into_iter().zip(cuts) {
+                whole.add(ended, latency, at);
+                piece.add(ended, latency, at);
                 if cut {
                     pieces.push(std::mem::take(&mut piece));
                 }
@@ -106,7 +107,7 @@ mod record {
             let mut kept = Record::default();
             for samples in [&ours, &theirs] {
                 let mut delta = Record::default();
-                samples.iter().for_each(|sample| delta.add(sample));
+                samples.iter().for_each(|(ended, latency, at)| delta.add(*ended, *latency, *at));
                 kept.then(&delta);
             }
             let failures: u64 = kept.failures.iter().sum();
