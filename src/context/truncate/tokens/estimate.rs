@@ -36,27 +36,41 @@ fn cost(class: Class, run: usize) -> usize {
     if class == SPACE { usize::from(run > 1) } else { (run * class.1).div_ceil(class.2) }
 }
 
-/// The index after each character, and the tokens so far.
-fn walk(text: &str) -> impl Iterator<Item = (usize, usize)> {
+/// Calls `visit` with the index after each character and the tokens so far, until it returns `false`.
+fn walk(text: &str, mut visit: impl FnMut(usize, usize) -> bool) {
     let (mut before, mut current, mut run) = (0, SPACE, 0);
-    text.char_indices().map(move |(at, c)| {
+    for (at, c) in text.char_indices() {
         let class = class(c);
         if class != current {
             before += cost(current, run);
             (current, run) = (class, 0);
         }
         run += 1;
-        (at + c.len_utf8(), before + cost(current, run))
-    })
+        if !visit(at + c.len_utf8(), before + cost(current, run)) {
+            return;
+        }
+    }
 }
 
 impl TokenCounter for Estimate {
     fn count(&self, text: &str) -> usize {
-        walk(text).last().map_or(0, |(_, tokens)| tokens)
+        let mut total = 0;
+        walk(text, |_, tokens| {
+            total = tokens;
+            true
+        });
+        total
     }
 
     fn prefix(&self, text: &str, tokens: usize) -> usize {
-        walk(text).take_while(|(_, so_far)| *so_far <= tokens).last().map_or(0, |(end, _)| end)
+        let mut end = 0;
+        walk(text, |at, so_far| {
+            if so_far <= tokens {
+                end = at;
+            }
+            so_far <= tokens
+        });
+        end
     }
 
     fn estimated(&self) -> bool {
