@@ -167,22 +167,24 @@ fn unknown(name: &str) -> HubError {
     HubError::new(ErrorKind::NotFound, message!("There is no tool named '{}'.", clip(name)))
 }
 
-// The lines of one request in the audit log. The last one is written in any case: a request that is dropped was cancelled.
+// The lines of one request in the audit log.
 
+/// Dropping it writes its last line.
 pub struct AuditedRequest<'a> {
     exchange: &'a Exchange,
     trace: String,
     event: AuditEvent<'a>,
     begun: Instant,
     time: SystemTime,
-    is_written: bool,
+    /// A request that is dropped before it has an answer was cancelled.
+    outcome: &'static str,
 }
 
 impl<'a> AuditedRequest<'a> {
     /// The request begins now.
     pub fn new(exchange: &'a Exchange, event: AuditEvent<'a>) -> Self {
-        let (begun, time) = (Instant::now(), SystemTime::now());
-        AuditedRequest { exchange, trace: String::new(), event, begun, time, is_written: false }
+        let (begun, time, outcome) = (Instant::now(), SystemTime::now(), ErrorKind::Cancelled.name());
+        AuditedRequest { exchange, trace: String::new(), event, begun, time, outcome }
     }
 
     /// `meta` is what goes to the server.
@@ -197,29 +199,19 @@ impl<'a> AuditedRequest<'a> {
     }
 
     /// The same, with the provider that answered a call.
-    pub fn write_answered(mut self, answered: Option<&str>, failure: Option<&str>) {
-        self.is_written = true;
-        let event = match self.event {
-            AuditEvent::Call { tool, arguments, call, .. } => {
-                AuditEvent::Call { tool, candidate: answered, arguments, call }
-            }
-            event => event,
-        };
-        self.write_line(event, failure);
-    }
-
-    fn write_line(&self, event: AuditEvent<'_>, failure: Option<&str>) {
-        let Some(audit) = &self.exchange.gateway.options.audit else { return };
-        let record = record(&self.exchange.caller, &self.trace, event, (self.time, failure.unwrap_or(OK)));
-        audit.write(&AuditRecord { duration: self.begun.elapsed(), ..record });
+    pub fn write_answered(mut self, answered: Option<&'a str>, failure: Option<&'static str>) {
+        if let AuditEvent::Call { candidate, .. } = &mut self.event {
+            *candidate = answered;
+        }
+        self.outcome = failure.unwrap_or(OK);
     }
 }
 
 impl Drop for AuditedRequest<'_> {
     fn drop(&mut self) {
-        if !self.is_written {
-            self.write_line(self.event, Some(ErrorKind::Cancelled.name()));
-        }
+        let Some(audit) = &self.exchange.gateway.options.audit else { return };
+        let record = record(&self.exchange.caller, &self.trace, self.event, (self.time, self.outcome));
+        audit.write(&AuditRecord { duration: self.begun.elapsed(), ..record });
     }
 }
 
