@@ -37,12 +37,13 @@ struct SpanColumns {
     kind: Vec<usize>,
     outcome: Vec<usize>,
     caller: Vec<usize>,
-    role: Vec<SpanRole>,
+    /// What each was in its call: its place in [`SpanRole`].
+    role: Vec<u8>,
     /// Numbers of calls, counted here.
     call: Vec<usize>,
 }
 
-/// What a candidate was in its call. Written as its place in this list.
+/// What a candidate was in its call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum SpanRole {
     /// The only one, and it succeeded.
@@ -58,12 +59,6 @@ pub enum SpanRole {
     Late,
     /// Has not ended.
     Running,
-}
-
-impl Serialize for SpanRole {
-    fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        serializer.serialize_u8(*self as u8)
-    }
 }
 
 /// Gives each text a number, in the order in which they come.
@@ -86,9 +81,9 @@ impl<'a> Timeline<'a> {
     pub fn of(file: &'a RunFile) -> Self {
         let spans = &file.spans;
         let calls = calls(spans);
-        let roles = roles(spans, &calls);
+        let role = roles(spans, &calls).into_iter().map(|role| role as u8).collect();
         let (mut lanes, mut names, mut kinds, mut outcomes, mut callers) = Default::default();
-        let mut columns = SpanColumns { role: roles, call: calls, ..SpanColumns::default() };
+        let mut columns = SpanColumns { role, call: calls, ..SpanColumns::default() };
         for span in spans {
             columns.at.push(thousandths(span.at));
             columns.ms.push(thousandths(span.ms));
