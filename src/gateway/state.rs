@@ -148,7 +148,7 @@ impl Gateway {
 
     /// Stops at once: long-lived streams end, and what runs is answered if its client still waits.
     pub fn stop_now(&self) {
-        self.operation.drain.begin();
+        self.operation.drain.begun.cancel();
         self.operation.closing.cancel();
         self.options.audit.iter().for_each(|audit| audit.settle());
     }
@@ -164,7 +164,7 @@ impl Gateway {
     pub fn is_endpoint(&self, path: &str) -> bool {
         let base = self.options.path.trim_end_matches('/');
         path.strip_prefix(base).is_some_and(|rest| match rest.strip_prefix('/') {
-            Some(view) => self.identity.views.load().named(view).is_some(),
+            Some(view) => self.identity.views.load().named.contains_key(view),
             None => rest.is_empty(),
         })
     }
@@ -207,7 +207,7 @@ pub async fn serve_until_drained(
     let mut serving = pin!(serving);
     let served = tokio::select! {
         served = serving.as_mut() => Some(served),
-        () = gateway.operation.drain.begun() => {
+        () = gateway.operation.drain.begun.cancelled() => {
             let drained = async { tokio::join!(gateway.drain(grace), serving).1 };
             tokio::time::timeout(connections_end(grace), drained).await.ok()
         }

@@ -223,9 +223,9 @@ impl View {
 /// The views of a gateway by name.
 #[derive(Clone, Debug)]
 pub struct Views {
-    named: BTreeMap<Arc<str>, Arc<View>>,
+    pub named: BTreeMap<Arc<str>, Arc<View>>,
     /// For callers who name no view, and whose token names none.
-    standard: Arc<View>,
+    pub standard: Arc<View>,
 }
 
 impl Views {
@@ -276,26 +276,12 @@ impl Views {
         }
     }
 
-    /// The view of this name.
-    pub fn named(&self, name: &str) -> Option<&Arc<View>> {
-        self.named.get(name)
-    }
-
-    pub fn names(&self) -> impl Iterator<Item = &str> {
-        self.named.keys().map(|name| &**name)
-    }
-
     /// What a view is now, after views may have been replaced; `None` if there is no such view any more.
     pub fn renewed(&self, view: &View) -> Option<Arc<View>> {
         match &*view.name {
             "" | DEFAULT_VIEW => Some(self.standard.clone()),
             name => self.named.get(name).cloned(),
         }
-    }
-
-    /// The view of callers who name none.
-    pub fn standard(&self) -> Arc<View> {
-        self.standard.clone()
     }
 }
 

@@ -64,7 +64,7 @@ fn a_view_called_default_is_for_callers_who_name_none() {
     let view = View { name: DEFAULT_VIEW.into(), ..View::default() };
     let views = Views::new(View::everything(), [view]).unwrap();
     assert_eq!(&*views.of_path("/mcp", "/mcp", &of(None)).unwrap().name, DEFAULT_VIEW);
-    assert_eq!(&*views.standard().name, DEFAULT_VIEW);
+    assert_eq!(&*views.standard.name, DEFAULT_VIEW);
 }
 
 #[test]

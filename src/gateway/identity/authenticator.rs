@@ -183,11 +183,6 @@ impl Authenticator {
         })
     }
 
-    /// An authenticator that asks for nothing.
-    pub fn open() -> Result<Self> {
-        Authenticator::new(AuthenticationOptions::default())
-    }
-
     /// Whether callers have to show credentials.
     pub fn is_closed(&self) -> bool {
         !self.tokens.is_empty() || self.jwt.is_some() || self.function.is_some()

@@ -27,7 +27,7 @@ use toolhub_protocol::{
 use toolhub_text::message;
 use toolhub_types::error::{Result, clip};
 use toolhub_types::principal::Principal;
-use toolhub_types::tool::{AskCaller, AskRound, BoxFuture, QuestionAnswer, RoundQuestion, ServerRound};
+use toolhub_types::tool::{AskCaller, AskRound, RoundQuestion};
 
 /// Who may call, and what they see.
 pub struct Identity {
@@ -77,7 +77,7 @@ impl Identity {
 fn access(options: &GatewayOptions) -> Result<(Arc<Authenticator>, Views)> {
     let authenticator = match &options.authenticator {
         Some(authenticator) => authenticator.clone(),
-        None => Arc::new(Authenticator::open()?),
+        None => Arc::new(Authenticator::new(AuthenticationOptions::default())?),
     };
     let mut views = match &options.views {
         Some(views) => views.clone(),
@@ -85,7 +85,7 @@ fn access(options: &GatewayOptions) -> Result<(Arc<Authenticator>, Views)> {
     };
     for (name, view) in authenticator.token_views() {
         if !views.reserve(view) {
-            let known: Vec<String> = views.names().map(|name| format!("'{name}'")).collect();
+            let known: Vec<String> = views.named.keys().map(|name| format!("'{name}'")).collect();
             let known = if known.is_empty() { "none".to_owned() } else { known.join(", ") };
             return invalid(message!(
                 "The token of '{}' is for the view '{}', which does not exist; known views: {}.",
@@ -199,9 +199,7 @@ impl MissingCapability {
     pub fn guard(&self, caller: &Caller, key: Arc<str>, round: AskRound) -> AskCaller {
         let (missing, capabilities) = (self.clone(), caller.capabilities.clone());
         let can = capabilities.clone();
-        let guarded = move |questions: Vec<RoundQuestion>,
-                            server: Option<ServerRound>|
-              -> BoxFuture<'static, Vec<QuestionAnswer>> {
+        let guarded: AskRound = Arc::new(move |questions: Vec<RoundQuestion>, server| {
             let cannot = |one: &&RoundQuestion| !can_answer(&can, &one.method, &one.params);
             match questions.iter().find(cannot) {
                 None => round(questions, server),
@@ -211,7 +209,7 @@ impl MissingCapability {
                     Box::pin(std::future::ready(vec![Err(refused); questions.len()]))
                 }
             }
-        };
-        AskCaller::new(key, capabilities, Arc::new(guarded))
+        });
+        AskCaller::new(key, capabilities, guarded)
     }
 }

@@ -54,15 +54,13 @@ impl Operation {
 
 // Stopping without breaking calls: running requests end, new ones are refused.
 
-#[derive(Default)]
-struct DrainState {
-    begun: CancellationToken,
-    running: watch::Sender<usize>,
-}
-
 /// Whether new requests are taken, and how many are running.
 #[derive(Clone, Default)]
-pub struct Drain(Arc<DrainState>);
+pub struct Drain {
+    /// From then on new requests are refused.
+    pub begun: CancellationToken,
+    running: watch::Sender<usize>,
+}
 
 impl Drain {
     /// A place for a request; `None` while draining.
@@ -74,47 +72,37 @@ impl Drain {
 
     /// A further place for what belongs to a request that is running, also while draining.
     pub fn enter_beside(&self) -> DrainPermit {
-        self.0.running.send_modify(|running| *running += 1);
-        DrainPermit(self.0.clone())
+        self.running.send_modify(|running| *running += 1);
+        DrainPermit(self.running.clone())
     }
 
     pub fn is_draining(&self) -> bool {
-        self.0.begun.is_cancelled()
+        self.begun.is_cancelled()
     }
 
     pub fn running(&self) -> usize {
-        *self.0.running.borrow()
-    }
-
-    /// Refuses new requests from now on.
-    pub fn begin(&self) {
-        self.0.begun.cancel();
-    }
-
-    /// Returns when draining has begun.
-    pub async fn begun(&self) {
-        self.0.begun.cancelled().await;
+        *self.running.borrow()
     }
 
     /// Refuses new requests and waits until the running ones have ended, for at most `grace`.
     pub async fn wait(&self, grace: Duration) {
-        self.begin();
+        self.begun.cancel();
         self.idle(grace).await;
     }
 
     /// Waits until nothing is running, for at most `limit`.
     pub async fn idle(&self, limit: Duration) {
-        let mut running = self.0.running.subscribe();
+        let mut running = self.running.subscribe();
         let _ = tokio::time::timeout(limit, running.wait_for(|running| *running == 0)).await;
     }
 }
 
 /// A running request; dropping it ends it.
-pub struct DrainPermit(Arc<DrainState>);
+pub struct DrainPermit(watch::Sender<usize>);
 
 impl Drop for DrainPermit {
     fn drop(&mut self) {
-        self.0.running.send_modify(|running| *running -= 1);
+        self.0.send_modify(|running| *running -= 1);
     }
 }
 

@@ -92,7 +92,7 @@ pub async fn serve_stdio(
     let writing = tokio::spawn(async move { gone.run_until_cancelled(written).await });
     let origin = RequestOrigin {
         principal: gateway.identity.anonymous.clone(),
-        view: gateway.identity.views.load().standard(),
+        view: gateway.identity.views.load().standard.clone(),
     };
     let messages = pin!(read_lines(reader, gateway.options.max_body));
     serve_client(gateway, origin, messages, output, true).await;

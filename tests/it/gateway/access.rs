@@ -348,7 +348,7 @@ async fn draining_refuses_new_requests_and_ends_running_ones() {
     let waiting = request(1, "tools/call", json!({"name": "wait"}));
     let running = tokio::spawn(async move { post(address, "/mcp", "x", &waiting).await.status });
     assert_eq!(world.act().await, "started");
-    world.gateway.operation.drain.begin();
+    world.gateway.operation.drain.begun.cancel();
     let refused = post(address, "/mcp", "x", &list()).await;
     assert_eq!((refused.status, refused.header("retry-after")), (503, Some("1")));
     assert_eq!(ask(address, "GET /readyz", &[], "").await.status, 503);

@@ -29,7 +29,7 @@ async fn ask(
 
 #[tokio::test]
 async fn without_options_everyone_is_anonymous() {
-    let open = Authenticator::open().unwrap();
+    let open = Authenticator::new(AuthenticationOptions::default()).unwrap();
     assert!(!open.is_closed());
     for values in [vec![], vec!["Bearer anything"], vec!["Basic x"]] {
         assert!(ask(&open, &values).await.unwrap().is_anonymous());
@@ -82,7 +82,7 @@ fn a_challenge_is_one_well_formed_header() {
         closed.challenge(&AuthenticationRefusal::Missing, None).unwrap(),
         "Bearer resource_metadata=\"https://gateway.example/.well-known/oauth-protected-resource\""
     );
-    let open = Authenticator::open().unwrap();
+    let open = Authenticator::new(AuthenticationOptions::default()).unwrap();
     assert_eq!(open.challenge(&AuthenticationRefusal::Missing, None).unwrap(), "Bearer");
     let hostile = AuthenticationRefusal::Invalid("a\"b\\c\r\nX-Evil: 1 ü");
     assert_eq!(

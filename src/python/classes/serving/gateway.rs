@@ -128,7 +128,7 @@ impl PyGateway {
 
     /// Refuses new requests; what runs may end, then serving ends.
     fn drain(&self) {
-        self.core.operation.drain.begin();
+        self.core.operation.drain.begun.cancel();
     }
 
     /// Ends serving at once; what runs is answered if its client still waits.
@@ -160,7 +160,7 @@ impl PyGateway {
         process::check_generation(self.generation)?;
         let core = self.core.clone();
         let _ = process::spawn(async move {
-            let view = core.identity.views.load().standard();
+            let view = core.identity.views.load().standard.clone();
             core.upstreams.listed(&view, None).await;
         });
         Ok(())
