@@ -17,7 +17,6 @@ use std::borrow::Cow;
 use std::sync::Arc;
 use std::time::Instant;
 use tokio_util::sync::CancellationToken;
-use toolhub_protocol::Era;
 use toolhub_types::blocking::block_if_large;
 use toolhub_types::error::{ErrorKind, HubError, clip};
 use toolhub_types::principal::Principal;
@@ -58,10 +57,6 @@ impl Exchange {
         let entry = caller.session.as_ref().map(enter).transpose()?;
         let gateway = gateway.clone();
         Ok((Arc::new(Exchange { gateway, caller, outlet, cancel, cancel_reason, trace }), entry))
-    }
-
-    pub fn is_modern(&self) -> bool {
-        self.caller.era == Era::Modern
     }
 
     /// What the caller reads of an error. All of it reaches the only caller of a hub that it sees whole; others get the public face,
@@ -115,14 +110,14 @@ pub async fn answer(request: RpcRequest, exchange: &Arc<Exchange>) -> AnsweredRe
     if gateway.options.audit.is_some() {
         Box::pin(gateway.log_written()).await;
     }
-    let message = match dispatched {
+    let text = match dispatched {
         Ok(result) => block_if_large(result.len(), || result_message(&id, &result)),
         Err(error) => error_message(Some(&id), &error),
     };
-    match gateway.operation.admission.hold(&exchange.caller.principal.id, message.len()) {
-        Ok(held) => AnsweredRequest { message: HeldMessage::new(message, held), error: code, no_room: None },
+    match gateway.operation.admission.hold(&exchange.caller.principal.id, text.len()) {
+        Ok(held) => AnsweredRequest { message: HeldMessage { text, held }, error: code, no_room: None },
         Err(no_room) => {
-            drop(message);
+            drop(text);
             let advice = if no_room == NoRoom::OfCaller { "; read the other answers first" } else { "" };
             let what = no_room.what();
             let text = format!(

@@ -179,8 +179,8 @@ async fn post_batch(
     let prepared = |places: &mut Vec<RequestPermit>, request: RpcRequest| {
         let (place, outlet, cancel) = (places.pop(), outlet.clone(), cancel.child_token());
         let client = (gateway, caller.clone());
-        let (exchange, entry) =
-            Exchange::begin(client, &request.id, outlet, cancel, RequestTrace::of_batch())?;
+        let trace = RequestTrace { is_http: true, ..RequestTrace::default() };
+        let (exchange, entry) = Exchange::begin(client, &request.id, outlet, cancel, trace)?;
         Ok(async move {
             let answered = answer(request, &exchange).await;
             drop((entry, place));

@@ -134,9 +134,9 @@ pub fn comment() -> Bytes {
 
 /// A JSON-RPC message as an event. Messages have no line ends.
 pub fn event(message: impl Into<HeldMessage>) -> Bytes {
-    let message = message.into();
-    block_if_large(message.text.len(), || message.map(|text| format!("event: message\ndata: {text}\n\n")))
-        .into_bytes()
+    let HeldMessage { text, held } = message.into();
+    let text = block_if_large(text.len(), || format!("event: message\ndata: {text}\n\n"));
+    HeldMessage { text, held }.into_bytes()
 }
 
 /// Answers as an event stream: `first` is sent before anything else. A tool may keep its way to the client, but the end of the answers

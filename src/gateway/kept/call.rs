@@ -30,13 +30,13 @@ pub struct TaskSignal {
     /// The server behind the tool has made a task of it.
     by_server: CancellationToken,
     /// It takes long, and no progress is reported to its client.
-    after: Option<Duration>,
+    after: Duration,
 }
 
 impl TaskSignal {
     /// A client that hears of the progress is not kept waiting without a word.
     pub fn new(reports_progress: bool) -> Self {
-        let after = (!reports_progress).then_some(TASK_AFTER);
+        let after = if reports_progress { Duration::MAX } else { TASK_AFTER };
         TaskSignal { by_server: CancellationToken::new(), after }
     }
 
@@ -47,11 +47,7 @@ impl TaskSignal {
     }
 
     pub async fn fired(&self) {
-        let fired = self.by_server.cancelled();
-        match self.after {
-            Some(after) => _ = tokio::time::timeout(after, fired).await,
-            None => fired.await,
-        }
+        let _ = tokio::time::timeout(self.after, self.by_server.cancelled()).await;
     }
 }
 

@@ -62,22 +62,15 @@ impl KeptCalls {
     /// Keeps a call until the message comes that brings its answers. `None` when `most` of its principal, or too many of all, are
     /// kept and run.
     pub fn keep_waiting(&self, call: &Arc<KeptCall>, most: usize) -> Option<Arc<str>> {
-        self.keep(call, most, None, ANSWER_TIME)
+        self.keep(call, most, None)
     }
 
     /// Keeps a call as a task; `ttl` is what its client asks for.
     pub fn keep_task(&self, call: &Arc<KeptCall>, most: usize, ttl: Option<Duration>) -> Option<Arc<str>> {
-        let ttl = ttl.unwrap_or(LONGEST_TTL).min(LONGEST_TTL);
-        self.keep(call, most, Some(ttl), ttl)
+        self.keep(call, most, Some(ttl.unwrap_or(LONGEST_TTL).min(LONGEST_TTL)))
     }
 
-    fn keep(
-        &self,
-        call: &Arc<KeptCall>,
-        most: usize,
-        task: Option<Duration>,
-        time: Duration,
-    ) -> Option<Arc<str>> {
+    fn keep(&self, call: &Arc<KeptCall>, most: usize, task: Option<Duration>) -> Option<Arc<str>> {
         let principal = call.owner.principal.id.clone();
         // An id that can be guessed would let others ask for the call.
         let id: Arc<str> = random_id()?.into();
@@ -96,7 +89,7 @@ impl KeptCalls {
         tokio::spawn(async move {
             tokio::select! {
                 () = left.cancelled() => return,
-                () = tokio::time::sleep(time) => {}
+                () = tokio::time::sleep(task.unwrap_or(ANSWER_TIME)) => {}
                 () = kept.stop.cancelled() => {}
             }
             if let Some(call) = kept.remove(&principal, &name) {

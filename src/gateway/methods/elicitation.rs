@@ -11,11 +11,12 @@ use crate::kept::{
 };
 use crate::rpc::{INTERNAL_ERROR, Outlet, RpcError, RpcParams, TRY_LATER};
 use crate::session::SessionRefusal;
+use futures_util::future::OptionFuture;
 use serde_json::{Map, Value, json};
 use std::pin::pin;
 use std::sync::Arc;
 use std::time::SystemTime;
-use toolhub_protocol::{OWN_KEYS, SERVER_KEY};
+use toolhub_protocol::{Era, OWN_KEYS, SERVER_KEY};
 use toolhub_types::telemetry::TRACE_PARENT;
 use toolhub_types::tool::{AskCaller, CallContextExtras, OnProgress, ServerRound};
 
@@ -32,7 +33,7 @@ where
     R: FnOnce(Arc<Exchange>, CallContextExtras) -> F,
     F: Future<Output = FinishedCall> + Send + 'static,
 {
-    let (caller, is_modern) = (&exchange.caller, exchange.is_modern());
+    let (caller, is_modern) = (&exchange.caller, exchange.caller.era == Era::Modern);
     let given = params.take_object("inputResponses").map_err(&refuse)?.unwrap_or_default();
     let mut resumes = None;
     if is_modern && params.contains_key("requestState") {
@@ -113,7 +114,7 @@ fn extras(exchange: &Exchange, ask: AskCaller, meta: Option<&Map<String, Value>>
     let is_own = |key: &str| key == "progressToken" || key.starts_with(OWN_KEYS);
     let passed = meta.into_iter().flatten().filter(|(key, _)| !is_own(key));
     let mut passed: Map<String, Value> = passed.map(|(key, value)| (key.clone(), value.clone())).collect();
-    if let Some(span) = exchange.trace.span() {
+    if let Some(span) = exchange.trace.span.get() {
         passed.insert(TRACE_PARENT.to_owned(), Value::String(span.written()));
     }
     CallContextExtras {
@@ -172,12 +173,7 @@ async fn converse(
 ) -> Result<String, RpcError> {
     call.outlet.redirect(&exchange.outlet);
     let mut changes = call.watch();
-    let mut signal = pin!(async {
-        match &call.becomes_task {
-            Some(signal) => signal.fired().await,
-            None => std::future::pending().await,
-        }
-    });
+    let mut signal = pin!(OptionFuture::from(call.becomes_task.as_ref().map(TaskSignal::fired)));
     let mut may_become_task = true;
     loop {
         if let Some(answer) = call.take_answer() {
@@ -196,7 +192,7 @@ async fn converse(
         }
         tokio::select! {
             biased;
-            () = &mut signal, if may_become_task => match hand_over(exchange, call) {
+            Some(()) = &mut signal, if may_become_task => match hand_over(exchange, call) {
                 Some(created) => return Ok(created),
                 // There are too many tasks, so the client waits for this answer.
                 None => may_become_task = false,

@@ -72,7 +72,7 @@ where
 /// The state of a task.
 pub fn get(exchange: &Exchange, params: &RpcParams) -> Result<String, RpcError> {
     let task = found(exchange, "tasks/get", params)?;
-    let state = if exchange.is_modern() { task.details() } else { task.summary() };
+    let state = if exchange.caller.era == Era::Modern { task.details() } else { task.summary() };
     block_if_large(task.result_bytes(), move || written(exchange, &state, ResultKind::Plain))
 }
 

@@ -116,19 +116,10 @@ impl HeldBytes {
 /// when nobody is left to read them.
 pub struct HeldMessage {
     pub text: String,
-    held: Option<HeldBytes>,
+    pub held: Option<HeldBytes>,
 }
 
 impl HeldMessage {
-    pub fn new(text: String, held: Option<HeldBytes>) -> Self {
-        HeldMessage { text, held }
-    }
-
-    /// The same place for another form of the message.
-    pub fn map(self, form: impl FnOnce(String) -> String) -> Self {
-        HeldMessage { text: form(self.text), held: self.held }
-    }
-
     /// Several messages as one.
     pub fn join(messages: Vec<HeldMessage>, form: impl FnOnce(&[String]) -> String) -> Self {
         let mut held: Option<HeldBytes> = None;

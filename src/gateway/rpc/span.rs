@@ -26,7 +26,8 @@ pub fn begin(exchange: &Exchange, request: &RpcRequest, method: &str) -> Option<
     let (trace, caller) = (&exchange.trace, &exchange.caller);
     let mut span = telemetry.begin(SpanSide::Server, method, || parent(params, trace.header.as_deref()))?;
     if let Some(context) = span.context() {
-        trace.enter(context);
+        // A request is answered once.
+        let _ = trace.span.set(context);
     }
     let target = params.text("name").or(params.text("uri")).ok();
     // Clients choose names: those of tools that they do not see would make a series each.
@@ -69,7 +70,8 @@ pub struct RequestTrace {
     /// The `traceparent` of the HTTP request. The one in `_meta` counts more: it belongs to this message alone.
     pub header: Option<String>,
     pub is_http: bool,
-    span: OnceLock<TraceContext>,
+    /// All that is done for the request is inside.
+    pub span: OnceLock<TraceContext>,
 }
 
 impl RequestTrace {
@@ -77,20 +79,5 @@ impl RequestTrace {
         let header = headers.get(toolhub_types::telemetry::TRACE_PARENT).filter(|_| is_on);
         let header = header.and_then(|value| value.to_str().ok()).map(str::to_owned);
         RequestTrace { header, is_http: true, span: OnceLock::new() }
-    }
-
-    /// A part of an HTTP request that carries several messages.
-    pub fn of_batch() -> Self {
-        RequestTrace { is_http: true, ..RequestTrace::default() }
-    }
-
-    /// The request has got a span; all that is done for it is inside.
-    pub fn enter(&self, span: TraceContext) {
-        // A request is answered once.
-        let _ = self.span.set(span);
-    }
-
-    pub fn span(&self) -> Option<TraceContext> {
-        self.span.get().copied()
     }
 }
