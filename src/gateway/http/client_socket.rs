@@ -43,7 +43,8 @@ pub struct ClientSocket {
     write_timeout: Duration,
     /// Runs while a write waits.
     waiting: Option<Pin<Box<Sleep>>>,
-    is_stalled: Arc<AtomicBool>,
+    /// Whether a write waits for the client, for who does not hold the socket.
+    pub is_stalled: Arc<AtomicBool>,
     /// The last read gave bytes, so there may be no other before the request has ended.
     is_reading_paused: bool,
     /// Runs while bytes wait to be read.
@@ -60,11 +61,6 @@ impl ClientSocket {
             is_reading_paused: false,
             look_again: None,
         }
-    }
-
-    /// Whether a write waits for the client, for who does not hold the socket.
-    pub fn stalled(&self) -> Arc<AtomicBool> {
-        self.is_stalled.clone()
     }
 
     fn watch<T>(&mut self, cx: &mut Context<'_>, written: Poll<io::Result<T>>) -> Poll<io::Result<T>> {

@@ -23,7 +23,6 @@ use tokio::sync::oneshot;
 use toolhub_protocol::net::unmapped;
 use toolhub_text::{Message, message};
 use toolhub_types::error::{ErrorKind, Result};
-use toolhub_types::model::Lang;
 
 /// Who decides about calls on the page, in the audit log. Callers have a prefix and a colon.
 const OPERATOR: &str = "operator";
@@ -89,11 +88,9 @@ pub async fn serve(gateway: &Arc<Gateway>, route: InspectRoute, parts: &Parts, b
 }
 
 fn page(gateway: &Gateway) -> HttpReply {
-    let page = gateway.identity.inspector.page(
-        &gateway.options.name,
-        &gateway.options.path,
-        gateway.hub.options.lang,
-    );
+    let options = &gateway.options;
+    let new = || served_page(&options.name, &options.path, gateway.hub.options.lang);
+    let page = gateway.identity.inspector.page.get_or_init(new);
     let policy = HeaderValue::try_from(&page.policy)
         .unwrap_or_else(|_| HeaderValue::from_static("default-src 'none'"));
     private(HttpReply::of(StatusCode::OK, "text/html; charset=utf-8", page.html.clone()))
@@ -215,9 +212,5 @@ impl InspectorAccess {
         let hash = |text: &[u8]| digest(&SHA256, text);
         let given = headers.get(KEY_HEADER).map(|given| hash(given.as_bytes()));
         given.is_some_and(|given| given.as_ref() == hash(self.key.as_bytes()).as_ref())
-    }
-
-    pub fn page(&self, name: &str, mcp: &str, lang: Lang) -> &ServedPage {
-        self.page.get_or_init(|| served_page(name, mcp, lang))
     }
 }

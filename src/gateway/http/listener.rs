@@ -53,8 +53,9 @@ pub async fn serve_http(gateway: Arc<Gateway>, listener: TcpListener) {
             () = stop.cancelled() => break,
             accepted = listener.accept() => match accepted {
                 Ok((stream, _)) => {
-                    let is_full = admission.connections.count() >= admission.most_connections();
-                    match admission.connect() {
+                    let most = admission.most_connections();
+                    let is_full = admission.connections.count() >= most;
+                    match admission.connections.enter(most) {
                         Some(place) => {
                             let serving = serve_connection(gateway.clone(), stream, stop.clone(), place.into());
                             connections.spawn(serving);
@@ -136,7 +137,7 @@ async fn serve_connection(
         return;
     };
     let stream = ClientSocket::new(stream, limits.write_timeout);
-    let stalled = stream.stalled();
+    let stalled = stream.is_stalled.clone();
     let service = service_fn(move |request| {
         let (gateway, place) = (gateway.clone(), place.clone());
         // Boxed: hyper keeps the place of this future for as long as the connection lives.

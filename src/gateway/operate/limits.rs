@@ -122,11 +122,6 @@ impl Admission {
         self.limits.store(Arc::new(limits));
     }
 
-    /// A place for a connection; `None` if there are too many.
-    pub fn connect(&self) -> Option<ConnectionPermit> {
-        self.connections.enter(self.most_connections())
-    }
-
     /// The limit, or what the descriptors of the process leave room for.
     pub fn most_connections(&self) -> usize {
         self.limits().max_connections.min(room(descriptors()))
