@@ -34,27 +34,15 @@ pub enum ResultKind {
     Cacheable,
 }
 
-/// The JSON text of an own result in the form of an era. `fields` is a JSON object without `_meta` and `resultType`.
-pub fn own_result(gateway: &Gateway, era: Era, fields: String, kind: ResultKind) -> String {
-    match era {
-        Era::Legacy => fields,
-        Era::Modern => modern_result(gateway, &fields, kind, &[]),
-    }
-}
-
-/// The same for the modern era, with more members of `_meta`.
-pub fn modern_result(gateway: &Gateway, fields: &str, kind: ResultKind, meta: &[(&str, &Value)]) -> String {
+/// The JSON text of an own result in the form of the modern era. `fields` is a JSON object without `_meta` and `resultType`.
+pub fn modern_result(gateway: &Gateway, fields: &str, kind: ResultKind) -> String {
     let mut text = String::with_capacity(fields.len() + 200);
     text.push_str("{\"resultType\":\"complete\",");
     if kind == ResultKind::Cacheable {
         // What a caller sees depends on who they are, and may change at any time.
         text.push_str("\"ttlMs\":0,\"cacheScope\":\"private\",");
     }
-    text.push_str(&format!("\"_meta\":{{\"{SERVER_KEY}\":{}", gateway.server_info()));
-    for (key, value) in meta {
-        text.push_str(&format!(",{}:{value}", Value::from(*key)));
-    }
-    text.push('}');
+    text.push_str(&format!("\"_meta\":{{\"{SERVER_KEY}\":{}}}", gateway.server_info()));
     match fields.trim_start_matches('{') {
         "}" => {}
         _ => text.push(','),
@@ -152,7 +140,7 @@ pub fn discovered(gateway: &Gateway, mut capabilities: Value, instructions: Opti
     if let Some(instructions) = instructions {
         result["instructions"] = json!(instructions);
     }
-    modern_result(gateway, &result.to_string(), ResultKind::Cacheable, &[])
+    modern_result(gateway, &result.to_string(), ResultKind::Cacheable)
 }
 
 /// The version of clients that send no header.

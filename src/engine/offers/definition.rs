@@ -41,7 +41,7 @@ impl NativeOffer {
         function: Arc<dyn Tool>,
         completions: Vec<(String, Suggestions)>,
     ) -> Result<Self> {
-        let what = noun(kind);
+        let what = kind.noun();
         if key.trim().is_empty() || key.chars().any(char::is_control) || key.chars().count() > LONGEST_KEY {
             let text = message!(
                 "'{}' cannot name a {}: it must have 1 to {} characters, and no control characters.",
@@ -135,11 +135,6 @@ fn check(
 pub fn is_same(known: &NativeOffer, new: &NativeOffer) -> bool {
     let both = known.function.identity().zip(new.function.identity());
     both.is_some_and(|(known, new)| known.is_same(new))
-}
-
-/// How an error names it.
-pub fn noun(kind: OfferKind) -> &'static str {
-    if kind == OfferKind::Prompts { "prompt" } else { "resource" }
 }
 
 // Requests about one resource, template or prompt. Only what the protocol allows can be said, so that no server is sent more.

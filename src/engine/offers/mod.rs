@@ -9,7 +9,7 @@
 //! Changes are announced by [`OfferSignals`], which the servers of the hub share.
 
 pub use definition::{NativeOffer, OfferQuery, PartialArgument, Suggestions, check_required};
-use definition::{completing, is_same, noun, refused};
+use definition::{completing, is_same, refused};
 use parking_lot::RwLock;
 use serde_json::{Map, Value, json};
 use std::sync::Arc;
@@ -41,14 +41,10 @@ pub struct OfferCallContext<'a> {
 pub struct NativeOffers {
     /// In the order in which they were added.
     all: RwLock<Vec<Arc<NativeOffer>>>,
-    signals: OfferSignals,
+    pub signals: OfferSignals,
 }
 
 impl NativeOffers {
-    pub fn signals(&self) -> &OfferSignals {
-        &self.signals
-    }
-
     /// Adds an offer. One of the same key is replaced if it is the same function, defined again, or if the caller wants it.
     pub fn add(&self, offer: NativeOffer, replace: bool) -> Result<()> {
         let (kind, offer) = (offer.kind, Arc::new(offer));
@@ -58,7 +54,7 @@ impl NativeOffers {
             Some(_) => {
                 let text = message!(
                     "A {} '{}' already exists; remove it first, or pass replace=True.",
-                    noun(kind),
+                    kind.noun(),
                     clip(&offer.key)
                 );
                 return Err(refused(text));
@@ -140,7 +136,7 @@ impl NativeOffers {
         let templates = among().filter_map(|one| Some((one.template.as_ref()?, one)));
         let fitting = templates.filter(|(template, _)| template.values(key).is_some());
         // The first one of several that are as specific.
-        fitting.rev().max_by_key(|(template, _)| template.literals()).map(|(_, one)| one.clone())
+        fitting.rev().max_by_key(|(template, _)| template.literals).map(|(_, one)| one.clone())
     }
 
     /// The answer to a request, as the protocol has it.
@@ -206,7 +202,7 @@ async fn called(
     let answer = timeout_at(until, function.call(&arguments, &context)).await.unwrap_or_else(|_| {
         let text = message!(
             "The {} '{}' did not answer within {} s.",
-            noun(kind),
+            kind.noun(),
             clip(key),
             shown_seconds(ctx.limit.as_secs_f64())
         );
@@ -216,7 +212,7 @@ async fn called(
 }
 
 fn missing(kind: OfferKind, key: &str) -> HubError {
-    let text = message!("The hub has no {} '{}' of its own.", noun(kind), clip(key));
+    let text = message!("The hub has no {} '{}' of its own.", kind.noun(), clip(key));
     HubError::new(ErrorKind::NotFound, text).with_outcome(Outcome::NotSent)
 }
 

@@ -22,7 +22,8 @@ pub struct UriTemplate {
     /// The variables of the path, and those of the query.
     names: Vec<String>,
     query: Vec<String>,
-    literals: usize,
+    /// How many characters stand for themselves: the more, the more specific.
+    pub literals: usize,
 }
 
 impl UriTemplate {
@@ -87,11 +88,6 @@ impl UriTemplate {
         self.names.iter().map(String::as_str)
     }
 
-    /// How many characters stand for themselves: the more, the more specific.
-    pub fn literals(&self) -> usize {
-        self.literals
-    }
-
     /// The values of the variables in a URI of this template.
     pub fn values(&self, uri: &str) -> Option<Map<String, Value>> {
         let (path, query) = uri.split_once('?').filter(|_| !self.query.is_empty()).unwrap_or((uri, ""));
@@ -118,12 +114,8 @@ fn is_name(name: &str) -> bool {
 /// Whether a value that is used as a path would leave its folder.
 fn leads_out(value: &str) -> bool {
     let is_separator = |letter: char| matches!(letter, '/' | '\\');
-    let has_drive = {
-        let mut letters = value.chars();
-        letters.next().is_some_and(|first| first.is_ascii_alphabetic())
-            && letters.next() == Some(':')
-            && letters.next().is_some_and(is_separator)
-    };
+    let has_drive =
+        matches!(value.as_bytes(), [drive, b':', b'/' | b'\\', ..] if drive.is_ascii_alphabetic());
     value.contains('\0')
         || value.starts_with(is_separator)
         || has_drive

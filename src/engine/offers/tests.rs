@@ -150,7 +150,7 @@ fn what_does_not_go_together_is_refused() {
 #[test]
 fn changes_are_announced() {
     let offers = NativeOffers::default();
-    let mut changes = offers.signals().watch();
+    let mut changes = offers.signals.watch();
     add(&offers, resource("x://one", "one", &[])).unwrap();
     offers.updated("x://one").unwrap();
     assert_eq!(offers.updated("x://two").unwrap_err().kind, ErrorKind::NotFound);

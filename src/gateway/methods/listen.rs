@@ -1,12 +1,12 @@
 //! `subscriptions/listen`: the answer is a stream of changes, until one side ends it.
 
 use crate::Exchange;
-use crate::era::{ResultKind, modern_result};
 use crate::identity::{needs_tasks, revoked, takes_tasks};
 use crate::rpc::{RpcError, RpcId, RpcParams, must_be, notification_message};
 use crate::session::{ClientChanges, ClientSubscriptions, MOST_RESOURCES, WantedLists, WantedTasks};
 use serde_json::{Map, Value, json};
 use std::sync::Arc;
+use toolhub_protocol::SERVER_KEY;
 
 const TASK_IDS: &str = "taskIds";
 const SUBSCRIPTION_KEY: &str = "io.modelcontextprotocol/subscriptionId";
@@ -37,7 +37,8 @@ pub async fn listen(exchange: &Exchange, id: &RpcId, params: RpcParams) -> Resul
         () = gateway.operation.closing.cancelled() => {}
         () = revoked(gateway, principal, view), if is_http => {}
     }
-    Ok(modern_result(gateway, "{}", ResultKind::Plain, &[(SUBSCRIPTION_KEY, &id_of(id))]))
+    let meta = json!({SERVER_KEY: gateway.server_info(), SUBSCRIPTION_KEY: id_of(id)});
+    Ok(json!({"resultType": "complete", "_meta": meta}).to_string())
 }
 
 /// The changes that the client wants to hear of, from now on, and the message that confirms it.
@@ -75,7 +76,7 @@ async fn begin(
     if !resources.is_empty() {
         honoured.insert("resourceSubscriptions".to_owned(), Value::Array(resources));
     }
-    if let WantedTasks::These(ids) = &tasks {
+    if let Some(WantedTasks::These(ids)) = &tasks {
         honoured.insert(TASK_IDS.to_owned(), ids.iter().map(|id| json!(&**id)).collect());
     }
     let confirmed = json!({"notifications": honoured, "_meta": meta_of(id)});
@@ -92,15 +93,15 @@ fn meta_of(id: &RpcId) -> Value {
 }
 
 /// The tasks of the caller that the client names.
-fn wanted_tasks(exchange: &Exchange, wanted: &Map<String, Value>) -> Result<WantedTasks, RpcError> {
+fn wanted_tasks(exchange: &Exchange, wanted: &Map<String, Value>) -> Result<Option<WantedTasks>, RpcError> {
     let caller = &exchange.caller;
-    let Some(Value::Array(named)) = wanted.get(TASK_IDS) else { return Ok(WantedTasks::None) };
+    let Some(Value::Array(named)) = wanted.get(TASK_IDS) else { return Ok(None) };
     if !takes_tasks(caller) {
         return Err(needs_tasks());
     }
     let named = named.iter().filter_map(Value::as_str).take(MOST_RESOURCES);
     let own = named.filter(|id| exchange.gateway.kept.task(caller, id).is_some());
-    Ok(WantedTasks::These(own.map(Arc::from).collect()))
+    Ok(Some(WantedTasks::These(own.map(Arc::from).collect())))
 }
 
 /// Subscribes to the resources that the client names; returns those that it will hear of.

@@ -2,7 +2,7 @@
 //! behind the view has it); and the log messages of calls.
 
 use crate::Exchange;
-use crate::era::{self, ResultKind, own_result};
+use crate::era;
 use crate::rpc::{INTERNAL_ERROR, RpcError, RpcParams, RpcRequest};
 use execute::SHORT_PATIENCE;
 use serde_json::{Map, Value, json};
@@ -46,9 +46,9 @@ async fn answered(exchange: &Arc<Exchange>, request: RpcRequest) -> Result<Strin
     // Boxed: a request that listens would keep as much memory as a call needs.
     match (method.as_str(), era) {
         ("initialize", Era::Legacy) => {
-            let version = era::initialize(&params)?.version;
             wait_for_servers(exchange, SHORT_PATIENCE).await;
             let instructions = instructions(exchange);
+            let version = exchange.caller.version;
             Ok(era::welcome(gateway, version, capabilities(exchange), instructions.as_deref()))
         }
         ("server/discover", Era::Modern) => {
@@ -57,7 +57,7 @@ async fn answered(exchange: &Arc<Exchange>, request: RpcRequest) -> Result<Strin
             let instructions = instructions(exchange);
             Ok(era::discovered(gateway, capabilities(exchange), instructions.as_deref()))
         }
-        ("ping", Era::Legacy) => Ok(own_result(gateway, era, "{}".to_owned(), ResultKind::Plain)),
+        ("ping", Era::Legacy) => Ok("{}".to_owned()),
         ("logging/setLevel", Era::Legacy) => Box::pin(set_level(exchange, &params)).await,
         ("tools/list", _) => {
             // Some clients list the tools once, so servers that are just being started are waited for.

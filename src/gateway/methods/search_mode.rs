@@ -105,7 +105,6 @@ pub fn search<'a>(
     query: impl Into<SearchQuery<'a>>,
     limit: Option<u64>,
 ) -> Value {
-    let query = query.into();
     let wanted = limit.unwrap_or(DEFAULT_HITS).clamp(1, MOST_HITS) as usize;
     let snapshot = hub.registry.snapshot();
     let index = indexes.of(view);

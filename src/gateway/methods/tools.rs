@@ -7,7 +7,7 @@ use super::pages::{Page, page};
 use super::results::{answer, blocks};
 use super::tasks;
 use crate::Exchange;
-use crate::era::{ResultKind, own_result};
+use crate::era::{ResultKind, modern_result};
 use crate::identity::{Caller, audience, takes_tasks};
 use crate::kept::{FinishedCall, RequestSubject};
 use crate::methods::search_mode::{self, GatewayTool};
@@ -124,7 +124,10 @@ pub fn unknown_tool(name: &str) -> RpcError {
 pub fn written(exchange: &Exchange, result: &impl Serialize, kind: ResultKind) -> Result<String, RpcError> {
     let text =
         serde_json::to_string(result).map_err(|error| RpcError::new(INTERNAL_ERROR, error.to_string()))?;
-    Ok(own_result(&exchange.gateway, exchange.caller.era, text, kind))
+    Ok(match exchange.caller.era {
+        Era::Legacy => text,
+        Era::Modern => modern_result(&exchange.gateway, &text, kind),
+    })
 }
 
 const EXECUTION: &str = "execution";

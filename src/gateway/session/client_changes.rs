@@ -3,13 +3,13 @@
 use crate::Gateway;
 use crate::kept::KeptCall;
 use crate::session::OpenSession;
+use futures_util::future::OptionFuture;
 use serde_json::{Value, json};
 use std::collections::{HashMap, HashSet, VecDeque};
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 use tokio::sync::broadcast::Receiver;
-use tokio::sync::broadcast::error::RecvError;
 use tokio::sync::watch;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
@@ -40,7 +40,6 @@ impl WantedLists {
 /// The tasks that a client hears of.
 #[derive(Clone, Debug)]
 pub enum WantedTasks {
-    None,
     /// Those that this session has made.
     OfSession(Arc<str>),
     /// The modern client names them.
@@ -84,24 +83,21 @@ impl ClientChanges {
     pub fn new(
         gateway: &Gateway,
         (view, principal): (&View, &Principal),
-        (wanted, tasks): (WantedLists, WantedTasks),
+        (wanted, tasks): (WantedLists, Option<WantedTasks>),
         subscribed: ClientSubscriptions,
     ) -> Self {
         let hub = &gateway.hub;
         let tools =
             ListChanges { changes: hub.registry.watch(), seen: fingerprint(hub, view), settled_at: None };
-        let tasks = match tasks {
-            WantedTasks::None => None,
-            tasks => Some((tasks, gateway.kept.task_changes.subscribe())),
-        };
-        let (caller, offers) = (principal.id.clone(), hub.own_offers.signals().watch());
+        let tasks = tasks.map(|tasks| (tasks, gateway.kept.task_changes.subscribe()));
+        let (caller, offers) = (principal.id.clone(), hub.own_offers.signals.watch());
         ClientChanges { caller, wanted, tools, offers, subscribed, tasks, due: VecDeque::new() }
     }
 
     /// Those that a client of the older protocol hears of: of all lists, and of what its session does.
     pub fn of_session(gateway: &Gateway, who: (&View, &Principal), session: Option<&Arc<str>>) -> Self {
         let subscribed = session.map(|session| gateway.sessions.subscriptions_of(&who.1.id, session));
-        let tasks = session.map_or(WantedTasks::None, |session| WantedTasks::OfSession(session.clone()));
+        let tasks = session.map(|session| WantedTasks::OfSession(session.clone()));
         let lists = WantedLists { tools: true, resources: true, prompts: true };
         ClientChanges::new(gateway, who, (lists, tasks), subscribed.unwrap_or_default())
     }
@@ -112,33 +108,19 @@ impl ClientChanges {
             if let Some(due) = self.due.pop_front() {
                 return due;
             }
-            let offers = &mut self.offers;
-            let offer_changed = async {
-                match offers.recv().await {
-                    Ok(change) => Some(Some(change)),
-                    Err(RecvError::Lagged(_)) => Some(None),
-                    Err(RecvError::Closed) => None,
-                }
-            };
-            let tasks = self.tasks.as_mut();
-            let task_changed = async {
-                match tasks {
-                    Some((wanted, changes)) => {
-                        changes.recv().await.ok().and_then(|task| wanted.notice(&task))
-                    }
-                    None => std::future::pending().await,
-                }
-            };
+            let task_changed = self.tasks.as_mut().map(async |(wanted, changes)| {
+                changes.recv().await.ok().and_then(|task| wanted.notice(&task))
+            });
             tokio::select! {
-                notice = task_changed => self.due.extend(notice),
+                Some(notice) = OptionFuture::from(task_changed) => self.due.extend(notice),
                 true = self.tools.next(hub, view), if self.wanted.tools => {
                     return ("notifications/tools/list_changed", json!({}));
                 }
-                // When no more will come, the others are waited for.
-                Some(changed) = offer_changed => match changed {
-                    Some(change) => self.due.extend(self.notice(view, &change)),
+                // The hub holds the sender, so more will come.
+                changed = self.offers.recv() => match changed {
+                    Ok(change) => self.due.extend(self.notice(view, &change)),
                     // Some were missed, so the lists may have changed.
-                    None => {
+                    Err(_) => {
                         let kinds = [OfferKind::Resources, OfferKind::Prompts].into_iter();
                         self.due.extend(kinds.filter(|kind| self.wanted.wants(*kind)).map(list_changed));
                     }

@@ -66,7 +66,7 @@ impl Servers {
     pub fn new(hub: Arc<Hub>, host: Host, credentials: MakeCredentials) -> Arc<Self> {
         let pins = Pins::new(hub.store().cloned(), hub.pins_are_lost());
         let publisher = Arc::new(ToolPublisher::new(Arc::downgrade(&hub), pins));
-        let host = Host { offers: hub.own_offers.signals().clone(), ..host };
+        let host = Host { offers: hub.own_offers.signals.clone(), ..host };
         Arc::new(Servers {
             hub,
             publisher,

@@ -42,11 +42,6 @@ pub(super) enum Asker {
     Client,
 }
 
-/// What a key is that is looked up in these lists, in the words of people.
-pub(super) fn noun(kinds: &[OfferKind]) -> &'static str {
-    if kinds == [OfferKind::Prompts] { "prompt" } else { "resource" }
-}
-
 /// The server that may have it could not be asked.
 fn not_asked(what: &str, key: &str, (id, error): (Arc<str>, HubError)) -> HubError {
     let reason = match error.kind {
@@ -160,8 +155,8 @@ impl Servers {
         let patience = || until.saturating_duration_since(Instant::now()) / 2;
         let kind = kinds.first().copied().unwrap_or(OfferKind::Resources);
         let refuse = |kind, text| Err(HubError::new(kind, text).with_outcome(Outcome::NotSent));
-        let missing = || refuse(ErrorKind::NotFound, not_listed(asker, noun(kinds), key));
-        let no_answer = |server| Err(not_asked(noun(kinds), key, server));
+        let missing = || refuse(ErrorKind::NotFound, not_listed(asker, kind.noun(), key));
+        let no_answer = |server| Err(not_asked(kind.noun(), key, server));
         if let Some((id, rest)) = owner(&self.ids(), kind, key) {
             let Some(server) = among.into_iter().find(|server| server.id() == id) else {
                 return closed.into_iter().find(|(closed, _)| closed == id).map_or_else(missing, no_answer);
@@ -194,7 +189,7 @@ impl Servers {
                 [] => {}
                 [one] => return Ok((one.clone(), key.to_owned())),
                 several => {
-                    return refuse(ErrorKind::InvalidArguments, of_several(asker, kinds, key, several));
+                    return refuse(ErrorKind::InvalidArguments, of_several(asker, *kind, key, several));
                 }
             }
         }
@@ -223,9 +218,8 @@ fn not_listed(asker: Asker, what: &str, key: &str) -> Message {
     }
 }
 
-fn of_several(asker: Asker, kinds: &[OfferKind], key: &str, several: &[Arc<Server>]) -> Message {
-    let kind = kinds.first().copied().unwrap_or(OfferKind::Resources);
-    let (what, shown) = (noun(kinds), clip(key));
+fn of_several(asker: Asker, kind: OfferKind, key: &str, several: &[Arc<Server>]) -> Message {
+    let (what, shown) = (kind.noun(), clip(key));
     match asker {
         Asker::Program => {
             let ids: Vec<String> = several.iter().map(|one| format!("'{}'", one.id())).collect();

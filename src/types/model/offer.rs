@@ -25,6 +25,11 @@ impl OfferKind {
         }
     }
 
+    /// How an error names one.
+    pub fn noun(self) -> &'static str {
+        if self == OfferKind::Prompts { "prompt" } else { "resource" }
+    }
+
     /// The method that lists them.
     pub fn method(self) -> &'static str {
         match self {

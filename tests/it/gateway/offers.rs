@@ -267,7 +267,7 @@ async fn clients_hear_of_changes_and_of_resources_that_they_subscribed_to() {
 
     let server: Arc<str> = Arc::from("notes");
     let content = |uri: &str| ChangedOffer::Content(Arc::from(uri));
-    let signals = served.world.gateway.hub.own_offers.signals();
+    let signals = &served.world.gateway.hub.own_offers.signals;
     let of_another = signals.of_caller(Arc::from("token:other"));
     for change in [ChangedOffer::List(OfferKind::Resources), content("note://2")] {
         of_another.send(&server, change);
