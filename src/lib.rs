@@ -39,7 +39,7 @@ pub use toolhub_registry::{identity, route, schema, select};
 pub use toolhub_sources as sources;
 pub use toolhub_sources::{catalog, llm};
 pub use toolhub_store as store;
-pub use toolhub_store::tape;
+pub use toolhub_store::cassette;
 pub use toolhub_text as text;
 pub use toolhub_text::{canonical, invisible, message, pattern, secret, wording};
 pub use toolhub_types::{

@@ -230,6 +230,39 @@ class Candidate(ToolView):
         """
 
 @final
+class CassetteQuestion:
+    """
+    A question to a model on a cassette.
+    """
+    def answer(self, /) -> "object":
+        """
+        The recorded answer; raises the recorded error.
+        """
+    def answered(self, /, answer: Any) -> None:
+        """
+        Records the answer.
+        """
+    @property
+    def delay(self, /) -> float:
+        """
+        Seconds that the answer shall take.
+        """
+    @property
+    def exception(self, /) -> Any | None:
+        """
+        The exception that the model raised when this was recorded: its class and its arguments, as `failed` was given them.
+        """
+    def failed(self, /, error: BaseException, message: str, exception: Any | None) -> None:
+        """
+        Records that the model failed, with the details of a `ToolError`, and the class and the arguments of another exception.
+        """
+    @property
+    def is_replayed(self, /) -> bool:
+        """
+        Whether the answer was recorded: the model is not asked.
+        """
+
+@final
 class ChatClient:
     """
     A client of one model at one endpoint. What is None comes from the environment or the defaults.
@@ -724,39 +757,6 @@ class StreamParser:
     def format(self, /) -> str | None:
         """
         The dialect that the text commits to so far: see `ParseResult.format`.
-        """
-
-@final
-class TapedQuestion:
-    """
-    A question to a model on tape.
-    """
-    def answer(self, /) -> "object":
-        """
-        The recorded answer; raises the recorded error.
-        """
-    def answered(self, /, answer: Any) -> None:
-        """
-        Records the answer.
-        """
-    @property
-    def delay(self, /) -> float:
-        """
-        Seconds that the answer shall take.
-        """
-    @property
-    def exception(self, /) -> Any | None:
-        """
-        The exception that the model raised when this was recorded: its class and its arguments, as `failed` was given them.
-        """
-    def failed(self, /, error: BaseException, message: str, exception: Any | None) -> None:
-        """
-        Records that the model failed, with the details of a `ToolError`, and the class and the arguments of another exception.
-        """
-    @property
-    def is_replayed(self, /) -> bool:
-        """
-        Whether the answer was recorded: the model is not asked.
         """
 
 @final
@@ -1292,9 +1292,9 @@ def prompt_text(hub: Hub, base: str, core: Sequence[str], choice: ToolChoice | N
     The prompt with up to `limit` of the chosen tools behind the first ones; without a choice `core` first, then all others.
     """
 
-def question_on_tape(model: str, request: Any) -> "TapedQuestion | None":
+def question_on_cassette(model: str, request: Any) -> "CassetteQuestion | None":
     """
-    A question to a model that is recorded or replayed; `None` if there is no tape.
+    A question to a model that is recorded or replayed; `None` if there is no cassette.
     """
 
 def read_documents(text: str, reasoning: str = "auto") -> list[tuple[Any, list[str], str | None]]:
@@ -1418,7 +1418,7 @@ def start_replay(path: str | PathLike[str], mode: str, hub: Hub | None = None) -
     Begins to answer the calls of one hub, or of all hubs of this process, from a cassette.
     """
 
-def stop_tape() -> tuple[int, list[str], list[str], list[str]]:
+def stop_cassette() -> tuple[int, list[str], list[str], list[str]]:
     """
     Ends what was begun.
     """

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Self, TypeVar
 
 from . import _core, _user_functions
 from ._background import blocking
+from ._cassette import on_cassette
 from ._checks import check_mapping, check_path, check_seconds, check_text, check_whole
 from ._core import (
     ToolInfo,
@@ -23,7 +24,6 @@ from ._core import (
 )
 from ._lazy import shown_as as shown_as
 from ._plain import readable, whole
-from ._tape import on_tape
 from ._user_functions import unmissed
 from .exceptions import ErrorKind
 from .hub._synthesis import ask as _ask
@@ -225,7 +225,7 @@ async def ask(llm: Any, prompt: str) -> str:
 async def chat(function: Callable[..., Any], messages: list[dict[str, Any]]) -> Any:
     """Ask a chat function, sync or async. Recorded and replayed with `toolhub.testing`, as `ask` is."""
     owner = getattr(function, "__self__", function)
-    return await on_tape(
+    return await on_cassette(
         owner, {"messages": messages}, lambda: _user_functions.call(function, messages), readable
     )
 

@@ -8,8 +8,8 @@ from collections.abc import AsyncIterator, Mapping, Sequence
 from typing import Any, cast
 
 from . import _background, _core
+from ._cassette import on_cassette
 from ._checks import check_number, check_seconds, check_text, check_whole, if_given
-from ._tape import on_tape
 from ._unknown_options import explain_unknown_options
 
 __all__ = ["OpenAI"]
@@ -58,7 +58,7 @@ class OpenAI:
     async def chat(self, messages: Messages) -> dict[str, Any]:
         """Ask and wait for the whole answer: `text`, `finish_reason`, `usage`, `model`, and all of it as `raw`."""
         asked = _as_messages(messages)
-        answer: Any = await on_tape(self, {"messages": asked}, lambda: self._client.chat(asked), dict)
+        answer: Any = await on_cassette(self, {"messages": asked}, lambda: self._client.chat(asked), dict)
         return answer
 
     async def generate_async(self, prompt: str) -> str:
@@ -72,23 +72,23 @@ class OpenAI:
     async def stream(self, messages: Messages) -> AsyncIterator[str]:
         """Yield the text of the answer piece by piece; a stream that breaks off raises after what has arrived."""
         asked = _as_messages(messages)
-        taped = _core.question_on_tape(self.model, {"messages": asked, "stream": True})
-        if taped is not None and taped.is_replayed:
-            for text in cast("list[str]", taped.answer()):
+        question = _core.question_on_cassette(self.model, {"messages": asked, "stream": True})
+        if question is not None and question.is_replayed:
+            for text in cast("list[str]", question.answer()):
                 yield text
             return
         stream: Any = self._client.stream(asked)
         pieces: list[str] = []
         try:
             async for text in stream:
-                if taped is not None:
+                if question is not None:
                     pieces.append(text)
                 yield text
         finally:
             # Closes the connection, which tells the server to stop.
             stream.close()
-        if taped is not None:
-            taped.answered(pieces)
+        if question is not None:
+            question.answered(pieces)
 
     async def __call__(self, prompt: str) -> str:
         """`generate_async`: the client is a model for `ToolHub(llm=…)`."""

@@ -44,8 +44,8 @@ use toolhub_registry::route::{Directory, Labels, Route};
 use toolhub_registry::select::{self, Candidates, StrategyInput, StrategyPatterns, Wanted};
 use toolhub_registry::{Candidate, Filter, NameEntry, Registry, Snapshot, UsersWord};
 use toolhub_store::Store;
+use toolhub_store::cassette::{self, Cassette};
 use toolhub_store::ledger::Ledger;
-use toolhub_store::tape::{self, Tape};
 use toolhub_text::message;
 use toolhub_types::error::{ErrorKind, HubError, Result, clip};
 use toolhub_types::limit::Gate;
@@ -161,7 +161,7 @@ pub struct Hub {
     /// Made when it is first needed.
     own_ledger: OnceLock<Arc<Ledger>>,
     /// The ledger of the last replay.
-    replayed: Mutex<Option<(Weak<Tape>, Arc<Ledger>)>>,
+    replayed: Mutex<Option<(Weak<Cassette>, Arc<Ledger>)>>,
     /// Results that were cut.
     pub texts: Arc<ResultTexts>,
     /// Held while the tool that reads cut results is registered.
@@ -371,14 +371,14 @@ impl Hub {
         })
     }
 
-    /// The tape that is in.
-    pub fn tape(&self) -> Option<Arc<Tape>> {
-        if tape::IS_ON.load(Ordering::Relaxed) { tape::current(Some(self.number)) } else { None }
+    /// The cassette that is in.
+    pub fn cassette(&self) -> Option<Arc<Cassette>> {
+        if cassette::IS_ON.load(Ordering::Relaxed) { cassette::current(Some(self.number)) } else { None }
     }
 
-    /// Whether a tape answers.
+    /// Whether a cassette answers.
     pub(crate) fn is_replaying(&self) -> bool {
-        self.tape().is_some_and(|tape| tape.is_replay())
+        self.cassette().is_some_and(|cassette| cassette.is_replay())
     }
 
     /// Whether calls of these candidates have rows outside of a run too.

@@ -41,6 +41,10 @@ mod _core {
         call::request::{PyMessageOrder, plan_run, read_request},
         call_scope::{CallScope, current_call_scope, enter_call_scope, leave_call_scope},
         callbacks::{CallbackQueue, CallbackRequest},
+        cassette::{
+            CassetteQuestion, cassette_events, finish_cassette, first_difference, question_on_cassette,
+            scrub, start_recording, start_replay, stop_cassette,
+        },
         event_text::{event_error, event_name},
         execution::Execution,
         execution::events::end_calls,
@@ -74,10 +78,6 @@ mod _core {
         served_call::ServedCall,
         servers::{PyServers, usual_token_file},
         skills::{SkillFolder, skill_file},
-        tape::{
-            TapedQuestion, cassette_events, finish_cassette, first_difference, question_on_tape, scrub,
-            start_recording, start_replay, stop_tape,
-        },
         telemetry::{TelemetryQueue, telemetry_attributes},
         text::{PyTokenizer, PyTruncated, merge_texts, truncate_text, visible_text},
         views::{PyCandidate, ToolInfo, ToolView},

@@ -13,7 +13,7 @@
 //! look. Secrets are never stored: no headers,
 //! no environment, no tokens; what is bound to such values has a keyed digest.
 
-pub mod tape;
+pub mod cassette;
 
 mod candidates;
 mod changes;

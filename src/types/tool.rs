@@ -85,7 +85,7 @@ pub struct CallContext {
     /// the work has ended.
     pub permits: Option<Weak<dyn Any + Send + Sync>>,
     /// The call as those inside its tool know it, if it is recorded.
-    pub on_tape: Option<Arc<dyn Any + Send + Sync>>,
+    pub on_cassette: Option<Arc<dyn Any + Send + Sync>>,
 }
 
 impl CallContext {
@@ -98,7 +98,7 @@ impl CallContext {
             retried: None,
             sent: Arc::default(),
             permits: None,
-            on_tape: None,
+            on_cassette: None,
         }
     }
 }

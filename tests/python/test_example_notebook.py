@@ -20,14 +20,14 @@ nbformat = pytest.importorskip("nbformat")
 nbclient = pytest.importorskip("nbclient")
 pytest.importorskip("ipykernel")
 
-# The cell after the parameters: another model and folder, and the tape, which is of the process of the kernel.
+# The cell after the parameters: another model and folder, and the cassette, which is of the process of the kernel.
 SETTING = """
 from toolhub.testing import record, replay
 model = OpenAI({url!r}, "none", "SmolLM2-135M", timeout=240, temperature=0.0, max_tokens=200)
 folder = {folder!r}
-tape = {tape}({cassette!r}).__enter__()
+cassette = {mode}({cassette!r}).__enter__()
 """
-END = "tape.__exit__(None, None, None)"
+END = "cassette.__exit__(None, None, None)"
 
 
 @pytest.fixture
@@ -40,7 +40,7 @@ def cells(request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.Mo
     setting = SETTING.format(
         url=SMALL_MODEL or "http://127.0.0.1:9/v1",
         folder=str(tmp_path),
-        tape="record" if records else "replay",
+        mode="record" if records else "replay",
         cassette=os.fspath(cassette_path(request.node)),
     )
     own = list(notebook.cells)

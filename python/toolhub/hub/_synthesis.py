@@ -4,9 +4,9 @@ from collections.abc import Callable, Coroutine, Mapping
 from typing import Any, cast
 
 from .. import _core
+from .._cassette import on_cassette
 from .._lazy import asyncio
 from .._plain import readable
-from .._tape import on_tape
 from .._user_functions import alone, call
 
 _AWAITED = ("generate_async", "ainvoke")
@@ -34,7 +34,7 @@ def check_llm(llm: Any) -> None:
 
 async def ask(llm: Any, prompt: str) -> Any:
     """Ask whatever the user has: an async or sync callable, or an object with `generate_async`, `ainvoke` or `generate`."""
-    return await on_tape(llm, {"prompt": prompt}, lambda: _ask_now(llm, prompt), text_of)
+    return await on_cassette(llm, {"prompt": prompt}, lambda: _ask_now(llm, prompt), text_of)
 
 
 async def _ask_now(llm: Any, prompt: str) -> Any:

@@ -1,4 +1,4 @@
-"""`record` and `replay`: context managers around the tape of the core; and a cassette as a person reads it."""
+"""`record` and `replay`: context managers around the cassette of the core; and a cassette as a person reads it."""
 
 import atexit
 import json
@@ -36,7 +36,7 @@ class ReplayError(AssertionError):
         """A sentence for each recording that no call used."""
 
 
-class _Tape(ABC):
+class _Cassette(ABC):
     def __init__(self, path: str | os.PathLike[str], hub: "ToolHub | None") -> None:
         self.path = os.fspath(path)
         """The file of the cassette."""
@@ -65,7 +65,7 @@ class _Tape(ABC):
         self.__exit__(kind, error, trace)
 
 
-class record(_Tape):
+class record(_Cassette):
     """Write the calls of a hub, or of all hubs of this process, to a file; models too. For `with` and `async with`.
 
     A file that is there is replaced. Secrets are replaced by placeholders. One recording or replay runs at a time in a process.
@@ -81,13 +81,13 @@ class record(_Tape):
 
     def _end(self, is_failing: bool) -> None:
         try:
-            self.events, *_ = _core.stop_tape()
+            self.events, *_ = _core.stop_cassette()
         except ValueError as error:
             if not is_failing:
                 raise CassetteError(str(error)) from None
 
 
-class replay(_Tape):
+class replay(_Cassette):
     """Answer the calls of a hub, or of all hubs of this process, from a file; models too. For `with` and `async with`.
 
     A call is found by its key: who calls, which tool, source and server it asks for, its arguments and `meta`. Equal calls are
@@ -108,7 +108,7 @@ class replay(_Tape):
         _core.start_replay(self.path, self.mode, self._hub)
 
     def _end(self, is_failing: bool) -> None:
-        _, missed, unused, notices = _core.stop_tape()
+        _, missed, unused, notices = _core.stop_cassette()
         self.notices = notices
         if not is_failing and (missed or unused):
             raise ReplayError(missed, unused)
@@ -170,26 +170,26 @@ def use_environment() -> None:
     if replay_from:
         _replay(*json.loads(replay_from))
     elif record_to:
-        tape = record(record_to).__enter__()
-        atexit.register(tape.__exit__, None, None, None)
+        cassette = record(record_to).__enter__()
+        atexit.register(cassette.__exit__, None, None, None)
 
 
 def _replay(path: str, mode: str, report: str) -> None:
 
-    tape = replay(path, mode).__enter__()  # pyright: ignore[reportArgumentType]
+    cassette = replay(path, mode).__enter__()  # pyright: ignore[reportArgumentType]
     process = os.getpid()
 
     def end() -> None:
-        # A fork has a copy of the tape, and nothing to report.
+        # A fork has a copy of the cassette, and nothing to report.
         if os.getpid() != process:
             return
         missed: list[str] = []
         unused: list[str] = []
         try:
-            tape.__exit__(None, None, None)
+            cassette.__exit__(None, None, None)
         except ReplayError as error:
             missed, unused = error.missed, error.unused
         with open(report, "w", encoding="utf-8") as file:
-            json.dump({"missed": missed, "unused": unused, "notices": tape.notices}, file)
+            json.dump({"missed": missed, "unused": unused, "notices": cassette.notices}, file)
 
     atexit.register(end)

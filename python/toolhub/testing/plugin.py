@@ -72,11 +72,11 @@ def toolhub_cassette(request: pytest.FixtureRequest) -> Generator[Path]:
         pytest.fail(f"There is no cassette '{path}'; record it with: pytest --toolhub-record", pytrace=False)
     marker = request.node.get_closest_marker("toolhub_replay")
     try:
-        tape = replay(path, marker.args[0] if marker and marker.args else "strict").__enter__()
+        cassette = replay(path, marker.args[0] if marker and marker.args else "strict").__enter__()
     except CassetteError as error:
         pytest.fail(str(error), pytrace=False)
     yield path
-    tape.__exit__(None, None, None)
+    cassette.__exit__(None, None, None)
 
 
 def cassette_path(test: pytest.Item) -> Path:

@@ -1,11 +1,11 @@
-//! What an attempt passes before its tool is called: the limits, the tape that is in, and the ledger.
+//! What an attempt passes before its tool is called: the limits, the cassette that is in, and the ledger.
 
 use super::drive::overloaded;
 use crate::hub::{EffectRecorder, Hub, PlannedRun, not_recorded};
 use std::sync::Arc;
 use tokio::sync::oneshot;
 use toolhub_registry::identity::CallContent;
-use toolhub_store::tape::{OuterCall, Taping};
+use toolhub_store::cassette::{OpenRecording, OuterCall};
 use toolhub_types::blocking;
 use toolhub_types::error::Result;
 use toolhub_types::limit::{self, Lender, Passage, Permits};
@@ -13,15 +13,15 @@ use toolhub_types::limit::{self, Lender, Passage, Permits};
 /// An attempt that may call its tool.
 pub struct AdmittedAttempt {
     pub permits: Permits,
-    pub taping: Option<Taping>,
+    pub open_recording: Option<OpenRecording>,
 }
 
 impl AdmittedAttempt {
     /// Goes on, or ends with an error.
     pub(super) fn if_allowed(self, allowed: Result<()>) -> Result<Self> {
         if let Err(error) = allowed {
-            if let Some(taping) = self.taping {
-                taping.end(&Some(Err(error.clone())));
+            if let Some(open_recording) = self.open_recording {
+                open_recording.end(&Some(Err(error.clone())));
             }
             return Err(error);
         }
@@ -72,8 +72,8 @@ impl PlannedRun {
             if let Some(miss) = missed {
                 return Err(miss.count());
             }
-            let taping = recorded.map(|call| call.attempt(&candidate, outer.as_ref()));
-            let admitted = AdmittedAttempt { permits, taping };
+            let open_recording = recorded.map(|call| call.attempt(&candidate, outer.as_ref()));
+            let admitted = AdmittedAttempt { permits, open_recording };
             let Some(recorder) = recorder else { return Ok(admitted) };
             let closed = not_recorded(name, &"it is closed".into());
             let (written, is_written) = oneshot::channel();

@@ -14,7 +14,7 @@ use tokio::task::JoinSet;
 use tokio_util::sync::{CancellationToken, DropGuard};
 use toolhub_registry::Candidate;
 use toolhub_registry::identity::CallContent;
-use toolhub_store::tape::Taping;
+use toolhub_store::cassette::OpenRecording;
 use toolhub_text::invisible::error_line;
 use toolhub_text::message;
 use toolhub_types::blocking;
@@ -199,7 +199,7 @@ async fn answer(
         };
         admitted.if_allowed(allowed)
     };
-    let AdmittedAttempt { permits, taping } = tokio::select! {
+    let AdmittedAttempt { permits, open_recording } = tokio::select! {
         biased;
         admitted = admitted => admitted?,
         () = context.cancel.cancelled() => return Err(gave_up()),
@@ -217,7 +217,7 @@ async fn answer(
     context.permits = Some(weak);
     let _held = AttemptPermits { permits, own: candidate.gate.clone() };
     let watched = WatchedAttempt::begin(&candidate, &context);
-    let answer = observe(taping, &candidate, &args, &context).await;
+    let answer = observe(open_recording, &candidate, &args, &context).await;
     let answer = answer.and_then(|output| match output.meaning() {
         Meaning::Failure(failure) => Err(reported(&candidate.spec().name, &failure)),
         Meaning::Value | Meaning::OwnResult => Ok(output),
@@ -302,34 +302,34 @@ pub(crate) fn now() -> Instant {
 
 /// Calls the tool, and writes down what comes of it.
 async fn observe(
-    taping: Option<Taping>,
+    open_recording: Option<OpenRecording>,
     candidate: &Candidate,
     args: &Arguments,
     context: &CallContext,
 ) -> Result<ToolOutput> {
-    let Some(taping) = taping else { return candidate.tool.call(args, context).await };
-    let taping = Arc::new(taping);
+    let Some(open_recording) = open_recording else { return candidate.tool.call(args, context).await };
+    let open_recording = Arc::new(open_recording);
     let mut context = context.clone();
-    context.on_tape = Some(Arc::new(taping.as_outer()));
-    context.extras.progress = context.extras.progress.map(|told| heard(told, &taping));
+    context.on_cassette = Some(Arc::new(open_recording.as_outer()));
+    context.extras.progress = context.extras.progress.map(|told| heard(told, &open_recording));
     let answer = candidate.tool.call(args, &context).await;
     let (was_stopped, was_sent) = (context.cancel.is_cancelled(), context.sent.was_sent());
     drop(context);
-    if let Some(mut taping) = Arc::into_inner(taping) {
+    if let Some(mut open_recording) = Arc::into_inner(open_recording) {
         if was_stopped && answer.is_ok() {
-            taping.came_late();
+            open_recording.came_late();
         }
-        taping.end(&Some(answer.clone().map_err(|error| error.of_attempt(was_sent))));
+        open_recording.end(&Some(answer.clone().map_err(|error| error.of_attempt(was_sent))));
     }
     answer
 }
 
 /// Holds the recording weakly, so that a tool that keeps the function does not keep it open.
-pub fn heard(told: OnProgress, taping: &Arc<Taping>) -> OnProgress {
-    let taping = Arc::downgrade(taping);
+pub fn heard(told: OnProgress, open_recording: &Arc<OpenRecording>) -> OnProgress {
+    let open_recording = Arc::downgrade(open_recording);
     Arc::new(move |update| {
-        if let Some(taping) = taping.upgrade() {
-            taping.progressed(update);
+        if let Some(open_recording) = open_recording.upgrade() {
+            open_recording.progressed(update);
         }
         told(update);
     })

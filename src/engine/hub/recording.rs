@@ -1,7 +1,7 @@
-//! What outlives the calls of a hub: rows in the ledger, what the hub has learnt in its store, and calls on a tape.
+//! What outlives the calls of a hub: rows in the ledger, what the hub has learnt in its store, and calls on a cassette.
 //!
 //! Nothing happens in a replay, so nothing of it is left for real calls: runs and approvals are in a ledger of the replay, which
-//! is in memory and begins empty; statistics are those of the recordings ([`toolhub_store::tape::ReplayTool`]).
+//! is in memory and begins empty; statistics are those of the recordings ([`toolhub_store::cassette::ReplayTool`]).
 
 use super::Hub;
 use super::planned::PlannedRun;
@@ -12,8 +12,8 @@ use toolhub_context::search::Uses;
 use toolhub_registry::Candidate;
 use toolhub_registry::identity::{CallDefinition, CallIdentity};
 use toolhub_registry::select::Candidates;
+use toolhub_store::cassette::{Cassette, MissedCall, OnCassette, Recording, ReplayTool, ReplayedCall};
 use toolhub_store::ledger::Ledger;
-use toolhub_store::tape::{MissedCall, OnTape, Recording, ReplayTool, ReplayedCall, Tape};
 use toolhub_store::{Store, real_place};
 use toolhub_text::canonical::digest_of;
 use toolhub_text::message;
@@ -22,11 +22,11 @@ use toolhub_types::error::{ErrorKind, HubError, Outcome, clip};
 use toolhub_types::model::Strategy;
 use toolhub_types::principal::Principal;
 
-/// Of a handle while a tape is in: as many as another one has.
+/// Of a handle while a cassette is in: as many as another one has.
 const TAPED_DIGITS: usize = 16;
 
 impl Hub {
-    /// The ledger at present: that of the hub, or while a tape answers its calls that of the replay.
+    /// The ledger at present: that of the hub, or while a cassette answers its calls that of the replay.
     pub fn ledger(&self) -> Arc<Ledger> {
         self.replay_ledger().unwrap_or_else(|| self.own_ledger().clone())
     }
@@ -103,39 +103,44 @@ impl Hub {
 
     /// The ledger of the present replay; `None` if calls are real.
     pub(super) fn replay_ledger(&self) -> Option<Arc<Ledger>> {
-        let tape = self.tape().filter(|tape| tape.is_replay())?;
+        let cassette = self.cassette().filter(|cassette| cassette.is_replay())?;
         let mut slot = self.replayed.lock();
         if let Some((known, ledger)) = &*slot
-            && std::ptr::eq(known.as_ptr(), Arc::as_ptr(&tape))
+            && std::ptr::eq(known.as_ptr(), Arc::as_ptr(&cassette))
         {
             return Some(ledger.clone());
         }
         let ledger = Ledger::new(None);
-        let before = slot.replace((Arc::downgrade(&tape), ledger.clone()));
+        let before = slot.replace((Arc::downgrade(&cassette), ledger.clone()));
         drop(slot);
         drop(before);
         Some(ledger)
     }
 
-    /// The handle of a text that was cut while a tape is in: the model sees it, so a replay needs the same one. The text of a
+    /// The handle of a text that was cut while a cassette is in: the model sees it, so a replay needs the same one. The text of a
     /// replay has no secrets.
-    pub(super) fn taped_handle(&self, text: &str, reader: Option<&Principal>) -> Option<String> {
-        self.tape()?;
+    pub(super) fn cassette_handle(&self, text: &str, reader: Option<&Principal>) -> Option<String> {
+        self.cassette()?;
         let digest = digest_of(&[reader.map_or("", |reader| &*reader.id), &scrubbed_text(text)]);
         Some(format!("r_{}", &digest["sha256:".len()..][..TAPED_DIGITS]))
     }
 }
 
 impl PlannedRun {
-    /// Lets a tape record the run, or answer in its place.
-    pub fn put_on_tape(&mut self, tape: &Arc<Tape>, identity: Option<&CallIdentity>, now: Instant) {
-        let on_tape = identity.map(|identity| tape.call(identity));
-        match on_tape {
-            Some(Ok(OnTape::Recorded(call))) => self.recorded = Some(Arc::new(call)),
-            Some(Ok(OnTape::Replayed(call))) => self.answer_from(call, now),
+    /// Lets a cassette record the run, or answer in its place.
+    pub fn put_on_cassette(
+        &mut self,
+        cassette: &Arc<Cassette>,
+        identity: Option<&CallIdentity>,
+        now: Instant,
+    ) {
+        let on_cassette = identity.map(|identity| cassette.call(identity));
+        match on_cassette {
+            Some(Ok(OnCassette::Recorded(call))) => self.recorded = Some(Arc::new(call)),
+            Some(Ok(OnCassette::Replayed(call))) => self.answer_from(call, now),
             Some(Err(miss)) => self.miss(miss),
-            None if tape.is_replay() => {
-                self.miss(MissedCall::new(tape.clone(), not_on_tape(&self.what)));
+            None if cassette.is_replay() => {
+                self.miss(MissedCall::new(cassette.clone(), not_on_cassette(&self.what)));
             }
             None => {}
         }
@@ -179,7 +184,7 @@ impl PlannedRun {
 }
 
 /// The error of a call that was being prepared when a replay began.
-fn not_on_tape(tool: &str) -> HubError {
+fn not_on_cassette(tool: &str) -> HubError {
     let text = message!(
         "Tool '{}' was not called: a replay began while the call was prepared. Make the call again.",
         clip(tool)

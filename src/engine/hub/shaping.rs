@@ -98,7 +98,7 @@ impl Hub {
         if !shown.truncated && !hits.as_ref().is_some_and(|(_, has_more)| *has_more) {
             return ShapedText { text: shown.text, cut: None };
         }
-        let handle = self.taped_handle(full, reader);
+        let handle = self.cassette_handle(full, reader);
         let handle = self.texts.keep(full, reader, handle, !self.is_replaying());
         let total = full.chars().count();
         // The longest possible hint.
@@ -268,7 +268,7 @@ impl ResultTexts {
 
 impl TextMemory {
     fn insert(&mut self, handle: String, text: Arc<str>) {
-        // A tape gives the same text the same handle.
+        // A cassette gives the same text the same handle.
         self.take(&handle);
         self.bytes += text.len();
         self.texts.push_back((handle, text));

@@ -161,8 +161,8 @@ impl CallPlan {
             self.check_deadline(now)?;
             return Ok(PlanStep::Approve(ApprovalRequest::new(&planned.candidates)));
         }
-        let tape = hub.tape();
-        if let Some(shareable) = self.shareable(view, &planned).filter(|_| tape.is_none()) {
+        let cassette = hub.cassette();
+        if let Some(shareable) = self.shareable(view, &planned).filter(|_| cassette.is_none()) {
             return Ok(PlanStep::Share(Box::new(shareable)));
         }
         // The deadline and the duration count from the beginning of the call.
@@ -170,9 +170,9 @@ impl CallPlan {
         planned.freshness = freshness;
         self.in_doubt = planned.in_doubt.clone();
         self.record(hub, &mut planned);
-        if let Some(tape) = tape {
+        if let Some(cassette) = cassette {
             let identity = self.identity(hub, &planned.candidates).ok();
-            planned.put_on_tape(&tape, identity.as_ref(), now);
+            planned.put_on_cassette(&cassette, identity.as_ref(), now);
         }
         Ok(PlanStep::Run(planned))
     }

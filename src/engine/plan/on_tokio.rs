@@ -95,7 +95,7 @@ pub async fn call(
     extras: &CallContextExtras,
     cancel: &CancellationToken,
 ) -> CallResult {
-    if hub.tape().is_some() && request.content.is_none() {
+    if hub.cassette().is_some() && request.content.is_none() {
         let (arguments, meta) = (args.as_value().clone(), extras.meta.clone());
         request.content = Some(Ok(CallContent { arguments, meta, ..CallContent::default() }));
     }

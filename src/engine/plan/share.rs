@@ -4,7 +4,7 @@
 //! never copied or dropped while the lock is held: both may run code of the user, which may call the hub. The cache is bounded in
 //! number and in bytes.
 //!
-//! While a tape is in, nothing is shared: each call has its own recording.
+//! While a cassette is in, nothing is shared: each call has its own recording.
 
 use super::providers::{PlanView, are_harmless};
 use super::state::{CallPlan, TimeAllowed};

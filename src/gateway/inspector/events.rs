@@ -5,7 +5,7 @@ use serde_json::value::RawValue;
 use std::borrow::Cow;
 use std::io::ErrorKind;
 use std::path::Path;
-use toolhub_store::tape::{VERSION, read_timestamp};
+use toolhub_store::cassette::{VERSION, read_timestamp};
 use toolhub_text::{Message, message};
 
 /// The outcome of a span that has not ended.

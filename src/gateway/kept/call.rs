@@ -12,7 +12,7 @@ use std::time::{Duration, SystemTime};
 use tokio::sync::{broadcast, oneshot, watch};
 use tokio_util::sync::{CancellationToken, DropGuard};
 use toolhub_protocol::Era;
-use toolhub_store::tape::timestamp;
+use toolhub_store::cassette::timestamp;
 use toolhub_types::blocking::block_if_large;
 use toolhub_types::sync::{Arc, Mutex};
 use toolhub_types::tool::{AskRound, OnTask, QuestionAnswer, RoundQuestion, ServerRound};

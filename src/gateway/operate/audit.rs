@@ -15,7 +15,7 @@ use std::io::Write;
 use std::path::Path;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant, SystemTime};
-use toolhub_store::tape::{VERSION, timestamp};
+use toolhub_store::cassette::{VERSION, timestamp};
 use toolhub_text::canonical::canonical;
 use toolhub_types::error::{Result, clip};
 use toolhub_types::sync::{Arc, Mutex};

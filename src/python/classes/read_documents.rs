@@ -7,9 +7,9 @@ use std::path::PathBuf;
 use toolhub::Named;
 use toolhub::hub::MIN_RESULT_LIMIT;
 use toolhub::kind::ToolKind;
-use toolhub::model::{Evidence, Lang, Safety};
+use toolhub::model::Lang;
 use toolhub::parse::{self, ReasoningMode};
-use toolhub::select::effects::{Declaration, EffectsInput, assess};
+use toolhub::select::effects;
 use toolhub::sources::mcp::config::{self, environment, raw_entries, server_from};
 use toolhub::sources::skills::front_matter;
 use toolhub::text::{self, nearest};
@@ -147,18 +147,7 @@ pub fn names_more(said: &str, known: &str) -> bool {
 /// says that it is harmless.
 #[pyfunction]
 pub fn acting_verb(name: &str) -> Option<&'static str> {
-    let tool = EffectsInput {
-        name,
-        description: "",
-        parameters: &serde_json::Value::Null,
-        annotations: &serde_json::Map::new(),
-        declaration: Declaration::Tool { acts: None, capabilities: &[] },
-    };
-    let found = assess(&tool);
-    match found.evidence {
-        Evidence::ActingVerb(verb) => Some(verb),
-        _ => (found.safety != Safety::Harmless).then_some(""),
-    }
+    effects::acting_verb(name)
 }
 
 /// The kinds of errors in order: name, whether a retry can help, and the outcome that it implies by default.

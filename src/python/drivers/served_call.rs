@@ -24,6 +24,7 @@ use std::any::Any;
 use std::sync::Weak;
 use std::sync::atomic::{AtomicBool, Ordering};
 use tokio::sync::oneshot;
+use toolhub::cassette::OuterCall;
 use toolhub::error::{Outcome, Result, clip};
 use toolhub::execute::{Answer, not_returned, reported};
 use toolhub::hub::cancelled;
@@ -31,7 +32,6 @@ use toolhub::limit::{Lender, Permits};
 use toolhub::model::{Arguments, Meaning, ToolOutput};
 use toolhub::shape::content;
 use toolhub::stats::AbandonedCall;
-use toolhub::tape::OuterCall;
 use toolhub::tool::CallContext;
 use toolhub::wait_cancel::CancelSignal;
 use toolhub::workers::PoolRefusal;
@@ -146,7 +146,8 @@ fn start(bridge: &Bound<'_, LoopBridge>, place: &ServedLoop, call: ServedCall) {
     let made = (|| {
         let context = place.context(py)?;
         let permits = call.ctx.permits.as_ref().and_then(Weak::upgrade);
-        let outer = call.ctx.on_tape.as_ref().and_then(|outer| outer.downcast_ref::<OuterCall>()).cloned();
+        let outer =
+            call.ctx.on_cassette.as_ref().and_then(|outer| outer.downcast_ref::<OuterCall>()).cloned();
         let around = EnclosingCalls::default().within(lender_of(&permits), outer);
         *call.permits.lock() = permits;
         call_scope::enter(&context, Py::new(py, around)?)?;

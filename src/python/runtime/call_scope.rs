@@ -12,12 +12,12 @@ use pyo3::ffi;
 use serde_json::{Map, json};
 use std::sync::Weak;
 use tokio_util::sync::CancellationToken;
+use toolhub::cassette::OuterCall;
 use toolhub::limit::Lender;
 use toolhub::notices::WaitingReports;
 use toolhub::principal::Principal;
 use toolhub::protocol::{METHOD_NOT_FOUND, can_answer};
 use toolhub::sources::mcp::questions::{fitting_form, form_of};
-use toolhub::tape::OuterCall;
 use toolhub::tool::{CallContext, CallContextExtras, OnProgress, RoundQuestion};
 use toolhub::wait_cancel::CancelSignal;
 

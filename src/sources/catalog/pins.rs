@@ -7,7 +7,7 @@ use parking_lot::Mutex;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use toolhub_store::{Definition, PinChange, Store, StoredPin, tape};
+use toolhub_store::{Definition, PinChange, Store, StoredPin, cassette};
 use toolhub_text::canonical::{canonical, text_digest};
 use toolhub_text::{Message, message};
 use toolhub_types::error::clip;
@@ -48,7 +48,7 @@ impl Pins {
                 store.change_pin(server.clone(), listed.name.clone(), change);
             }
         };
-        if tape::is_replaying() {
+        if cassette::is_replaying() {
             // What a cassette lists was not seen on a server: it is compared, and nothing is accepted or noted.
             let pin = self.known.lock().get(&id).filter(|pin| pin.accepted.hash != now.hash).cloned();
             return pin.and_then(|pin| refusal(&StoredPin { changed: Some(now), ..pin }));

@@ -18,7 +18,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use tokio::sync::{Notify, Semaphore};
 use toolhub_engine::offers::OfferSignals;
 use toolhub_protocol::{INTERNAL_ERROR, METHOD_NOT_FOUND};
-use toolhub_store::tape;
+use toolhub_store::cassette;
 use toolhub_types::error::clip;
 use toolhub_types::model::{ChangedOffer, OfferKind, Trust};
 use toolhub_types::notices::LogSink;
@@ -227,7 +227,7 @@ impl ServerCallbacks {
     /// Answers one request of the server, in whichever way it came. A question goes to `asked` and to no other.
     pub async fn answer(&self, method: &str, params: Value, asked: Asked) -> QuestionAnswer {
         let is_question = QUESTION_METHODS.contains(&method);
-        let recorded = (is_question && tape::is_recording()).then(|| params.clone());
+        let recorded = (is_question && cassette::is_recording()).then(|| params.clone());
         let answer = match (method, asked, &self.host) {
             ("ping", ..) => Ok(json!({})),
             ("roots/list", ..) if !self.roots.is_empty() => {
@@ -252,7 +252,7 @@ impl ServerCallbacks {
                 Ok(answer) => answer.clone(),
                 Err((code, message)) => json!({"error": {"code": code, "message": message}}),
             };
-            tape::record_question(&self.server, method, &params, &answer);
+            cassette::record_question(&self.server, method, &params, &answer);
         }
         answer
     }

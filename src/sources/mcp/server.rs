@@ -39,7 +39,7 @@ use tokio::sync::{Semaphore, oneshot};
 use tokio::task::JoinSet;
 use tokio::time::{sleep, timeout};
 use tokio_util::sync::CancellationToken;
-use toolhub_store::tape;
+use toolhub_store::cassette;
 use toolhub_text::message;
 use toolhub_types::error::{ErrorKind, HubError, Outcome, Result, clip};
 use toolhub_types::model::Effects;
@@ -219,7 +219,7 @@ impl Server {
     /// The connection, or what comes of the attempt to get one that is in progress or is started now.
     async fn connected(self: &Arc<Self>, reason: ConnectReason) -> Result<Arc<Connection>> {
         // A replay opens no connection, whatever asks for one.
-        if tape::is_replaying() {
+        if cassette::is_replaying() {
             let text = message!("Server '{}' is not started: calls are replayed from a cassette.", self.id());
             return Err(HubError::new(ErrorKind::Connect, text));
         }

@@ -111,10 +111,10 @@ def test_orders_in_a_result_are_neither_carried_out_nor_believed(obeys: str) -> 
 # ------------------------------------------------------------------ cassettes
 
 
-def taped(hub: ToolHub, path: Path, tape: Any) -> str:
-    """The answer of a chat that calculates and sends a mail, on a tape."""
+def recorded(hub: ToolHub, path: Path, opened: Any) -> str:
+    """The answer of a chat that calculates and sends a mail, in a cassette."""
     script = Script(call("calculate", expression="6*7"), call("send_mail", to="ann", text="42"), "Sent.")
-    with tape(path):
+    with opened(path):
         return ChatLoop(hub, script).answer_sync("Send 6 times 7 to ann").text
 
 
@@ -148,14 +148,14 @@ CHANGES = {
 def test_an_agent_on_a_wrong_cassette_ends_clearly_and_does_nothing(change: str, tmp_path: Path) -> None:
     hub, calls = office()
     path = tmp_path / "run.ndjson"
-    assert taped(hub, path, record) == "Sent."
+    assert recorded(hub, path, record) == "Sent."
     assert [name for name, _ in calls] == ["calculate", "send_mail"]
     calls.clear()
-    assert taped(hub, path, replay) == "Sent."
+    assert recorded(hub, path, replay) == "Sent."
     alter, error, says = CHANGES[change]
     path.write_text(alter(path.read_text()))
     with pytest.raises(error, match=says):
-        taped(hub, path, replay)
+        recorded(hub, path, replay)
     assert calls == []
 
 

@@ -49,7 +49,7 @@ def opened(sent: list[str], store: Path) -> Opened:
 
 
 @pytest.fixture
-def tape(tmp_path: Path, opened: Opened, store: Path, sent: list[str]) -> Path:
+def cassette(tmp_path: Path, opened: Opened, store: Path, sent: list[str]) -> Path:
     """A recording of one call, whose traces in the store are removed."""
     path = tmp_path / "calls.ndjson"
     with opened() as hub, record(path):
@@ -72,9 +72,9 @@ def content(store: Path) -> dict[str, list[Any]]:
 
 
 def test_a_call_of_a_run_is_made_after_its_replay(
-    opened: Opened, tape: Path, sent: list[str], store: Path
+    opened: Opened, cassette: Path, sent: list[str], store: Path
 ) -> None:
-    with opened() as hub, replay(tape):
+    with opened() as hub, replay(cassette):
         assert hub.call("send_mail", {"to": "ann"}, run="monday").result == "sent to ann"
     assert not any(content(store).values())
     assert sent == []
@@ -85,11 +85,13 @@ def test_a_call_of_a_run_is_made_after_its_replay(
     assert sent == ["ann"]
 
 
-def test_a_replay_does_not_depend_on_what_a_run_has_done(opened: Opened, tape: Path, sent: list[str]) -> None:
+def test_a_replay_does_not_depend_on_what_a_run_has_done(
+    opened: Opened, cassette: Path, sent: list[str]
+) -> None:
     with opened() as hub:
         hub.call("send_mail", {"to": "ann"}, run="monday")
         for _ in range(2):
-            with replay(tape):
+            with replay(cassette):
                 assert "replayed" not in hub.call("send_mail", {"to": "ann"}, run="monday").meta
                 # In the replay too, a run does nothing twice.
                 with hub.resume("monday"):
@@ -99,11 +101,11 @@ def test_a_replay_does_not_depend_on_what_a_run_has_done(opened: Opened, tape: P
     assert sent == ["ann"]
 
 
-def test_an_approval_is_there_after_the_replay(opened: Opened, tape: Path, sent: list[str]) -> None:
+def test_an_approval_is_there_after_the_replay(opened: Opened, cassette: Path, sent: list[str]) -> None:
     with opened() as hub:
         waiting = hub.run_sync(SEND, approve="ask").results[0]
         hub.approve(waiting.paused or "")
-        with pytest.raises(ReplayError, match="was not made"), replay(tape):
+        with pytest.raises(ReplayError, match="was not made"), replay(cassette):
             # The replay asks for itself, and its question goes with it.
             assert hub.run_sync(SEND, approve="ask").results[0].kind == "paused"
             assert len(hub.pending()) == 1
@@ -218,8 +220,10 @@ async def test_an_agent_and_a_served_call_leave_nothing(tmp_path: Path, store: P
     assert not effects.exists()
 
 
-def test_a_call_that_was_not_recorded_leaves_nothing_either(opened: Opened, tape: Path, store: Path) -> None:
-    with pytest.raises(ReplayError), opened() as hub, replay(tape):
+def test_a_call_that_was_not_recorded_leaves_nothing_either(
+    opened: Opened, cassette: Path, store: Path
+) -> None:
+    with pytest.raises(ReplayError), opened() as hub, replay(cassette):
         assert hub.call("send_mail", {"to": "bob"}, run="monday").kind == "not_found"
     assert not any(content(store).values())
 

@@ -75,9 +75,9 @@ async def test_values_errors_and_times_come_back_and_nothing_runs(counted: Count
         calls: list[tuple[str, Any]] = [("add", {"a": 1, "b": 2}), ("shout", "hi"), ("fail", {"why": "no"})]
         return [await hub.execute(name, args) for name, args in calls]
 
-    with record(path) as tape:
+    with record(path) as cassette:
         recorded = await work()
-    assert (tape.events, counted.runs) == (3, 3)
+    assert (cassette.events, counted.runs) == (3, 3)
     async with replay(path):
         replayed = await work()
     assert counted.runs == 3
@@ -98,9 +98,9 @@ async def test_500_concurrent_calls_replay_20_times_byte_for_byte(counted: Count
     async def all_of_them() -> list[str]:
         return await asyncio.gather(*map(one, range(250)))
 
-    async with record(path) as tape:
+    async with record(path) as cassette:
         await all_of_them()
-    assert (tape.events, counted.runs) == (500, 500)
+    assert (cassette.events, counted.runs) == (500, 500)
     seen = set[str]()
     # The loop's own sockets are there already.
     with block_network():
@@ -112,10 +112,10 @@ async def test_500_concurrent_calls_replay_20_times_byte_for_byte(counted: Count
 
 def test_blocking_calls_and_one_hub_of_two(counted: Counted, path: Path) -> None:
     other = Counted()
-    with record(path, counted.hub) as tape:
+    with record(path, counted.hub) as cassette:
         counted.hub.call("add", {"a": 1, "b": 1})
         other.hub.call("add", {"a": 5, "b": 5})
-    assert tape.events == 1
+    assert cassette.events == 1
     with replay(path, hub=counted.hub):
         assert counted.hub.call("add", {"a": 1.0, "b": 1}).result == 2
         assert other.hub.call("add", {"a": 5, "b": 5}).result == 10
@@ -284,7 +284,7 @@ async def test_the_chat_client_is_replayed_without_a_server(path: Path) -> None:
         assert [piece async for piece in model.stream("hi")] == ["hel", "lo"]
 
 
-async def test_one_tape_at_a_time(counted: Counted, path: Path, tmp_path: Path) -> None:
+async def test_one_cassette_at_a_time(counted: Counted, path: Path, tmp_path: Path) -> None:
     with record(path):
         with pytest.raises(CassetteError, match="Something else already records to"), record(path):
             pass

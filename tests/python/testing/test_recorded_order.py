@@ -118,7 +118,7 @@ SHARED: dict[str, Callable[[Reads], Awaitable[list[Any]]]] = {
 
 @pytest.mark.parametrize("mode", ["strict", "timed"])
 @pytest.mark.parametrize("what", SHARED)
-async def test_nothing_is_shared_while_a_tape_is_in(path: Path, what: str, mode: Mode) -> None:
+async def test_nothing_is_shared_while_a_cassette_is_in(path: Path, what: str, mode: Mode) -> None:
     program = SHARED[what]
     with record(path):
         recorded = await program(Reads())
@@ -166,20 +166,20 @@ def test_a_cassette_belongs_to_the_process_that_opened_it(path: Path, tmp_path: 
         other = ToolHub()
         other.register(lambda x: -x, name="get_x", read_only=True)
         answers = [other.call("get_x", {"x": 100}).unwrap()]
-        with record(own) as tape:
+        with record(own) as cassette:
             answers.append(other.call("get_x", {"x": 7}).unwrap())
-        return f"{answers} {tape.events}"
+        return f"{answers} {cassette.events}"
 
     def leaves() -> str:
-        tape.__exit__(None, None, None)
+        cassette.__exit__(None, None, None)
         return "left"
 
-    with record(path) as tape:
+    with record(path) as cassette:
         hub.call("get_x", {"x": 100})
         assert in_child(child) == "[-100, -7] 1"
         assert in_child(leaves) == "left"
         hub.call("get_x", {"x": 101})
-    assert tape.events == 2
+    assert cassette.events == 2
     assert [call["arguments"] for call in lines(own, "call")] == [{"x": 7}]
     with replay(path):
         assert program() == [100, 101]
@@ -189,9 +189,9 @@ def test_a_cassette_belongs_to_the_process_that_opened_it(path: Path, tmp_path: 
         other.register(lambda x: -x, name="get_x", read_only=True)
         # Its copy answers; the recordings of the process are not used up, and the tool does not run.
         known, unknown = other.call("get_x", {"x": 100}), other.call("get_x", {"x": 5})
-        tape.__exit__(None, None, None)
+        cassette.__exit__(None, None, None)
         return f"{known.unwrap()} {unknown.kind}"
 
-    with replay(path) as tape:
+    with replay(path) as cassette:
         assert in_child(replays) == "100 not_found"
         assert program() == [100, 101]

@@ -161,7 +161,7 @@ def test_an_agent_with_a_result_that_was_cut_is_replayed(path: Path) -> None:
     assert "read_more('r_" in prompts[-1]
 
 
-def test_handles_on_tape_follow_from_the_text_and_are_otherwise_new(path: Path) -> None:
+def test_handles_on_a_cassette_follow_from_the_text_and_are_otherwise_new(path: Path) -> None:
     def messages() -> Any:
         text = '<tool_call>{"name":"read_long","arguments":{"q":"%s"}}</tool_call>'
         hub = long_results()
@@ -228,9 +228,9 @@ def test_a_replay_does_not_wait_for_a_provider_that_was_given_up(path: Path) -> 
     with replay(path):
         assert race("tools", "skills").result == "first"
     # The provider that answered is gone: the answer comes with a notice.
-    with replay(path) as tape:
+    with replay(path) as cassette:
         assert race("tools").result == "first"
-    (notice,) = tape.notices
+    (notice,) = cassette.notices
     assert "'fetch_x' (skills) was answered from" in notice
     assert "it has no such provider" in notice
 

@@ -1,4 +1,4 @@
 //! What is kept of calls: the store, the ledger with its approvals, and cassettes.
 
+pub mod cassette;
 pub mod ledger;
-pub mod tape;

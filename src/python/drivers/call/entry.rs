@@ -63,7 +63,7 @@ pub fn execute<'py>(
     let core = hub.get().core();
     if is_plain
         && !core.is_closed()
-        && core.tape().is_none()
+        && core.cassette().is_none()
         && let Some(Ok(planned)) = core.plan_known(&core.registry.load(), &name, wanted, Instant::now())
         && let Some(execution) = given.plain(&name, planned)?
     {
@@ -196,7 +196,7 @@ impl<'a, 'py> GivenCall<'a, 'py> {
             return Some(exactly());
         }
         // A cassette has a text for what is not JSON.
-        if self.hub.get().core().tape().is_some() {
+        if self.hub.get().core().cassette().is_some() {
             let told = || content_of(&self.args, extras, |value| Ok(json::with_texts(value)));
             return Some(exactly().or_else(|_| told()));
         }

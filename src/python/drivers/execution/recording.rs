@@ -11,13 +11,13 @@ use crate::values::results::blocks::text_of;
 use crate::values::value;
 use pyo3::IntoPyObjectExt;
 use serde_json::json;
+use toolhub::cassette::{OpenRecording, RecordedAnswer};
 use toolhub::error::Outcome;
 use toolhub::execute::Fate;
 use toolhub::hub::{EndedRows, PlannedRun, kept_failure};
 use toolhub::model::ToolOutput;
 use toolhub::shape::content::ImageNotes;
 use toolhub::system::kill_point;
-use toolhub::tape::{TapedAnswer, Taping};
 
 /// An attempt that has changed since its watcher was told: the event, and the error.
 fn next_change(state: &mut State) -> Option<(&'static str, usize, Option<HubError>)> {
@@ -114,25 +114,25 @@ pub fn failure(result: &Bound<'_, PyAny>) -> Option<(ErrorKind, Outcome)> {
 /// Writes down the attempts that were recorded.
 pub fn record(py: Python<'_>, plan: &PlannedRun, attempts: &mut [Attempt]) {
     for (slot, attempt) in attempts.iter_mut().enumerate() {
-        if let Some(taping) = attempt.taping.take() {
+        if let Some(open_recording) = attempt.open_recording.take() {
             let ended = plan.run.ended(slot).unwrap_or_else(Instant::now);
             let answer = answer_of(py, attempt, plan, slot);
-            if let Some(taping) = Arc::into_inner(taping) {
-                taping.end_at(&answer, ended);
+            if let Some(open_recording) = Arc::into_inner(open_recording) {
+                open_recording.end_at(&answer, ended);
             }
         }
     }
 }
 
 /// Writes down an attempt that answered when its call was decided.
-pub fn record_late(taping: Arc<Taping>, value: &Bound<'_, PyAny>) {
-    let Some(mut taping) = Arc::into_inner(taping) else { return };
-    taping.came_late();
+pub fn record_late(open_recording: Arc<OpenRecording>, value: &Bound<'_, PyAny>) {
+    let Some(mut open_recording) = Arc::into_inner(open_recording) else { return };
+    open_recording.came_late();
     let value = json::from_python(value).unwrap_or(Value::Null);
-    taping.end(&Some(Ok(ToolOutput::new(value))));
+    open_recording.end(&Some(Ok(ToolOutput::new(value))));
 }
 
-fn answer_of(py: Python<'_>, attempt: &Attempt, plan: &PlannedRun, slot: usize) -> TapedAnswer {
+fn answer_of(py: Python<'_>, attempt: &Attempt, plan: &PlannedRun, slot: usize) -> RecordedAnswer {
     let sent = attempt.blocks.as_ref().map(|blocks| blocks.output());
     if attempt.value.is_some() || plan.run.fate(slot) == Fate::Succeeded {
         let value = attempt.value.as_ref().map(|value| recorded_value(value.bind(py), attempt));

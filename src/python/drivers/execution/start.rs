@@ -82,7 +82,7 @@ impl Execution {
         }
     }
 
-    /// Passes the limits, is put on tape, and has its row written.
+    /// Passes the limits, is put on a cassette, and has its row written.
     fn enter(slf: &Bound<'_, Self>, ready: ReadyAttempt) -> PyResult<()> {
         let (py, this, slot) = (slf.py(), slf.get(), ready.0.slot);
         let args = {
@@ -121,10 +121,10 @@ impl Execution {
                 this.state.lock().attempts[slot].state = AttemptState::Waiting(entrance, ready.1);
                 Ok(())
             }
-            Poll::Ready(Ok(AdmittedAttempt { permits, taping })) => {
+            Poll::Ready(Ok(AdmittedAttempt { permits, open_recording })) => {
                 let mut state = this.state.lock();
                 let attempt = &mut state.attempts[slot];
-                (attempt.permits, attempt.taping) = (Some(permits), taping.map(Arc::new));
+                (attempt.permits, attempt.open_recording) = (Some(permits), open_recording.map(Arc::new));
                 drop(state);
                 Self::launch(slf, ready)
             }
@@ -196,9 +196,11 @@ impl Execution {
         }
         let around = call_scope::current(py)?;
         let state = self.state.lock();
-        let Attempt { permits, taping, .. } = &state.attempts[start.slot];
+        let Attempt { permits, open_recording, .. } = &state.attempts[start.slot];
         let lender = permits.as_ref().map(|permits| permits.lender(around.lender.clone()));
-        Ok(Some(around.within(lender, taping.as_ref().map(|taping| taping.as_outer()))))
+        Ok(Some(
+            around.within(lender, open_recording.as_ref().map(|open_recording| open_recording.as_outer())),
+        ))
     }
 
     /// Takes what an async function has given, or a plain one whose value is a coroutine.
@@ -280,9 +282,9 @@ impl Execution {
             context.extras.principal = extras.principal.clone();
             if extras.wants_progress {
                 let told = call_scope::progress(slf.py())?;
-                let taping = this.state.lock().attempts[slot].taping.clone();
-                context.extras.progress = match taping {
-                    Some(taping) => told.map(|told| heard(told, &taping)),
+                let open_recording = this.state.lock().attempts[slot].open_recording.clone();
+                context.extras.progress = match open_recording {
+                    Some(open_recording) => told.map(|told| heard(told, &open_recording)),
                     None => told,
                 };
             }

@@ -17,6 +17,7 @@ use crate::values::results::blocks::Blocks;
 use crate::values::value;
 use smallvec::SmallVec;
 use tokio_util::sync::CancellationToken;
+use toolhub::cassette::{OpenRecording, Recording, recording_of};
 use toolhub::error::{Result, clip};
 use toolhub::execute::{AdmittedAttempt, Answer, Fate, reported};
 use toolhub::hub::PlannedRun;
@@ -25,7 +26,6 @@ use toolhub::message::Message;
 use toolhub::model::{Meaning, NothingMeans, ReportedFailure, Unchecked};
 use toolhub::registry::Candidate;
 use toolhub::system::kill_point;
-use toolhub::tape::{Recording, Taping, recording_of};
 use toolhub::tool::BoxFuture;
 
 /// Held by a call that has to end; the receiver sees when the last one is dropped.
@@ -106,7 +106,7 @@ pub struct Attempt {
     /// What its watcher was told last.
     pub told: Option<Fate>,
     /// It is being recorded.
-    pub taping: Option<Arc<Taping>>,
+    pub open_recording: Option<Arc<OpenRecording>>,
     /// The content of an MCP server's answer.
     pub blocks: Option<Box<Blocks>>,
 }
@@ -228,7 +228,7 @@ impl Execution {
                 let (now, mut state) = (Instant::now(), self.state.lock());
                 let ended = state.end_attempt(slot, |plan, attempt| {
                     if !plan.run.succeeded(slot, now) {
-                        return (false, attempt.taping.take());
+                        return (false, attempt.open_recording.take());
                     }
                     attempt.value = Some(value.clone_ref(py));
                     attempt.is_own_result = meaning == Meaning::OwnResult;
@@ -239,8 +239,8 @@ impl Execution {
                 state.ended_at = ends_all.then_some(now).or(state.ended_at);
                 drop(state);
                 drop(held);
-                if let Some(taping) = too_late {
-                    record_late(taping, value.bind(py));
+                if let Some(open_recording) = too_late {
+                    record_late(open_recording, value.bind(py));
                 }
             }
         }

@@ -13,11 +13,11 @@ use pyo3::ffi;
 use pyo3::types::{PyByteArray, PySet};
 use serde_json::Map;
 use std::collections::HashMap;
+use toolhub::cassette::recording_of;
 use toolhub::error::Result;
 use toolhub::message::Message;
 use toolhub::model::{Arguments, ToolSpec};
 use toolhub::registry::Candidate;
-use toolhub::tape::recording_of;
 use toolhub::text::repeats_key;
 use toolhub::{parse, schema, system};
 

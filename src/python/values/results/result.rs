@@ -14,6 +14,7 @@ use crate::values::unicode::{start_of, string};
 use crate::values::value;
 use serde_json::json;
 use smallvec::SmallVec;
+use toolhub::cassette::recording_of;
 use toolhub::error::Outcome;
 use toolhub::execute::Fate;
 use toolhub::hub::{PlannedRun, cancelled};
@@ -25,7 +26,6 @@ use toolhub::plan::answer_kind;
 use toolhub::registry::Candidate;
 use toolhub::select::Rule;
 use toolhub::shape::content::ImageNotes;
-use toolhub::tape::recording_of;
 
 /// The class of results: dicts with attributes, defined in Python.
 pub fn tool_result(py: Python<'_>) -> PyResult<&Bound<'_, PyAny>> {

@@ -51,6 +51,22 @@ pub enum Declaration<'a> {
     Server { effects: Option<bool>, assume_read_only: bool, trust: Trust },
 }
 
+/// The acting verb in the name of a tool of which nothing else is known: empty if it may act all the same, `None` if the name
+/// says that it is harmless.
+pub fn acting_verb(name: &str) -> Option<&'static str> {
+    let found = assess(&EffectsInput {
+        name,
+        description: "",
+        parameters: &Value::Null,
+        annotations: &Map::new(),
+        declaration: Declaration::Tool { acts: None, capabilities: &[] },
+    });
+    match found.evidence {
+        Evidence::ActingVerb(verb) => Some(verb),
+        _ => (found.safety != Safety::Harmless).then_some(""),
+    }
+}
+
 /// Reads `effects` and `read_only`, which must not contradict each other.
 pub fn declared(effects: Option<bool>, read_only: Option<bool>) -> Result<Option<bool>, &'static str> {
     match (effects, read_only) {

@@ -16,7 +16,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Weak};
 use std::time::{Duration, Instant};
 use tokio::time::timeout;
-use toolhub_store::tape;
+use toolhub_store::cassette;
 use toolhub_text::message;
 use toolhub_types::error::{ErrorKind, HubError, Outcome, Result};
 use toolhub_types::model::Freshness;
@@ -153,7 +153,7 @@ impl Server {
         }
         if let Some(identity) = heard {
             listing.program_version = identity.program_version().map(Arc::from);
-            tape::record_list(self.id(), || listing.to_json());
+            cassette::record_list(self.id(), || listing.to_json());
             self.sink.iter().for_each(|sink| sink.fetched(self, identity, &listing));
         }
         listing.tools.retain(|tool| self.config().options.wants(&tool.name));
@@ -189,7 +189,7 @@ impl Server {
 
     /// While calls are replayed, the list that was recorded takes the place of a connection.
     pub(super) fn take_recorded_list(self: &Arc<Self>) -> Option<Result<Arc<Listing>>> {
-        let recorded = tape::recorded_list(self.id())?;
+        let recorded = cassette::recorded_list(self.id())?;
         Some(recorded.and_then(|tools| {
             let listing = Listing::from_json(&tools, Era::Modern, None).map_err(|why| {
                 let text = message!("The recorded tools of server '{}' cannot be read: {}.", self.id(), why);

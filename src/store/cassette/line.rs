@@ -29,9 +29,9 @@ pub struct OuterCall {
 }
 
 /// What came of a call; `None` if it was given up: another candidate had won, or its caller had gone.
-pub type TapedAnswer = Option<Result<ToolOutput>>;
+pub type RecordedAnswer = Option<Result<ToolOutput>>;
 
-pub(super) fn outcome_of(answer: &TapedAnswer) -> &'static str {
+pub(super) fn outcome_of(answer: &RecordedAnswer) -> &'static str {
     match answer {
         Some(Ok(_)) => "ok",
         Some(Err(error)) => error.kind.name(),

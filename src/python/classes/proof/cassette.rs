@@ -6,16 +6,18 @@ use crate::prelude::*;
 use crate::runtime::call_scope;
 use crate::values::arguments::callable::details_of;
 use std::path::PathBuf;
+use toolhub::cassette::{
+    self, CassetteMode, OnCassette, OpenRecording, RecordedAnswer, Recorder, Recording, Replayer,
+};
 use toolhub::error::UpstreamError;
 use toolhub::model::ToolOutput;
 use toolhub::secret;
-use toolhub::tape::{self, Deck, OnTape, Recorder, Recording, Replayer, TapedAnswer, Taping};
 
 /// Begins to record the calls of one hub, or of all hubs of this process.
 #[pyfunction]
 #[pyo3(signature = (path, hub=None))]
 pub fn start_recording(path: PathBuf, hub: Option<&Bound<'_, PyHub>>) -> PyResult<()> {
-    start(Recorder::create(&path).map(|recorder| Deck::Record(Arc::new(recorder))), hub)
+    start(Recorder::create(&path).map(|recorder| CassetteMode::Record(Arc::new(recorder))), hub)
 }
 
 /// Begins to answer the calls of one hub, or of all hubs of this process, from a cassette.
@@ -28,28 +30,31 @@ pub fn start_replay(
     hub: Option<&Bound<'_, PyHub>>,
 ) -> PyResult<()> {
     let mode = named("mode", mode)?;
-    start(py.detach(|| Replayer::open(&path, mode)).map(|replayer| Deck::Replay(Box::new(replayer))), hub)
+    start(
+        py.detach(|| Replayer::open(&path, mode)).map(|replayer| CassetteMode::Replay(Box::new(replayer))),
+        hub,
+    )
 }
 
-fn start(deck: Result<Deck, String>, hub: Option<&Bound<'_, PyHub>>) -> PyResult<()> {
-    let started = deck.and_then(|deck| tape::start(deck, hub.map(|hub| hub.get().core().number)));
+fn start(mode: Result<CassetteMode, String>, hub: Option<&Bound<'_, PyHub>>) -> PyResult<()> {
+    let started = mode.and_then(|mode| cassette::start(mode, hub.map(|hub| hub.get().core().number)));
     started.map_err(PyValueError::new_err)
 }
 
 /// The number of recorded events, the calls that were missed, the recordings that were not used, and the tools that are
 /// defined otherwise now.
-type TapeEnd = (u64, Vec<String>, Vec<String>, Vec<String>);
+type CassetteEnd = (u64, Vec<String>, Vec<String>, Vec<String>);
 
 /// Ends what was begun.
 #[pyfunction]
-pub fn stop_tape() -> PyResult<TapeEnd> {
-    let Some(ended) = tape::stop() else { return Ok(TapeEnd::default()) };
-    match ended.deck() {
-        Deck::Record(recorder) => {
+pub fn stop_cassette() -> PyResult<CassetteEnd> {
+    let Some(ended) = cassette::stop() else { return Ok(CassetteEnd::default()) };
+    match ended.mode() {
+        CassetteMode::Record(recorder) => {
             let events = recorder.close().map_err(PyValueError::new_err)?;
             Ok((events, Vec::new(), Vec::new(), Vec::new()))
         }
-        Deck::Replay(replayer) => {
+        CassetteMode::Replay(replayer) => {
             let end = replayer.end();
             Ok((0, end.missed, end.unused, end.notices))
         }
@@ -59,34 +64,36 @@ pub fn stop_tape() -> PyResult<TapeEnd> {
 /// Ends a cassette whose program was killed; how many events it has, or `None` if it has ended by itself.
 #[pyfunction]
 pub fn finish_cassette(path: PathBuf) -> PyResult<Option<u64>> {
-    tape::finish_cut(&path).map_err(PyValueError::new_err)
+    cassette::finish_cut(&path).map_err(PyValueError::new_err)
 }
 
-/// A question to a model that is recorded or replayed; `None` if there is no tape.
+/// A question to a model that is recorded or replayed; `None` if there is no cassette.
 #[pyfunction]
-#[pyo3(signature = (model, request) -> "TapedQuestion | None")]
-pub fn question_on_tape(model: &str, request: &Bound<'_, PyAny>) -> PyResult<Option<TapedQuestion>> {
-    let Some(tape) = tape::current(None) else { return Ok(None) };
+#[pyo3(signature = (model, request) -> "CassetteQuestion | None")]
+pub fn question_on_cassette(model: &str, request: &Bound<'_, PyAny>) -> PyResult<Option<CassetteQuestion>> {
+    let Some(cassette) = cassette::current(None) else { return Ok(None) };
     let arguments = json::image(request).map_or(Value::Null, |(value, _)| value);
     let around = call_scope::current(request.py())?;
-    let question = tape.question(model, arguments, around.outer.as_ref());
+    let question = cassette.question(model, arguments, around.outer.as_ref());
     match question.map_err(|miss| tool_error(request.py(), &miss))? {
-        OnTape::Recorded(taping) => {
-            Ok(Some(TapedQuestion { taping: Mutex::new(Some(taping)), recording: None, delay: 0.0 }))
-        }
-        OnTape::Replayed(replayed) => {
+        OnCassette::Recorded(open_recording) => Ok(Some(CassetteQuestion {
+            open_recording: Mutex::new(Some(open_recording)),
+            recording: None,
+            delay: 0.0,
+        })),
+        OnCassette::Replayed(replayed) => {
             let recording = replayed.recordings.into_iter().next();
             let took = recording.as_ref().filter(|_| replayed.is_timed).map(|one| one.took());
             let delay = took.unwrap_or_default().as_secs_f64();
-            Ok(Some(TapedQuestion { taping: Mutex::default(), recording, delay }))
+            Ok(Some(CassetteQuestion { open_recording: Mutex::default(), recording, delay }))
         }
     }
 }
 
-/// A question to a model on tape.
+/// A question to a model on a cassette.
 #[pyclass(frozen, module = "toolhub._core")]
-pub struct TapedQuestion {
-    taping: Mutex<Option<Taping>>,
+pub struct CassetteQuestion {
+    open_recording: Mutex<Option<OpenRecording>>,
     recording: Option<Arc<Recording>>,
     /// Seconds that the answer shall take.
     #[pyo3(get)]
@@ -94,7 +101,7 @@ pub struct TapedQuestion {
 }
 
 #[pymethods]
-impl TapedQuestion {
+impl CassetteQuestion {
     /// Whether the answer was recorded: the model is not asked.
     #[getter]
     fn is_replayed(&self) -> bool {
@@ -145,10 +152,10 @@ impl TapedQuestion {
     }
 }
 
-impl TapedQuestion {
-    fn end(&self, answer: &TapedAnswer) {
-        if let Some(taping) = self.taping.lock().take() {
-            taping.end(answer);
+impl CassetteQuestion {
+    fn end(&self, answer: &RecordedAnswer) {
+        if let Some(open_recording) = self.open_recording.lock().take() {
+            open_recording.end(answer);
         }
     }
 }
@@ -157,7 +164,7 @@ impl TapedQuestion {
 #[pyfunction]
 #[pyo3(signature = (path) -> "list[tuple[int, dict[str, object]]]")]
 pub fn cassette_events<'py>(py: Python<'py>, path: PathBuf) -> PyResult<Vec<(usize, Bound<'py, PyAny>)>> {
-    let events = py.detach(|| tape::read_events(&path)).map_err(PyValueError::new_err)?;
+    let events = py.detach(|| cassette::read_events(&path)).map_err(PyValueError::new_err)?;
     events.into_iter().map(|(line, event)| Ok((line, json::to_python(py, &Value::Object(event))?))).collect()
 }
 

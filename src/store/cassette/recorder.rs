@@ -1,6 +1,8 @@
 //! Writes calls to a file.
 
-use super::line::{FORMAT, LineKind, OuterCall, TapedAnswer, VERSION, milliseconds, outcome_of, timestamp};
+use super::line::{
+    FORMAT, LineKind, OuterCall, RecordedAnswer, VERSION, milliseconds, outcome_of, timestamp,
+};
 use crate::file::FileId;
 use parking_lot::Mutex;
 use serde_json::{Map, Value, json};
@@ -114,12 +116,22 @@ impl Recorder {
     }
 
     /// A question to a model.
-    pub(super) fn ask(self: &Arc<Self>, model: &str, request: Value, inside: Option<&OuterCall>) -> Taping {
-        self.taping(model, scrubbed(request), inside)
+    pub(super) fn ask(
+        self: &Arc<Self>,
+        model: &str,
+        request: Value,
+        inside: Option<&OuterCall>,
+    ) -> OpenRecording {
+        self.open_recording(model, scrubbed(request), inside)
     }
 
-    fn taping(self: &Arc<Self>, name: &str, arguments: Value, inside: Option<&OuterCall>) -> Taping {
-        Taping {
+    fn open_recording(
+        self: &Arc<Self>,
+        name: &str,
+        arguments: Value,
+        inside: Option<&OuterCall>,
+    ) -> OpenRecording {
+        OpenRecording {
             recorder: self.clone(),
             name: name.to_owned(),
             arguments,
@@ -192,29 +204,29 @@ impl Recorder {
         self.write(&Value::Object(parts.into_iter().flat_map(members).collect()));
     }
 
-    fn ended(&self, taping: &mut Taping, answer: &TapedAnswer, took: Duration) {
+    fn ended(&self, open_recording: &mut OpenRecording, answer: &RecordedAnswer, took: Duration) {
         let (result, error) = match answer {
             Some(Ok(output)) => (output_fields(output), Value::Null),
             Some(Err(error)) => (Value::Null, error_fields(error)),
             None => (Value::Null, Value::Null),
         };
-        let tool = taping.tool.take().map(|tool| *tool);
+        let tool = open_recording.tool.take().map(|tool| *tool);
         let kind = if tool.is_some() { LineKind::Call } else { LineKind::Model };
-        let model = tool.is_none().then_some(&taping.name);
-        let progress: Vec<Value> = taping.progress.lock().drain(..).map(scrubbed).collect();
+        let model = tool.is_none().then_some(&open_recording.name);
+        let progress: Vec<Value> = open_recording.progress.lock().drain(..).map(scrubbed).collect();
         let mut fields = json!({
-            "tool": tool.as_ref().map(|_| &taping.name),
+            "tool": tool.as_ref().map(|_| &open_recording.name),
             "candidate": tool.as_ref().map(|tool| &tool.candidate),
             "model": model,
-            "arguments": taping.arguments.take(),
+            "arguments": open_recording.arguments.take(),
             "key": tool.as_ref().map(|tool| &tool.key),
             "definition": tool.as_ref().map(|tool| &tool.definition),
-            "began": taping.began,
+            "began": open_recording.began,
             "ended": self.moment(),
-            "at": milliseconds(taping.at.saturating_duration_since(self.begun)),
+            "at": milliseconds(open_recording.at.saturating_duration_since(self.begun)),
             "call": tool.as_ref().map(|tool| tool.call),
-            "inside": taping.inside,
-            "late": taping.is_late.then_some(true),
+            "inside": open_recording.inside,
+            "late": open_recording.is_late.then_some(true),
             "progress": (!progress.is_empty()).then_some(progress),
             "result": result,
             "error": error,
@@ -223,7 +235,7 @@ impl Recorder {
             fields.retain(|name, value| name == "arguments" || !value.is_null());
         }
         let principal = tool.as_ref().map_or("", |tool| &tool.principal);
-        self.line(kind.name(), fields, (taping.time, took), (principal, outcome_of(answer)));
+        self.line(kind.name(), fields, (open_recording.time, took), (principal, outcome_of(answer)));
     }
 
     /// A failure ends no call: it is told when the recording ends.
@@ -313,27 +325,27 @@ pub struct OpenCall {
 
 impl OpenCall {
     /// A candidate is called, perhaps by the tool of another recorded call.
-    pub fn attempt(&self, candidate: &Candidate, inside: Option<&OuterCall>) -> Taping {
+    pub fn attempt(&self, candidate: &Candidate, inside: Option<&OuterCall>) -> OpenRecording {
         self.recorder.define(candidate);
         let mut parts = members(scrubbed(Value::Object(self.key.parts().clone())));
         let arguments = parts.remove("arguments").unwrap_or_default();
         let principal = parts.remove("principal").unwrap_or_default();
         parts.retain(|_, part| !part.is_null() && part.as_object().is_none_or(|part| !part.is_empty()));
-        let tool = TapedTool {
+        let tool = RecordedTool {
             candidate: candidate.label(),
             key: parts,
             principal: principal.as_str().unwrap_or_default().to_owned(),
             definition: candidate.definition().members().clone(),
             call: self.number,
         };
-        let mut taping = self.recorder.taping(&candidate.spec().name, arguments, inside);
-        taping.tool = Some(Box::new(tool));
-        taping
+        let mut open_recording = self.recorder.open_recording(&candidate.spec().name, arguments, inside);
+        open_recording.tool = Some(Box::new(tool));
+        open_recording
     }
 }
 
 /// What a line of a tool has, and that of a model has not.
-struct TapedTool {
+struct RecordedTool {
     candidate: String,
     /// The parts of the key that have no field of their own.
     key: Map<String, Value>,
@@ -343,12 +355,12 @@ struct TapedTool {
 }
 
 /// A call that is being recorded.
-pub struct Taping {
+pub struct OpenRecording {
     recorder: Arc<Recorder>,
     /// Of the tool or the model.
     name: String,
     arguments: Value,
-    tool: Option<Box<TapedTool>>,
+    tool: Option<Box<RecordedTool>>,
     inside: Option<u64>,
     is_late: bool,
     began: u64,
@@ -358,7 +370,7 @@ pub struct Taping {
     is_over: bool,
 }
 
-impl Taping {
+impl OpenRecording {
     /// What the calls that its tool makes are told of it.
     pub fn as_outer(&self) -> OuterCall {
         OuterCall { recording: self.recorder.number, began: self.began }
@@ -375,23 +387,23 @@ impl Taping {
     }
 
     /// Writes the line.
-    pub fn end(self, answer: &TapedAnswer) {
+    pub fn end(self, answer: &RecordedAnswer) {
         self.end_at(answer, Instant::now());
     }
 
     /// Writes the line of a call that ended some time ago.
-    pub fn end_at(mut self, answer: &TapedAnswer, ended: Instant) {
+    pub fn end_at(mut self, answer: &RecordedAnswer, ended: Instant) {
         self.put(answer, ended);
     }
 
-    fn put(&mut self, answer: &TapedAnswer, ended: Instant) {
+    fn put(&mut self, answer: &RecordedAnswer, ended: Instant) {
         self.is_over = true;
         let took = ended.saturating_duration_since(self.at);
         self.recorder.clone().ended(self, answer, took);
     }
 }
 
-impl Drop for Taping {
+impl Drop for OpenRecording {
     fn drop(&mut self) {
         if !self.is_over {
             self.put(&None, Instant::now());

@@ -1,4 +1,4 @@
-"""Skills of folders on tape: instructions, files, skills that are code, and scripts. A replay reads and runs nothing."""
+"""Skills of folders on a cassette: instructions, files, skills that are code, and scripts. A replay reads and runs nothing."""
 
 from __future__ import annotations
 
@@ -46,8 +46,8 @@ def work(hub: ToolHub) -> list[Any]:
 
 @pytest.mark.skipif(sys.platform == "win32", reason="scripts run under their own interpreter")
 def test_skills_are_recorded_and_replayed(folder: Path, tmp_path: Path) -> None:
-    tape, store = tmp_path / "calls.ndjson", tmp_path / "store.db"
-    with opened(folder, store) as hub, record(tape) as recorded:
+    cassette, store = tmp_path / "calls.ndjson", tmp_path / "store.db"
+    with opened(folder, store) as hub, record(cassette) as recorded:
         first = work(hub)
         rows = [row.tool for row in hub.ledger()]
     assert recorded.events == len(first)
@@ -57,26 +57,26 @@ def test_skills_are_recorded_and_replayed(folder: Path, tmp_path: Path) -> None:
     assert (tmp_path / "ran").read_text() == "xx"
     (folder / "greet" / "words.md").write_text("changed\n")
     with opened(folder, store) as hub:
-        with replay(tape):
+        with replay(cassette):
             assert work(hub) == first
         assert [row.tool for row in hub.ledger()] == rows
-        with pytest.raises(ReplayError, match="'greet'"), replay(tape, "lenient"):
+        with pytest.raises(ReplayError, match="'greet'"), replay(cassette, "lenient"):
             assert hub.call("greet", {"file": "SKILL.md"}).kind == "not_found"
     assert (tmp_path / "ran").read_text() == "xx"
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="scripts run under their own interpreter")
 def test_a_script_that_the_program_runs_is_recorded_too(folder: Path, tmp_path: Path) -> None:
-    tape, store = tmp_path / "calls.ndjson", tmp_path / "store.db"
+    cassette, store = tmp_path / "calls.ndjson", tmp_path / "store.db"
 
     def run(hub: ToolHub) -> dict[str, Any]:
         return hub.skills.run_script_sync("greet", "say.py", ["hi"], timeout=50)
 
-    with opened(folder, store) as hub, record(tape) as recorded:
+    with opened(folder, store) as hub, record(cassette) as recorded:
         first = run(hub)
         assert [(row.tool, row.state) for row in hub.ledger()] == [("run_skill_script", "done")]
     assert (recorded.events, first["stdout"]) == (1, "said hi\n")
-    with opened(folder, store) as hub, replay(tape):
+    with opened(folder, store) as hub, replay(cassette):
         assert run(hub) == first
     assert (tmp_path / "ran").read_text() == "x"
     # A tool of the user's with that name is another one.

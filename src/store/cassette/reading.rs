@@ -1,6 +1,6 @@
 //! Reads a cassette, and says in which line it is wrong.
 
-use super::line::{FORMAT, LineKind, TapedAnswer, VERSION};
+use super::line::{FORMAT, LineKind, RecordedAnswer, VERSION};
 use serde_json::{Map, Value, json};
 use std::path::Path;
 use std::sync::Arc;
@@ -30,7 +30,7 @@ pub struct Recording {
     pub at: f64,
     pub ms: f64,
     pub progress: Vec<Value>,
-    pub answer: TapedAnswer,
+    pub answer: RecordedAnswer,
     pub line: usize,
 }
 
@@ -253,7 +253,7 @@ impl<'a> LineFields<'a> {
         })
     }
 
-    fn answer(&self) -> Result<TapedAnswer, String> {
+    fn answer(&self) -> Result<RecordedAnswer, String> {
         match self.text("outcome")? {
             // It answered when the call was decided, so a replay must not let it win.
             "ok" if self.0.get("late") == Some(&Value::Bool(true)) => Ok(None),

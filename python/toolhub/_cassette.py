@@ -1,4 +1,4 @@
-"""Questions to models on tape. The core decides whether one is recorded or replayed; see `toolhub.testing`."""
+"""Questions to models on a cassette. The core decides whether one is recorded or replayed; see `toolhub.testing`."""
 
 import sys
 from collections.abc import Awaitable, Callable
@@ -10,46 +10,46 @@ from ._lazy import asyncio
 from ._plain import readable, whole
 from .exceptions import ToolError
 
-_inside: ContextVar[bool] = ContextVar("toolhub_model_on_tape", default=False)
-"""True inside a question that is on tape: what a client asks on its way is part of it."""
+_inside: ContextVar[bool] = ContextVar("toolhub_model_on_cassette", default=False)
+"""True inside a question that is on a cassette: what a client asks on its way is part of it."""
 
 
-async def on_tape(
+async def on_cassette(
     llm: object, request: object, question: Callable[[], Awaitable[Any]], plain: Callable[[Any], Any]
 ) -> Any:
     """What the model answers, or answered when it was recorded. `plain` makes JSON of an answer that is none."""
-    taped = None if _inside.get() else _core.question_on_tape(_name_of(llm), request)
-    if taped is None:
+    kept = None if _inside.get() else _core.question_on_cassette(_name_of(llm), request)
+    if kept is None:
         return await question()
-    if taped.is_replayed:
-        await asyncio.sleep(taped.delay)
+    if kept.is_replayed:
+        await asyncio.sleep(kept.delay)
         try:
-            return taped.answer()
+            return kept.answer()
         except ToolError as error:
-            raise _as_recorded(error, taped.exception) from None
+            raise _as_recorded(error, kept.exception) from None
     token = _inside.set(True)
     try:
         answer = await question()
     except Exception as error:
-        _record(taped, error)
+        _record(kept, error)
         raise
     finally:
         _inside.reset(token)
     try:
-        taped.answered(answer)
+        kept.answered(answer)
     except ValueError:
-        taped.answered(plain(answer))
+        kept.answered(plain(answer))
     return answer
 
 
-def _record(taped: _core.TapedQuestion, error: Exception) -> None:
+def _record(question: _core.CassetteQuestion, error: Exception) -> None:
     message = whole(readable(error))
     known = error if isinstance(error, ToolError) else ToolError(message)
     exception = None
     if type(error).__module__ != ToolError.__module__:
         args = [whole(one) if isinstance(one, str) else one for one in error.args]
         exception = {"type": f"{type(error).__module__}:{type(error).__qualname__}", "args": args}
-    taped.failed(known, message, exception)
+    question.failed(known, message, exception)
 
 
 def _as_recorded(error: ToolError, exception: Any) -> Exception:

@@ -39,18 +39,18 @@ def told(hub: ToolHub) -> list[tuple[str, str]]:
 async def test_a_served_call_is_recorded_and_replayed_without_a_row(
     servers: dict[str, Any], effects: Path, tmp_path: Path, is_only: bool
 ) -> None:
-    tape = tmp_path / "calls.ndjson"
+    cassette = tmp_path / "calls.ndjson"
     async with ToolHub(servers, store=tmp_path / "store.db") as hub, served(hub) as serving:
         only = hub if is_only else None
-        with record(tape, only) as recorded:
+        with record(cassette, only) as recorded:
             first = await call(serving.url, "send", key="x")
         assert first.content == "sent x"
         assert recorded.events > 0
         assert told(hub) == [("send", "done")]
-        with replay(tape, hub=only):
+        with replay(cassette, hub=only):
             again = await call(serving.url, "send", key="x")
         assert again.content == first.content
-        with pytest.raises(ReplayError), replay(tape, hub=only):
+        with pytest.raises(ReplayError), replay(cassette, hub=only):
             missed = await call(serving.url, "send", key="y")
             assert "not in the cassette" in missed.text
         assert told(hub) == [("send", "done")]
@@ -60,19 +60,19 @@ async def test_a_served_call_is_recorded_and_replayed_without_a_row(
 async def test_a_recording_of_another_hub_leaves_served_calls_out(
     servers: dict[str, Any], tmp_path: Path
 ) -> None:
-    tape = tmp_path / "calls.ndjson"
+    cassette = tmp_path / "calls.ndjson"
     async with (
         ToolHub(servers, store=tmp_path / "store.db") as hub,
         served(hub) as serving,
         ToolHub() as other,
     ):
-        with record(tape, other):
+        with record(cassette, other):
             assert (await call(serving.url, "send", key="x")).content == "sent x"
-    assert not any('"call"' in line for line in lines(tape))
+    assert not any('"call"' in line for line in lines(cassette))
 
 
 async def test_a_direct_call_is_replayed_without_a_row(servers: dict[str, Any], tmp_path: Path) -> None:
-    tape, done = tmp_path / "calls.ndjson", list[str]()
+    cassette, done = tmp_path / "calls.ndjson", list[str]()
     async with ToolHub(servers, store=tmp_path / "store.db") as hub:
         hub.register(lambda to: done.append(to) or "sent", name="send_mail")
 
@@ -82,9 +82,9 @@ async def test_a_direct_call_is_replayed_without_a_row(servers: dict[str, Any], 
                 (await hub.execute("send", {"key": "x"})).result,
             ]
 
-        with record(tape):
+        with record(cassette):
             first = await both()
-        with replay(tape):
+        with replay(cassette):
             assert await both() == first == ["sent", "sent x"]
         assert told(hub) == [("send_mail", "done"), ("send", "done")]
     assert done == ["ann"]
