@@ -332,13 +332,11 @@ impl View {
         name: &'a str,
         audience: Audience,
     ) -> Option<ShownTool<'a>> {
-        match snapshot.get(name) {
-            Some(entry) => self.shown(None, name, entry, audience),
-            None => {
-                let (server, entry) = snapshot.address(name)?;
-                self.shown(Some(server), name, entry, audience)
-            }
-        }
+        let (server, entry) = match snapshot.get(name) {
+            Some(entry) => (None, entry),
+            None => snapshot.address(name).map(|(server, entry)| (Some(server), entry))?,
+        };
+        self.shown(server, name, entry, audience)
     }
 
     /// All tools, in the order of the registry.
