@@ -71,7 +71,6 @@ struct Tokenizer<'t> {
     /// Those of the table.
     words: &'t HashSet<String>,
     tokens: TokenText,
-    section: Section,
     tracker: SectionTracker<'t>,
     stem: String,
 }
@@ -79,13 +78,13 @@ struct Tokenizer<'t> {
 impl<'t> Tokenizer<'t> {
     fn new(words: &'t HashSet<String>, section: Section) -> Self {
         let tokens = TokenText { text: String::new(), sections: vec![(0, section)] };
-        Self { words, tokens, section, tracker: SectionTracker::new(section), stem: String::new() }
+        Self { words, tokens, tracker: SectionTracker::new(section), stem: String::new() }
     }
 
     fn run(mut self, text: &'t str) -> TokenText {
         if !text.is_ascii() && text.chars().any(|c| fold_width(c) != c) {
             let folded: String = text.chars().map(fold_width).collect();
-            return Tokenizer::new(self.words, self.section).run(&folded);
+            return Tokenizer::new(self.words, self.tracker.section()).run(&folded);
         }
         self.tokens.text.reserve(text.len() * 2);
         let mut rest = text;
@@ -110,15 +109,15 @@ impl<'t> Tokenizer<'t> {
         self.tokens
     }
 
-    fn push(&mut self, write: impl FnOnce(&mut String)) {
-        if self.tokens.section(usize::MAX) != self.section {
-            self.tokens.sections.push((self.tokens.text.len(), self.section));
+    fn push(&mut self, section: Section, write: impl FnOnce(&mut String)) {
+        if self.tokens.section(usize::MAX) != section {
+            self.tokens.sections.push((self.tokens.text.len(), section));
         }
         write(&mut self.tokens.text);
     }
 
-    fn push_word(&mut self, write: impl FnOnce(&mut String)) {
-        self.push(|text| {
+    fn push_word(&mut self, section: Section, write: impl FnOnce(&mut String)) {
+        self.push(section, |text| {
             text.push('<');
             write(text);
             text.push('>');
@@ -127,14 +126,14 @@ impl<'t> Tokenizer<'t> {
 
     fn word(&mut self, word: &'t str) {
         self.tracker.word(word);
-        self.section = self.tracker.section();
+        let section = self.tracker.section();
         let bytes = word.as_bytes();
         if !word.is_ascii() {
-            self.push_word(|text| text.extend(word.chars().flat_map(char::to_lowercase)));
+            self.push_word(section, |text| text.extend(word.chars().flat_map(char::to_lowercase)));
         } else if (1..bytes.len()).any(|i| is_hump(bytes, i)) {
             self.camel(word);
         } else {
-            self.push_word(|text| push_stem(text, word));
+            self.push_word(section, |text| push_stem(text, word));
         }
     }
 
@@ -153,19 +152,17 @@ impl<'t> Tokenizer<'t> {
                 self.words.contains(&self.stem)
             });
             let end = joined.copied().unwrap_or(ends[0]);
-            self.push_word(|text| push_stem(text, &word[start..end]));
+            self.push_word(self.tracker.section(), |text| push_stem(text, &word[start..end]));
             start = end;
         }
     }
 
     fn wide(&mut self, run: &'t str) {
-        let (before, cut) = (self.section, self.tracker.wide(run));
-        let after = self.tracker.section();
+        let (before, cut) = (self.tracker.section(), self.tracker.wide(run));
         for (at, c) in run.char_indices() {
-            self.section = if at < cut { before } else { after };
-            self.push_word(|text| text.push(c));
+            let section = if at < cut { before } else { self.tracker.section() };
+            self.push_word(section, |text| text.push(c));
         }
-        self.section = after;
     }
 
     /// Reads what begins with a character that is not part of a word; returns its length in bytes.
@@ -174,10 +171,10 @@ impl<'t> Tokenizer<'t> {
         let Some(c) = chars.next() else { return 0 };
         let (len, after) = (c.len_utf8(), chars.next());
         self.tracker.punctuation(c, after);
-        self.section = self.tracker.section();
+        let section = self.tracker.section();
         // Addresses name products that the tool has nothing to do with.
         if c == ':' && rest.starts_with("://") {
-            self.push(|text| text.push(BREAK));
+            self.push(section, |text| text.push(BREAK));
             return rest.find(char::is_whitespace).unwrap_or(rest.len());
         }
         // `draw.io`, `e-mail`, `read/write`, `it's`: the parts of one expression.
@@ -189,7 +186,7 @@ impl<'t> Tokenizer<'t> {
             _ => false,
         };
         if !joins {
-            self.push(|text| text.push(BREAK));
+            self.push(section, |text| text.push(BREAK));
         }
         let follows_word = self.tokens.text.ends_with('>');
         let possessive = follows_word && matches!(c, '\'' | '’') && after == Some('s');

@@ -31,13 +31,11 @@ impl<'a> VendorNames<'a> {
         for name in names {
             let made = vendor_name(name);
             let is_own = made == name;
-            let entry = found.entry(made);
-            let taken = matches!(entry, std::collections::hash_map::Entry::Occupied(_));
-            let known = entry.or_insert(Some(name));
-            if taken {
-                // A tool's own name wins; of two derived names that are equal, neither counts.
+            // A tool's own name wins; of two derived names that are equal, neither counts.
+            let win = |known: &mut Option<&'a str>| {
                 *known = if is_own { Some(name) } else { known.filter(|known| is_vendor_name(known)) };
-            }
+            };
+            found.entry(made).and_modify(win).or_insert(Some(name));
         }
         VendorNames(found)
     }

@@ -73,27 +73,29 @@ impl Tiktoken {
         Ok(Tiktoken { ranks, pieces })
     }
 
-    /// The end of each token.
-    fn ends(&self, text: &str) -> impl Iterator<Item = usize> {
+    /// Calls `visit` with the end of each token, until it returns `false`.
+    fn walk(&self, text: &str, mut visit: impl FnMut(usize) -> bool) {
         let mut at = 0;
-        let pieces = std::iter::from_fn(move || {
-            let start = at;
+        while at < text.len() {
             // The patterns match any text. Should the matcher give up, the rest is one piece.
-            at = match self.pieces.find_from_pos(text, start) {
-                Ok(Some(piece)) if piece.end() > start => piece.end(),
+            let end = match self.pieces.find_from_pos(text, at) {
+                Ok(Some(piece)) if piece.end() > at => piece.end(),
                 _ => text.len(),
             };
-            (start < text.len()).then_some(start..at)
-        });
-        pieces.flat_map(|place| {
-            let piece = &text.as_bytes()[place.clone()];
-            let is_token = self.ranks.contains_key(piece);
-            let parts = if is_token { Vec::new() } else { self.tokens(piece) };
-            is_token
-                .then_some(place.end)
-                .into_iter()
-                .chain(parts.into_iter().map(move |end| place.start + end))
-        })
+            let piece = &text.as_bytes()[at..end];
+            if self.ranks.contains_key(piece) {
+                if !visit(end) {
+                    return;
+                }
+            } else {
+                for token_end in self.tokens(piece) {
+                    if !visit(at + token_end) {
+                        return;
+                    }
+                }
+            }
+            at = end;
+        }
     }
 
     /// The ends of the tokens of one piece.
@@ -131,11 +133,24 @@ impl Tiktoken {
 
 impl TokenCounter for Tiktoken {
     fn count(&self, text: &str) -> usize {
-        self.ends(text).count()
+        let mut count = 0;
+        self.walk(text, |_| {
+            count += 1;
+            true
+        });
+        count
     }
 
     fn prefix(&self, text: &str, tokens: usize) -> usize {
-        self.ends(text).take(tokens).filter(|end| text.is_char_boundary(*end)).last().unwrap_or(0)
+        let (mut end, mut left) = (0, tokens);
+        self.walk(text, |token_end| {
+            if left > 0 && text.is_char_boundary(token_end) {
+                end = token_end;
+            }
+            left = left.saturating_sub(1);
+            left > 0
+        });
+        end
     }
 }
 
