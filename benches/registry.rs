@@ -11,8 +11,8 @@ use std::time::{Duration, Instant};
 
 use criterion::{BatchSize, Criterion, criterion_group, criterion_main};
 use toolhub::model::{Source, ToolOutput, ToolSpec};
-use toolhub::registry::{Candidate, Filter, Registry};
-use toolhub::select;
+use toolhub::registry::{Candidate, Registry};
+use toolhub::select::{self, Wanted};
 use toolhub::stats::CandidateStats;
 
 const TOOLS: usize = 100_000;
@@ -111,7 +111,7 @@ fn look_up(c: &mut Criterion) {
         b.iter(|| {
             let snapshot = registry.load();
             let entry = snapshot.get(&names[some_name(&mut turn)]);
-            entry.map(|entry| select::by_name(entry, Filter::default(), now))
+            entry.map(|entry| select::by_name(entry, Wanted::default(), now))
         });
     });
     group.bench_function("HashMap: get", |b| {
@@ -130,7 +130,7 @@ fn look_up_by_tag(c: &mut Criterion) {
     });
     let (mut rng, now) = (fastrand::Rng::with_seed(1), Instant::now());
     group.bench_function("choose: shuffle and order", |b| {
-        b.iter(|| select::by_capability(&registry.load(), next(), Filter::default(), &mut rng, now));
+        b.iter(|| select::by_capability(&registry.load(), next(), Wanted::default(), &mut rng, now));
     });
 }
 
