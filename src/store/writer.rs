@@ -11,7 +11,7 @@
 use crate::file::{self, FileProblem, OpenFile, reader};
 use crate::ledger::{LedgerOwner, Tidying};
 use crate::{Store, fork, identity, schema};
-use parking_lot::{Condvar, Mutex, MutexGuard};
+use parking_lot::Mutex;
 use rusqlite::{Connection, OptionalExtension, Params, Row};
 use std::ops::Deref;
 use std::path::{Path, PathBuf};
@@ -19,6 +19,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 use toolhub_text::message;
+use toolhub_types::sync::waiting::{self, Condvar, MutexGuard, PoisonError};
 use toolhub_types::system::kill_point;
 
 /// The most that share a commit.
@@ -143,7 +144,8 @@ struct UnwrittenTasks {
 pub struct Writer {
     /// `None`: in memory.
     pub path: Option<PathBuf>,
-    state: Mutex<QueueState>,
+    /// Its thread waits here while others fork.
+    state: waiting::Mutex<QueueState>,
     changed: Condvar,
     file: Mutex<OpenFile>,
     /// The last commit failed because another process has locked the file.
@@ -176,7 +178,7 @@ impl Writer {
     pub fn new(path: Option<PathBuf>, file: OpenFile) -> Arc<Self> {
         let writer = Arc::new(Writer {
             path,
-            state: Mutex::default(),
+            state: waiting::Mutex::default(),
             changed: Condvar::new(),
             file: Mutex::new(file),
             is_locked: AtomicBool::new(false),
@@ -186,10 +188,14 @@ impl Writer {
         let run = writer.clone();
         let thread = std::thread::Builder::new().name("toolhub-store".into()).spawn(move || run.run());
         if thread.is_err() {
-            let mut state = writer.state.lock();
+            let mut state = writer.lock();
             (state.stop, state.has_ended) = (Some("its thread cannot be started"), true);
         }
         writer
+    }
+
+    fn lock(&self) -> MutexGuard<'_, QueueState> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Its state while it takes tasks, or why it takes none.
@@ -198,7 +204,7 @@ impl Writer {
         if self.process != std::process::id() {
             return Err("it belongs to the parent of this process");
         }
-        let state = self.state.lock();
+        let state = self.lock();
         state.stop.map_or(Ok(state), Err)
     }
 
@@ -250,26 +256,29 @@ impl Writer {
         let _gate = fork::pass();
         let mut file = self.file.lock();
         *file = OpenFile::default();
-        self.state.lock().has_ended = true;
+        self.lock().has_ended = true;
         self.changed.notify_all();
     }
 
     /// What is to be written next, after what is left of the last batch; and whether it is the last.
     fn next_batch(&self, left: UnwrittenTasks, tidies: bool) -> (Vec<Task>, bool) {
         let UnwrittenTasks { tasks: mut batch, is_locked } = left;
-        let mut state = self.state.lock();
+        let mut state = self.lock();
         let mut may_tidy = tidies;
         while !is_locked && (may_tidy || state.tasks.is_empty()) && state.stop.is_none() && !state.is_due() {
             may_tidy = false;
             match state.tidying.take() {
                 Some(mut tidying) => {
-                    let has_more = MutexGuard::unlocked(&mut state, || self.tidy(&mut tidying));
+                    drop(state);
+                    let has_more = self.tidy(&mut tidying);
+                    state = self.lock();
                     state.tidying = state.tidying.take().or(has_more.then_some(tidying));
                 }
-                None if state.tasks.is_empty() => match state.due {
-                    Some((at, _)) => _ = self.changed.wait_until(&mut state, at),
-                    None => self.changed.wait(&mut state),
-                },
+                None if state.tasks.is_empty() => {
+                    let due = state.due.as_ref().map(|(at, _)| at.saturating_duration_since(Instant::now()));
+                    let waited = self.changed.wait_timeout(state, due.unwrap_or(Duration::MAX));
+                    state = waited.unwrap_or_else(PoisonError::into_inner).0;
+                }
                 None => {}
             }
         }
@@ -437,7 +446,7 @@ impl Writer {
     ) -> Result<T, FileProblem> {
         let _gate = fork::pass();
         let file = if at_once { self.file.try_lock() } else { Some(self.file.lock()) };
-        if self.state.lock().has_ended {
+        if self.lock().has_ended {
             return Err(FileProblem::unusable("it is closed"));
         }
         let Some(mut file) = file else {
@@ -483,8 +492,7 @@ impl Writer {
         if self.process != std::process::id() {
             return true;
         }
-        let mut state = self.state.lock();
-        self.changed.wait_while_for(&mut state, |state| !state.has_ended, patience);
-        state.has_ended
+        let waited = self.changed.wait_timeout_while(self.lock(), patience, |state| !state.has_ended);
+        waited.unwrap_or_else(PoisonError::into_inner).0.has_ended
     }
 }
