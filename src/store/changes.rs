@@ -3,7 +3,7 @@
 use super::file::FileProblem;
 use super::identity::{self, StoreIdentity};
 use super::tables::{self, KeptResult, ListKey, MAX_USES, PinChange, StoredList, Use};
-use super::writer::{OpenTables, Task, TaskKind, TaskTerms};
+use super::writer::{OpenTables, StoreTask, TaskKind, TaskTerms};
 use super::{Store, candidates};
 use parking_lot::Mutex;
 use std::collections::HashMap;
@@ -74,7 +74,7 @@ impl Store {
     }
 
     /// What is pending, to be written; `ends` if for the last time.
-    pub(super) fn write(self: Arc<Self>, ends: bool) -> Option<Task> {
+    pub(super) fn write(self: Arc<Self>, ends: bool) -> Option<StoreTask> {
         let mut unwritten = self.unwritten.lock();
         if unwritten.is_lost {
             unwritten.flushes.clear();
@@ -106,7 +106,7 @@ impl Store {
             }
             flushes.into_iter().for_each(|flush| _ = flush.send(is_written));
         };
-        Some(Task::new(terms, write, done))
+        Some(StoreTask::new(terms, write, done))
     }
 
     /// What could not be written stays pending, with one notice until it works again.

@@ -3,7 +3,7 @@
 //! passes the gate, and a fork closes the gate, closes all files, and opens the gate again in both processes. Files are
 //! reopened when they are next needed.
 
-use crate::writer::Writer;
+use crate::writer::StoreWriter;
 use parking_lot::{Mutex, RwLock, RwLockReadGuard, RwLockWriteGuard};
 use std::cell::Cell;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -12,7 +12,7 @@ use std::time::Duration;
 
 static GATE: RwLock<()> = RwLock::new(());
 /// All writers that may have a file open; used only behind the gate.
-static WRITERS: Mutex<Vec<Weak<Writer>>> = Mutex::new(Vec::new());
+static WRITERS: Mutex<Vec<Weak<StoreWriter>>> = Mutex::new(Vec::new());
 /// Set in a child if the gate could not be closed in time.
 static UNCLEAN: AtomicBool = AtomicBool::new(false);
 
@@ -36,14 +36,14 @@ pub fn check_process() -> Result<(), String> {
     }
 }
 
-pub fn register(writer: Weak<Writer>) {
+pub fn register(writer: Weak<StoreWriter>) {
     let _gate = pass();
     let mut writers = WRITERS.lock();
     writers.retain(|one| one.strong_count() > 0);
     writers.push(writer);
 }
 
-pub fn all_writers() -> Vec<Arc<Writer>> {
+pub fn all_writers() -> Vec<Arc<StoreWriter>> {
     let _gate = pass();
     WRITERS.lock().iter().filter_map(Weak::upgrade).collect()
 }

@@ -3,7 +3,7 @@
 //! ```text
 //! open ─► the known state (statistics, uses, pins)        lists and results are read on demand
 //! calls, lists, uses, results, pins ─► PendingChanges ─┐ at most once a second
-//! ledger ──────────────────────────────────────────────┴─► Writer ─► one transaction for all that wait
+//! ledger ──────────────────────────────────────────────┴─► StoreWriter ─► one transaction for all that wait
 //! ```
 //!
 //! No call waits for these changes: they go into memory, and one thread writes them. It writes changes, not totals, so the
@@ -39,7 +39,7 @@ use std::sync::{Arc, OnceLock, Weak};
 use std::time::{Duration, Instant};
 use tables::KeptResult;
 use toolhub_types::stats::StatsSink;
-use writer::Writer;
+use writer::StoreWriter;
 
 /// How long the first use of a pinned server waits until its pins are written.
 const PINS_PATIENCE: Duration = Duration::from_secs(2);
@@ -49,7 +49,7 @@ pub struct Store {
     pub path: PathBuf,
     /// The number of bytes of results that the file keeps.
     results_limit: u64,
-    writer: Arc<Writer>,
+    writer: Arc<StoreWriter>,
     unwritten: Mutex<Unwritten>,
     /// The sink that candidates get their statistics from and report new calls to.
     pub stats: Arc<StatsSink>,
@@ -78,7 +78,7 @@ impl Store {
             let (store, doubt) = (path.display(), identity::doubt(&path));
             format!("Runs, approvals and new pins are refused in the store '{store}': {doubt}.")
         });
-        let writer = Writer::new(Some(path.clone()), OpenFile::new(&path, connection));
+        let writer = StoreWriter::new(Some(path.clone()), OpenFile::new(&path, connection));
         if let Some(why) = writer.refusal() {
             return (None, vec![in_memory(&path, why)]);
         }
@@ -173,7 +173,7 @@ impl Store {
         pending.or_else(|| self.look(true, |file| tables::result(file, handle)))
     }
 
-    /// Reads from the file, as [`Writer::look`] does. `None` if that fails.
+    /// Reads from the file, as [`StoreWriter::look`] does. `None` if that fails.
     fn look<T>(
         &self,
         at_once: bool,

@@ -104,14 +104,14 @@ impl TaskTerms {
 /// May run more than once: a transaction that fails as a whole is repeated one by one.
 type Work = Box<dyn FnMut(&OpenTables<'_>) -> rusqlite::Result<()> + Send>;
 
-pub struct Task {
+pub struct StoreTask {
     work: Work,
     /// Called on the thread of the writer, after the commit.
     done: Box<dyn FnOnce(Result<(), FileProblem>) + Send>,
     terms: TaskTerms,
 }
 
-impl Task {
+impl StoreTask {
     /// `done` gets what the work has given.
     pub fn new<T: Send + 'static>(
         terms: TaskTerms,
@@ -128,20 +128,20 @@ impl Task {
             let answer = answer.lock().take().ok_or_else(|| FileProblem::unusable("it gave no answer"));
             done(written.and(answer));
         };
-        Task { work: Box::new(work), done: Box::new(done), terms }
+        StoreTask { work: Box::new(work), done: Box::new(done), terms }
     }
 }
 
 /// What a batch leaves to be tried again.
 #[derive(Default)]
 struct UnwrittenTasks {
-    tasks: Vec<Task>,
+    tasks: Vec<StoreTask>,
     /// Some of them wait for the lock.
     is_locked: bool,
 }
 
 /// The queue, the open file and the thread.
-pub struct Writer {
+pub struct StoreWriter {
     /// `None`: in memory.
     pub path: Option<PathBuf>,
     /// Its thread waits here while others fork.
@@ -156,7 +156,7 @@ pub struct Writer {
 
 #[derive(Default)]
 struct QueueState {
-    tasks: Vec<Task>,
+    tasks: Vec<StoreTask>,
     /// A store whose changes are to be written then, or when the writer is stopped.
     due: Option<(Instant, Arc<Store>)>,
     /// The number of tasks so far.
@@ -174,9 +174,9 @@ impl QueueState {
     }
 }
 
-impl Writer {
+impl StoreWriter {
     pub fn new(path: Option<PathBuf>, file: OpenFile) -> Arc<Self> {
-        let writer = Arc::new(Writer {
+        let writer = Arc::new(StoreWriter {
             path,
             state: waiting::Mutex::default(),
             changed: Condvar::new(),
@@ -213,7 +213,7 @@ impl Writer {
         self.open_state().err()
     }
 
-    pub fn put(&self, task: Task) {
+    pub fn put(&self, task: StoreTask) {
         let mut state = match self.open_state() {
             Ok(state) => state,
             Err(why) => return (task.done)(Err(FileProblem::unusable(why))),
@@ -261,7 +261,7 @@ impl Writer {
     }
 
     /// What is to be written next, after what is left of the last batch; and whether it is the last.
-    fn next_batch(&self, left: UnwrittenTasks, tidies: bool) -> (Vec<Task>, bool) {
+    fn next_batch(&self, left: UnwrittenTasks, tidies: bool) -> (Vec<StoreTask>, bool) {
         let UnwrittenTasks { tasks: mut batch, is_locked } = left;
         let mut state = self.lock();
         let mut may_tidy = tidies;
@@ -299,7 +299,7 @@ impl Writer {
     }
 
     /// Writes a batch, and gives back what is to be tried again.
-    fn write(&self, mut batch: Vec<Task>) -> UnwrittenTasks {
+    fn write(&self, mut batch: Vec<StoreTask>) -> UnwrittenTasks {
         let mut left = UnwrittenTasks::default();
         if batch.is_empty() {
             return left;
@@ -334,7 +334,7 @@ impl Writer {
         left
     }
 
-    fn commit(&self, batch: &mut [Task]) -> Result<(), FileProblem> {
+    fn commit(&self, batch: &mut [StoreTask]) -> Result<(), FileProblem> {
         let now = Instant::now();
         let left = batch.iter().map(|task| task.terms.until.saturating_duration_since(now));
         let patience = left.filter(|left| !left.is_zero()).min().unwrap_or(ATTEMPT).min(ATTEMPT);
@@ -425,7 +425,7 @@ impl Writer {
     }
 
     /// Does a task that only reads with a file that cannot be written. False if it cannot be read either.
-    fn read(&self, task: &mut Task) -> bool {
+    fn read(&self, task: &mut StoreTask) -> bool {
         let _gate = fork::pass();
         let file = self.file.lock();
         let Some(path) = &self.path else { return false };

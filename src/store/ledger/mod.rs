@@ -28,7 +28,7 @@ pub use runs::{CallsBefore, RunCall, RunClaim, RunMemory, Settlement};
 
 use crate::Store;
 use crate::file::{FileProblem, OpenFile};
-use crate::writer::{OpenTables, Task, TaskKind, TaskTerms, Writer};
+use crate::writer::{OpenTables, StoreTask, StoreWriter, TaskKind, TaskTerms};
 use occurrences::Occurrences;
 use serde_json::Value;
 use std::path::{Path, PathBuf};
@@ -43,7 +43,7 @@ pub type LedgerFailure = Message;
 type LedgerDone<T> = Box<dyn FnOnce(Result<T, LedgerFailure>) + Send>;
 
 pub struct Ledger {
-    writer: Arc<Writer>,
+    writer: Arc<StoreWriter>,
     /// What else is written with it, and closes it.
     store: Option<Arc<Store>>,
     occurrences: Occurrences,
@@ -52,7 +52,7 @@ pub struct Ledger {
 impl Ledger {
     /// A ledger in a file, or in memory.
     pub fn new(path: Option<PathBuf>) -> Arc<Self> {
-        let writer = Writer::new(path, OpenFile::default());
+        let writer = StoreWriter::new(path, OpenFile::default());
         Arc::new(Ledger { writer, store: None, occurrences: Occurrences::default() })
     }
 
@@ -207,7 +207,7 @@ impl Ledger {
         work: impl FnMut(&OpenTables<'_>) -> rusqlite::Result<T> + Send + 'static,
         done: LedgerDone<T>,
     ) {
-        self.writer.put(Task::new(terms, work, |answer| done(answer.map_err(FileProblem::why))));
+        self.writer.put(StoreTask::new(terms, work, |answer| done(answer.map_err(FileProblem::why))));
     }
 }
 
