@@ -78,7 +78,7 @@ impl Facts<'_> {
         self.tell_shadows(&mut lines);
         if !self.to_ask.is_empty() {
             lines.push(message!(
-                "Before that is the answer, the servers whose list of tools is missing or old are asked: {}.",
+                "Before the call, these servers are asked for their tools, because their list is missing or old: {}.",
                 self.to_ask.join(", ")
             ));
         }

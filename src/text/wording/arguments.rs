@@ -101,7 +101,7 @@ pub(super) const ARGUMENTS: &[(&str, &str)] = &[
         "tasks/get '{0}'：回答中没有该任务的 id",
     ),
     ("'{}' asked for more input {} times and was abandoned.", "'{0}' 请求更多输入 {1} 次，已放弃。"),
-    ("'{}' asks for input and does not say for which", "'{0}' 要求输入，但没有说明是什么输入"),
+    ("'{}' asks for input without saying which", "'{0}' 要求输入，但没有说明是什么输入"),
     (
         "HTTP request failed with status {}: server '{}' refused the session of the call, and a new one too",
         "HTTP 请求失败，状态码 {0}：服务器 '{1}' 拒绝了此调用的会话，也拒绝了新会话",

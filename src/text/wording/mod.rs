@@ -213,10 +213,7 @@ const HUB: &[(&str, &str)] = &[
     // Frames of results, written in Python
     ("[more: {}('{}', {}), {} characters in all]", "[更多内容：{0}('{1}', {2})，共 {3} 个字符]"),
     ("[more: {}('{}', {}), {} characters left]", "[更多内容：{0}('{1}', {2})，还剩 {3} 个字符]"),
-    (
-        "[end: the text has {} characters, and there is nothing after them]",
-        "[结束：全文共 {0} 个字符，其后没有更多内容]",
-    ),
+    ("[end: the text has only {} characters]", "[结束：全文共 {0} 个字符，其后没有更多内容]"),
     (
         "There is no stored result '{}'; newer results may have replaced it. Call the tool again.",
         "没有保留结果 '{0}'；它可能已被较新的结果取代。请重新调用工具。",
@@ -236,7 +233,7 @@ const HUB: &[(&str, &str)] = &[
         "它尚未列出：这些服务器尚未列出其工具（{0}）。",
     ),
     (
-        "Before that is the answer, the servers whose list of tools is missing or old are asked: {}.",
+        "Before the call, these servers are asked for their tools, because their list is missing or old: {}.",
         "在得出这个结论之前，会先询问工具列表缺失或过旧的服务器：{0}。",
     ),
     (

@@ -336,7 +336,7 @@ pub(super) const SERVERS: &[(&str, &str)] = &[
         "令牌文件 '{0}' 已损坏（第 {1} 行），已移至 '{2}'；请重新登录。",
     ),
     (
-        "The authorization server '{}' does not say of which type its token is.",
+        "The authorization server '{}' answered with a token but no 'token_type'.",
         "授权服务器 '{0}' 没有说明其令牌的类型。",
     ),
     ("The authorization server '{}' answered without a token.", "授权服务器 '{0}' 的回答中没有令牌。"),

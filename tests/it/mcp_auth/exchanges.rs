@@ -91,7 +91,7 @@ async fn what_is_not_exchanged_is_refused_without_showing_it() {
     for (site, secret, expected) in [
         (&site, "wrong-s3cret", "refused this client (HTTP 401: invalid_client: who is ***?)"),
         (&site, "t0p-s3cret", "answered with the caller's own token"),
-        (&bare, "t0p-s3cret", "does not say of which type its token is"),
+        (&bare, "t0p-s3cret", "with a token but no 'token_type'"),
         (&other, "t0p-s3cret", "only bearer tokens are supported"),
         (&empty, "t0p-s3cret", "answered without a token"),
     ] {

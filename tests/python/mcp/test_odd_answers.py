@@ -267,7 +267,7 @@ async def test_an_answer_that_asks_for_nothing_does_not_send_the_call_again(hub:
     hub.load_mcp({"mcpServers": {"s": told.serve({"send_mail": [{"resultType": "input_required"}]})}})
     result = await hub.execute("send_mail", {})
     assert (result.kind, result.meta["error"]["outcome"]) == ("protocol", "unknown")
-    assert "asks for input and does not say for which" in result.error
+    assert "asks for input without saying which" in result.error
     assert len(told.sent("tools/call")) == 1
 
 

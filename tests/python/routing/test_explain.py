@@ -175,7 +175,7 @@ def test_an_unknown_tool_is_reported_with_near_names_and_whom_would_be_asked() -
     assert explained.text.splitlines()[1:] == [
         "There is no tool named 'lenght'. Did you mean 'length'?",
         "It is not listed yet: one server has not listed its tools (files).",
-        "Before that is the answer, the servers whose list of tools is missing or old are asked: files.",
+        "Before the call, these servers are asked for their tools, because their list is missing or old: files.",
     ]
     assert hub.explain({"name": "lenght", "source": "tools"}).refreshes == []
     assert hub.explain({"name": "lenght", "source": "off"}).refreshes == ["off"], "it was named"

@@ -44,10 +44,7 @@ pub fn answer(tool: &str, raw: Box<RawValue>, era: Era, keep_raw: bool) -> Resul
             let asked = questions::requested(&mut map);
             // The same request once more would be a second call.
             if asked.0.is_empty() && asked.1.is_none() {
-                return Err(unreadable(message!(
-                    "'{}' asks for input and does not say for which",
-                    clip(tool)
-                )));
+                return Err(unreadable(message!("'{}' asks for input without saying which", clip(tool))));
             }
             return Ok(CallAnswer::NeedsInput(asked));
         }

@@ -101,7 +101,7 @@ impl TokenExchange {
             asked.map_err(|failure| HubError { kind: ErrorKind::Auth, status: None, ..failure.error })?;
         if !issued.answer.get("token_type").is_some_and(Value::is_string) {
             return Err(denied(message!(
-                "The authorization server '{}' does not say of which type its token is.",
+                "The authorization server '{}' answered with a token but no 'token_type'.",
                 quote(&issuer.id, &[])
             )));
         }
