@@ -27,7 +27,7 @@
 //! This crate is the face of the core: it re-exports the rooms below `python` under short names. `docs/concepts/architecture.md`
 //! says more, and in which file each rule is.
 
-pub use toolhub_context::{merge, prompt, search, shape, synthesize, truncate};
+pub use toolhub_context::{merge, model_output, prompt, search, synthesize, truncate};
 pub use toolhub_engine::{execute, hub, offers, plan, served};
 pub use toolhub_gateway as gateway;
 pub use toolhub_gateway::inspector;

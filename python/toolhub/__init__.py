@@ -56,7 +56,7 @@ if TYPE_CHECKING:
     from ._core import ToolInfo as ToolInfo
     from ._core import Truncated as Truncated
     from ._core import extract_capabilities as extract_capabilities
-    from ._marks import tool as tool
+    from ._decorator import tool as tool
     from .calls import CurrentCall as CurrentCall
     from .calls import current_call as current_call
     from .exceptions import *  # noqa: F403
@@ -76,7 +76,7 @@ __version__ = "0.1.0"
 _HOMES = {
     "_compat": "ToolCandidate",
     "_core": "Candidate Hit Tokenizer ToolInfo Truncated extract_capabilities",
-    "_marks": "tool",
+    "_decorator": "tool",
     "calls": "CurrentCall current_call",
     "exceptions": "AuthenticationFailed ConnectionFailed ErrorKind InvalidArguments LimitExceeded NotAllowed ServerError "
     "Strategy ToolCancelled ToolError ToolFailed ToolNotFound ToolOverloaded ToolPaused ToolTimeout",

@@ -13,7 +13,7 @@ from typing import Any
 
 from . import _background, _core
 from ._lazy import asyncio
-from ._plain import readable
+from ._to_plain import readable
 from .principal import Principal
 
 _log = logging.getLogger("toolhub.mcp")

@@ -7,7 +7,7 @@ from typing import Any, cast
 
 from . import _core
 from ._lazy import asyncio
-from ._plain import readable, whole
+from ._to_plain import readable, whole
 from .exceptions import ToolError
 
 _inside: ContextVar[bool] = ContextVar("toolhub_model_on_cassette", default=False)

@@ -818,7 +818,7 @@ class ToolChoice:
     """
     def __len__(self, /) -> int:
         """
-        The number of tools behind the first ones.
+        The number of tools after the first ones.
         """
     def __new__(cls, /, hub: Hub, first: Sequence[str], tools: Sequence[Any] | None = None) -> ToolChoice:
         """

@@ -50,12 +50,12 @@ async def in_thread(function: Callable[P, T], *args: P.args, **kwargs: P.kwargs)
 async def call(function: Callable[..., Any], *args: Any) -> Any:
     """What the function returns. Awaitables are awaited, also those that a plain function returns."""
     if inspect.iscoroutinefunction(function) or inspect.iscoroutinefunction(type(function).__call__):
-        return await alone(function(*args))
+        return await in_own_task(function(*args))
     answer = await in_thread(function, *args)
-    return await alone(answer) if inspect.isawaitable(answer) else answer
+    return await in_own_task(answer) if inspect.isawaitable(answer) else answer
 
 
-async def alone(awaitable: Awaitable[T]) -> T:
+async def in_own_task(awaitable: Awaitable[T]) -> T:
     """Await in a task of its own, so that the caller's cancellation ends the wait even if the function swallows it."""
     task = unmissed(asyncio.ensure_future(_caught(awaitable)))
     try:
@@ -114,7 +114,7 @@ class HubClosedError(Exception):
     """The hub was closed while one of its calls waited for a function of the user."""
 
 
-async def until_closed(hub: object, question: Awaitable[T]) -> T:
+async def cancel_on_close(hub: object, question: Awaitable[T]) -> T:
     """Await an answer of the user's function, but only while the hub is open; afterwards `HubClosedError`."""
     wait = _Wait(hub)
     token = _inside.set((*_inside.get(), wait))

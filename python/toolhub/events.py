@@ -26,7 +26,7 @@ from typing import Any
 
 from . import _core
 from ._lazy import asyncio
-from ._plain import readable, shown
+from ._to_plain import readable, shown
 
 __all__ = ["Event"]
 

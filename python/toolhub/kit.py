@@ -23,7 +23,7 @@ from ._core import (
     visible_text,
 )
 from ._lazy import shown_as as shown_as
-from ._plain import readable, whole
+from ._to_plain import readable, whole
 from ._user_functions import unmissed
 from .exceptions import ErrorKind
 from .hub._synthesis import ask as _ask

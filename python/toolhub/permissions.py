@@ -9,7 +9,7 @@ from . import _user_functions
 from ._checks import check_seconds
 from ._core import PatternList, event_error
 from ._lazy import asyncio
-from ._plain import readable
+from ._to_plain import readable
 
 __all__ = ["Approval", "Approve", "Approver", "Permissions"]
 

@@ -4,7 +4,7 @@ from typing import Any
 
 from . import _core
 from ._lazy import shown_as
-from ._plain import readable
+from ._to_plain import readable
 from .exceptions import ErrorKind, ToolError
 
 __all__ = ["ToolResult"]

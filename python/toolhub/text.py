@@ -8,7 +8,7 @@ from typing import Any, Literal, cast
 
 from . import _core
 from ._checks import check_whole
-from ._plain import readable
+from ._to_plain import readable
 from .exceptions import ErrorKind
 from .result import ToolResult
 

@@ -10,8 +10,8 @@ mod missing;
 mod planned;
 mod prompt;
 mod recording;
+mod result_limit;
 mod search;
-mod shaping;
 mod stats;
 
 pub(crate) use effects::not_recorded;
@@ -21,17 +21,17 @@ pub use effects::{
 };
 pub use planned::{PlannedRun, RunReport, answer_text, call_cancelled, cancelled, late, part};
 pub use prompt::{PromptRequest, ShownTools};
-pub use search::{CallerRecord, SearchQuery};
-pub use shaping::{
+pub use result_limit::{
     CutText, MIN_RESULT_LIMIT, ResultBudget, ResultLimit, SKILL_LIMIT, ShapeRequest, ShapedText,
 };
+pub use search::{CallerRecord, SearchQuery};
 
 use crate::execute::{Rules, Run};
 use crate::offers::NativeOffers;
 use missing::PinRefusals;
 use parking_lot::{Mutex, RwLock};
+use result_limit::ResultTexts;
 use search::KnownCallers;
-use shaping::ResultTexts;
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock, Weak};

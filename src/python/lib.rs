@@ -1,7 +1,7 @@
 //! L5, the only place that knows Python: one door between asyncio and the core.
 //!
 //! ```text
-//! hub.execute ─► Execution (awaitable, on the caller's loop) ─► in place · Child (task) · pool (thread) · tokio
+//! hub.execute ─► Execution (awaitable, on the caller's loop) ─► in place · CandidateTask (task) · pool (thread) · tokio
 //!                    ▲                                                             │
 //!               LoopBridge ◄─────────── Mailbox (no GIL) ◄─────────────────────────┘
 //! hub.call ─► BlockingRoot on the background loop, the thread waits in poll(2)
@@ -34,6 +34,7 @@ mod _core {
     use super::{
         answers::{format_result, read_more, write_answers, write_results},
         awaiting::Awaitable,
+        block_on::run_blocking,
         blocks::{Blocks, binary_note, result_text},
         bridge::{BridgeFuture, BridgeStream, in_thread},
         call::CallDriver,
@@ -81,7 +82,6 @@ mod _core {
         telemetry::{TelemetryQueue, telemetry_attributes},
         text::{PyTokenizer, PyTruncated, merge_texts, truncate_text, visible_text},
         views::{PyCandidate, ToolInfo, ToolView},
-        waiting::run_blocking,
     };
 
     #[pymodule_init]
@@ -121,8 +121,8 @@ mod _core {
         awaiting::install_am_send::<execution::Execution>(py);
         awaiting::install_am_send::<bridge::BridgeFuture>(py);
         awaiting::install_am_send::<call::CallDriver>(py);
-        awaiting::install_am_send::<child::Child>(py);
-        awaiting::install_am_send::<waiting::BlockingRoot>(py);
+        awaiting::install_am_send::<candidate_task::CandidateTask>(py);
+        awaiting::install_am_send::<block_on::BlockingRoot>(py);
         before
     }
 }

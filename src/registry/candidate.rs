@@ -249,7 +249,7 @@ impl NameEntry {
     }
 
     /// Prefers a candidate that an earlier process preferred after the present one.
-    pub(super) fn recall(&self, candidate: &Candidate) {
+    pub(super) fn restore_preference(&self, candidate: &Candidate) {
         let Some(since) = candidate.stats.preferred_since().filter(|_| self.has(candidate)) else { return };
         let last = self.last_success();
         let leader = self.candidates.iter().find(|one| Some(one.id) == last);

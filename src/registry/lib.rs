@@ -128,7 +128,7 @@ impl Registry {
         let (candidate, replaced) = next.insert(candidate, replacement);
         if let Some(sink) = self.stats_sink.get() {
             sink.track(candidate.stats_key(), &candidate.stats);
-            next.recall(&candidate);
+            next.restore_preference(&candidate);
         }
         (candidate, replaced)
     }

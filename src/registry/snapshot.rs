@@ -218,10 +218,10 @@ impl Snapshot {
     }
 
     /// Restores the preference of an earlier process: the candidate that was preferred last comes first again.
-    pub(super) fn recall(&self, candidate: &Candidate) {
+    pub(super) fn restore_preference(&self, candidate: &Candidate) {
         if let Some(family) = self.names.get(&candidate.spec().name) {
-            family.recall(candidate);
-            family.tools.iter().for_each(|tool| tool.recall(candidate));
+            family.restore_preference(candidate);
+            family.tools.iter().for_each(|tool| tool.restore_preference(candidate));
         }
     }
 

@@ -1,7 +1,7 @@
 //! The file: opening it, checking it, and reading what it has.
 
 use super::candidates;
-use super::ledger::LedgerOwner;
+use super::ledger::OwnerLock;
 use super::schema::{self, STEPS, SchemaState};
 use super::tables::{self, StoredPin, Use};
 use rusqlite::{Connection, ErrorCode, OpenFlags};
@@ -25,7 +25,7 @@ pub struct OpenFile {
     /// The file as it was opened first. Any other one at its path is not ours.
     known: Option<FileId>,
     /// Who writes rows of the ledger.
-    pub owner: Option<LedgerOwner>,
+    pub owner: Option<OwnerLock>,
 }
 
 impl OpenFile {

@@ -48,7 +48,7 @@ pub fn all_writers() -> Vec<Arc<StoreWriter>> {
     WRITERS.lock().iter().filter_map(Weak::upgrade).collect()
 }
 
-/// Call before a fork, and one of the two `after` functions behind it, in the same thread. False if a store is being
+/// Call before a fork, and one of the two `after` functions after it, in the same thread. False if a store is being
 /// written: then [`before_writers_end`] waits for it.
 pub fn before() -> bool {
     GATE.try_write().map(close).is_some()

@@ -9,7 +9,7 @@
 //! While nothing waits, the thread deletes what is kept no longer, slice by slice.
 
 use crate::file::{self, FileProblem, OpenFile, reader};
-use crate::ledger::{LedgerOwner, Tidying};
+use crate::ledger::{OwnerLock, Tidying};
 use crate::{Store, fork, identity, schema};
 use parking_lot::Mutex;
 use rusqlite::{Connection, OptionalExtension, Params, Row};
@@ -370,7 +370,7 @@ impl StoreWriter {
         let _gate = fork::pass();
         let mut file = self.file.lock();
         if let (Some(path), None) = (&self.path, &file.owner) {
-            let owner = LedgerOwner::new(path).map_err(|error| {
+            let owner = OwnerLock::new(path).map_err(|error| {
                 FileProblem::Unusable(message!(
                     "nothing can be written beside it: {}; make the file and its folder writable",
                     error

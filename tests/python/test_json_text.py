@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 import toolhub
 from toolhub import ToolHub, ToolResult, _core, parse
-from toolhub._plain import readable
+from toolhub._to_plain import readable
 
 KEYS = st.text(max_size=8) | st.integers() | st.floats() | st.booleans() | st.none()
 DATA = st.recursive(

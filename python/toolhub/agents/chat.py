@@ -15,7 +15,7 @@ from .chat_state import ChatState, HeldResults, same_key
 from .events import AgentAnswer, CallFinished, CallProposed, Verified
 from .model import AgentModel, Message, said
 from .profile import AgentProfile, AgentPrompts
-from .running import AgentRun, AnsweringAgent, Waiting
+from .run_log import AgentRun, AnsweringAgent, Waiting
 from .verification import verified_in_time
 from .view import AgentView, RunStop, ended_unsent
 

@@ -9,7 +9,7 @@ from .. import ParsedCall
 from ..exceptions import ErrorKind
 from ..kit import failed_result, readable
 from ..result import ToolResult
-from .running import Waiting, waiting_call
+from .run_log import Waiting, waiting_call
 from .view import AgentView, RunStop, ended_unsent, is_spelling
 
 if TYPE_CHECKING:

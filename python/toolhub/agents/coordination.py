@@ -14,7 +14,7 @@ from .model import AgentModel
 from .planning import PlanningAgent
 from .plans import Plan, Step, StepResult, reasoned_away, result_of
 from .profile import AgentProfile, AgentPrompts
-from .running import AgentRun, AnsweringAgent, Waiting, waiting_call
+from .run_log import AgentRun, AnsweringAgent, Waiting, waiting_call
 from .verification import verified_in_time
 from .view import AgentView, RunStop
 

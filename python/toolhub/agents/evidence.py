@@ -13,9 +13,9 @@ from typing import Any, cast
 
 from ..kit import Message, in_digits, readable
 from ..ledger import LedgerRow
-from .deeds import Call, undone
+from .action_claims import Call, undone
 from .facts import Date, collapsed, dates_of, numbers_of, quotations_of, references_of, times_meant, times_of
-from .figures import Figures
+from .number_sources import Figures
 
 ANSWER = 50_000
 """Characters of an answer that are checked."""

@@ -8,7 +8,7 @@ from collections.abc import Callable, Sequence
 from typing import Any, TypeVar
 
 from .. import _core
-from .._plain import readable
+from .._to_plain import readable
 
 T = TypeVar("T")
 Bundle = dict[str, Any]

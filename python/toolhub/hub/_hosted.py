@@ -15,7 +15,7 @@ from typing import Any, cast
 
 from .. import _background, _core
 from .._lazy import asyncio
-from .._plain import readable
+from .._to_plain import readable
 
 _log = logging.getLogger("toolhub.servers")
 

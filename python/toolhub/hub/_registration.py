@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from typing import Any, Unpack
 
 from .. import _core
-from .._marks import MARK, ToolOptions, merge_options, with_checked_numbers
+from .._decorator import MARK, ToolOptions, merge_options, with_checked_numbers
 from ..events import Events
 from ._state import HubState
 

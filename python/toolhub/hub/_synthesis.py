@@ -6,8 +6,8 @@ from typing import Any, cast
 from .. import _core
 from .._cassette import on_cassette
 from .._lazy import asyncio
-from .._plain import readable
-from .._user_functions import alone, call
+from .._to_plain import readable
+from .._user_functions import call, in_own_task
 
 _AWAITED = ("generate_async", "ainvoke")
 _METHODS = (*_AWAITED, "generate")
@@ -40,7 +40,7 @@ async def ask(llm: Any, prompt: str) -> Any:
 async def _ask_now(llm: Any, prompt: str) -> Any:
     for name in _AWAITED:
         if callable(method := getattr(llm, name, None)):
-            return await alone(cast("Any", method(prompt)))
+            return await in_own_task(cast("Any", method(prompt)))
     function: Any = method if callable(method := getattr(llm, "generate", None)) else llm
     return await call(function, prompt)
 

@@ -7,8 +7,8 @@ from typing import Any, Literal, TypeVar, Unpack, overload
 from .. import _core
 from .._checks import check_text, if_given
 from .._core import Candidate, Hit, Hub, ToolInfo
+from .._decorator import DecoratorOptions, with_checked_numbers, with_name
 from .._lazy import shown_as
-from .._marks import DecoratorOptions, with_checked_numbers, with_name
 from .._unknown_options import known_options, unknown_options
 from ..options import RegisterOptions, Source
 from ._registration import Registration

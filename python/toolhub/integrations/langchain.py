@@ -3,7 +3,7 @@
 from collections.abc import Iterable
 from typing import Any, Unpack
 
-from .._marks import tool
+from .._decorator import tool
 from ..exceptions import ErrorKind, ToolError
 from ..hub import ToolHub
 from ..options import CallOptions

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 from .. import _core
 from .._checks import check_path
-from .._marks import MARK
+from .._decorator import MARK
 from .._signature.callables import name_of
 from ..servers import LoadReport, LogOnce
 from .members import Member, Outline, members, outline

@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from importlib.util import resolve_name
 from typing import Any, NamedTuple, cast
 
-from .._marks import MARK
+from .._decorator import MARK
 
 
 class Member(NamedTuple):

@@ -10,7 +10,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 use toolhub_context::merge;
-use toolhub_context::shape::content::{self, ImageNotes};
+use toolhub_context::model_output::content::{self, ImageNotes};
 use toolhub_context::truncate::{Options, truncate};
 use toolhub_registry::NameEntry;
 use toolhub_registry::select::{Candidates, Rule};

@@ -13,7 +13,7 @@ pub struct PromptRequest<'a> {
     pub base: &'a str,
     /// These come first, where they are registered.
     pub core: &'a [String],
-    /// Those behind them, most relevant first; `None` for all others, by name.
+    /// Those after them, most relevant first; `None` for all others, by name.
     pub others: Option<&'a [String]>,
     /// How many tools are neither and can be called.
     pub more: usize,
@@ -93,12 +93,12 @@ impl Hub {
 }
 
 impl ShownTools {
-    /// The number of tools behind the first ones.
+    /// The number of tools after the first ones.
     pub fn others(&self) -> usize {
         self.others.len()
     }
 
-    /// The place of a tool behind the first ones. The others must be in the order of their names.
+    /// The place of a tool after the first ones. The others must be in the order of their names.
     pub fn place(&self, name: &str) -> Option<usize> {
         let at = position(&self.names, name)?;
         self.others.binary_search(&at).is_ok().then_some(at)
@@ -112,7 +112,7 @@ impl ShownTools {
         places
     }
 
-    /// The same first ones, and behind them these, in this order. `places` are those that [`ShownTools::place`] returned.
+    /// The same first ones, and after them these, in this order. `places` are those that [`ShownTools::place`] returned.
     pub fn followed_by(&self, places: Vec<usize>) -> ShownTools {
         ShownTools { names: self.names.clone(), among: self.among, first: self.first.clone(), others: places }
     }

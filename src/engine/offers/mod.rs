@@ -18,7 +18,7 @@ pub use template::UriTemplate;
 use tokio::sync::broadcast;
 use tokio::time::{Instant, timeout_at};
 use tokio_util::sync::CancellationToken;
-use toolhub_context::shape::content::is_block;
+use toolhub_context::model_output::content::is_block;
 use toolhub_text::message;
 use toolhub_text::pattern::NATIVE;
 use toolhub_types::error::{ErrorKind, HubError, Outcome, Result, clip, shown_seconds};

@@ -7,7 +7,7 @@ use crate::rpc::RpcError;
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
 use std::borrow::Cow;
-use toolhub_context::shape::content::is_block;
+use toolhub_context::model_output::content::is_block;
 use toolhub_engine::plan::CallResult;
 use toolhub_types::blocking::{LARGE, block_if_large};
 use toolhub_types::error::{ErrorKind, HubError, Outcome, clip};

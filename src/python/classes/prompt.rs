@@ -14,7 +14,7 @@ use toolhub::prompt::vendor::{self, Vendor, VendorNames};
 use toolhub::truncate::TokenCounter;
 use toolhub::truncate::tokens::Estimate;
 
-/// The prompt with up to `limit` of the chosen tools behind the first ones; without a choice `core` first, then all others.
+/// The prompt with up to `limit` of the chosen tools after the first ones; without a choice `core` first, then all others.
 #[pyfunction]
 #[pyo3(signature = (hub, base, core, choice, limit, style, lang, budget=None, tokenizer=None))]
 #[expect(clippy::too_many_arguments, reason = "one for each keyword of hub.system_prompt")]

@@ -108,7 +108,7 @@ impl ToolChoice {
         Ok(ToolChoice(hub.py().detach(|| core.shown_tools(&first, among.as_ref()))))
     }
 
-    /// The number of tools behind the first ones.
+    /// The number of tools after the first ones.
     fn __len__(&self) -> usize {
         self.0.others()
     }

@@ -5,5 +5,5 @@ pub mod execution;
 
 // What both are made of: awaitables, tasks of their own, calls that servers make.
 pub mod awaiting;
-pub mod child;
+pub mod candidate_task;
 pub mod served_call;

@@ -30,7 +30,7 @@ use toolhub::execute::{Answer, not_returned, reported};
 use toolhub::hub::cancelled;
 use toolhub::limit::{Lender, Permits};
 use toolhub::model::{Arguments, Meaning, ToolOutput};
-use toolhub::shape::content;
+use toolhub::model_output::content;
 use toolhub::stats::AbandonedCall;
 use toolhub::tool::CallContext;
 use toolhub::wait_cancel::CancelSignal;
@@ -285,7 +285,7 @@ impl ServedCall {
         let (py, name) = (value.py(), &self.tool.spec.name);
         let failed = |error: PyErr| self.tool.raised(py, &error);
         if self.tool.kind != CallableKind::Tool {
-            static OFFERED: Imported = Imported::new("toolhub._plain", "offered");
+            static OFFERED: Imported = Imported::new("toolhub._to_plain", "offered");
             let plain = OFFERED.get(py).and_then(|offered| offered.call1((value,)));
             return plain.map(|plain| ToolOutput::new(json::with_texts(&plain))).map_err(failed);
         }

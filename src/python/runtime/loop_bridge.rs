@@ -2,9 +2,9 @@
 
 use crate::drivers::awaiting::{Awaitable, Awaited, is_safe};
 use crate::prelude::*;
+use crate::runtime::block_on::Wakeup;
 use crate::runtime::interpreter::ForkSafeOnce;
 use crate::runtime::process;
-use crate::runtime::waiting::Wakeup;
 use crate::values::value;
 use pyo3::exceptions::PyOSError;
 use pyo3::ffi;

@@ -4,8 +4,8 @@ pub mod interpreter;
 pub mod process;
 
 // An event loop, what wakes it, and who gets its mail.
+pub mod block_on;
 pub mod loop_bridge;
-pub mod waiting;
 
 // What code inside a call knows of the calls around it.
 pub mod call_scope;

@@ -4,9 +4,9 @@
 //! start, and a hub of MCP servers never needs it. What is for a loop then waits, and the program is woken to open one.
 
 use crate::prelude::*;
+use crate::runtime::block_on::Wakeup;
 use crate::runtime::interpreter::current_context;
 use crate::runtime::loop_bridge::{LoopBridge, LoopMailbox, Mail};
-use crate::runtime::waiting::Wakeup;
 use toolhub::mailbox::Notifier;
 
 /// The loop of one program that serves, and the context in which it began to.

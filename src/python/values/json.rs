@@ -328,7 +328,7 @@ impl Conversion<'_> {
     /// range or a sequence of another library may have any number. On its own, so that a level of a container takes little
     /// of the stack.
     fn plain_form(&mut self, object: &Bound<'_, PyAny>, depth: usize) -> Result<Value, Trouble> {
-        static PLAIN: Imported = Imported::new("toolhub._plain", "to_plain");
+        static PLAIN: Imported = Imported::new("toolhub._to_plain", "to_plain");
         let py = object.py();
         let plain = PLAIN.get(py).and_then(|to_plain| to_plain.call1((object, self.most - self.values)));
         let plain = plain.map_err(|error| match error.is_instance_of::<PyOverflowError>(py) {

@@ -20,7 +20,7 @@ pub fn discard(value: &Bound<'_, PyAny>) {
 
 /// A value as text: what a reader would want to see.
 pub fn readable(value: &Bound<'_, PyAny>) -> PyResult<String> {
-    static READABLE: Imported = Imported::new("toolhub._plain", "readable");
+    static READABLE: Imported = Imported::new("toolhub._to_plain", "readable");
     if let Ok(text) = value.cast_exact::<PyString>() {
         return start_of(text, usize::MAX);
     }

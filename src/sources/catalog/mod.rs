@@ -4,7 +4,7 @@
 //! which candidates the servers give to the hub ([`publisher`]), and how a tool that no server has listed is looked up.
 
 mod config_files;
-mod look_up;
+mod lookup;
 mod pins;
 mod publisher;
 pub mod resources;
@@ -19,7 +19,7 @@ use crate::mcp::tool::McpTool;
 use config_files::ConfigFiles;
 pub use config_files::{LoadReport, ReadConfig};
 use futures_util::stream::{self, BoxStream, StreamExt};
-use look_up::too_slow;
+use lookup::too_slow;
 use parking_lot::Mutex;
 use pins::Pins;
 use publisher::ToolPublisher;
@@ -125,7 +125,7 @@ impl Servers {
             replaced.dismiss();
         }
         if let Some(store) = self.hub.store().filter(|_| !server.config().disabled) {
-            publisher::recall(store, &server);
+            publisher::restore_list(store, &server);
         }
         Ok(replaced)
     }

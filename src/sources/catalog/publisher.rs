@@ -310,7 +310,7 @@ pub fn keep(store: &Store, server: &Server, identity: &ServerIdentity, listing: 
 }
 
 /// What the server listed in an earlier process. Nothing is started for it; the first call connects and lists again.
-pub fn recall(store: &Store, server: &Arc<Server>) {
+pub fn restore_list(store: &Store, server: &Arc<Server>) {
     let Some(list) = store.list(&key(server.config())) else { return };
     let Some(era) = Era::parse(&list.era) else { return };
     let age = list.listed_at.elapsed().unwrap_or_default();

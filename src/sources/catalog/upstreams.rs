@@ -6,7 +6,7 @@
 //! is always there.
 
 use super::Servers;
-use super::look_up::FirstLists;
+use super::lookup::FirstLists;
 use super::resources::{
     Asker, LIST_PATIENCE, OfferedBy, ask_server, for_caller, key_of, own_key, too_late, trespassed,
 };

@@ -82,7 +82,7 @@ fn http_client(url: &Url) -> Result<Client> {
     })
 }
 
-/// The base URL with `/chat/completions`; a query (`?api-version=…`) stays behind it.
+/// The base URL with `/chat/completions`; a query (`?api-version=…`) stays after it.
 fn chat_url(base_url: &str) -> Result<Url> {
     const EXPECTED: &str = "expected something like http://127.0.0.1:8000/v1";
     // The value itself is not shown: it may hold a password in a form that does not parse.

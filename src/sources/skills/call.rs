@@ -38,7 +38,7 @@ pub fn asked_file(args: &Arguments) -> Option<&str> {
     args.get(FILE).and_then(Value::as_str)
 }
 
-/// Adds the task of a call to the instructions, behind the name of the skill.
+/// Adds the task of a call to the instructions, after the name of the skill.
 fn put_task(value: &mut Value, args: &Arguments) {
     let task = args.get(TASK).and_then(Value::as_str).map(str::trim).filter(|task| !task.is_empty());
     if let (Some(task), Value::Object(fields)) = (task, value) {

@@ -16,7 +16,7 @@ mod rows;
 mod runs;
 mod tidying;
 
-pub(crate) use owner::LedgerOwner;
+pub(crate) use owner::OwnerLock;
 pub(crate) use tidying::Tidying;
 
 pub use approvals::{ApprovalAnswer, ApprovalQuestion};
@@ -24,7 +24,7 @@ pub use occurrences::OccurrenceTicket;
 pub use owner::fork_locks::close_in_child;
 pub use owner::{new_id, new_row_id};
 pub use rows::{EffectEnd, EffectState, LateDigests, LedgerFilter, NewEffect};
-pub use runs::{CallsBefore, RunCall, RunClaim, RunMemory, Settlement};
+pub use runs::{CallsBefore, Decision, RunCall, RunClaim, RunMemory};
 
 use crate::Store;
 use crate::file::{FileProblem, OpenFile};
@@ -152,7 +152,7 @@ impl Ledger {
         &self,
         id: String,
         principal: Option<String>,
-        (decision, value): (Settlement, Value),
+        (decision, value): (Decision, Value),
         done: LedgerDone<bool>,
     ) {
         let settle = move |ledger: &OpenTables<'_>| {

@@ -9,14 +9,14 @@ use std::mem::ManuallyDrop;
 use std::path::{Path, PathBuf};
 
 /// The owner of rows; its lock is released by the system when the process ends.
-pub struct LedgerOwner {
+pub struct OwnerLock {
     pub id: String,
     lock_file: Option<(PathBuf, ManuallyDrop<File>)>,
     /// A forked child has a copy, and must not release what is its parent's.
     process: u32,
 }
 
-impl LedgerOwner {
+impl OwnerLock {
     /// An owner for a file. Fails where its file cannot be written.
     pub fn new(store: &Path) -> std::io::Result<Self> {
         let id = new_id();
@@ -24,11 +24,11 @@ impl LedgerOwner {
         let file = OpenOptions::new().write(true).create_new(true).open(&path)?;
         file.try_lock().map_err(std::io::Error::from)?;
         fork_locks::note(&file);
-        Ok(LedgerOwner { id, lock_file: Some((path, ManuallyDrop::new(file))), process: std::process::id() })
+        Ok(OwnerLock { id, lock_file: Some((path, ManuallyDrop::new(file))), process: std::process::id() })
     }
 }
 
-impl Drop for LedgerOwner {
+impl Drop for OwnerLock {
     fn drop(&mut self) {
         if let Some((path, file)) = self.lock_file.take().filter(|_| self.process == std::process::id()) {
             let _ = remove_file(path);

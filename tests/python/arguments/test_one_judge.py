@@ -25,7 +25,7 @@ from pydantic.json_schema import SkipJsonSchema
 
 from support.checking import reaching, taking, violations
 from toolhub import ErrorKind, ToolHub
-from toolhub._plain import to_plain
+from toolhub._to_plain import to_plain
 
 
 class Level(enum.IntEnum):

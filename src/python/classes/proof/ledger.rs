@@ -4,7 +4,7 @@
 use crate::classes::hub::PyHub;
 use crate::classes::options::named;
 use crate::prelude::*;
-use crate::runtime::{call_scope, waiting};
+use crate::runtime::{block_on, call_scope};
 use crate::values::json::JsonValue;
 use pyo3::exceptions::PyOSError;
 use std::path::PathBuf;
@@ -28,7 +28,7 @@ type Done<T> = Box<dyn FnOnce(Result<T, LedgerFailure>) + Send>;
 fn wait<T: Send + 'static>(py: Python<'_>, ask: impl FnOnce(Done<T>) + Send) -> PyResult<T> {
     let (answer, answered) = oneshot::channel();
     py.detach(|| ask(Box::new(move |known| drop(answer.send(known)))));
-    let answer = waiting::wait(py, waiting::wakeup()?, async move { Ok(answered.await) }, |_| Ok(()))?;
+    let answer = block_on::wait(py, block_on::wakeup()?, async move { Ok(answered.await) }, |_| Ok(()))?;
     let answer = answer.unwrap_or_else(|_| Err("it is closed".into()));
     answer.map_err(|why| PyOSError::new_err(format!("The ledger in the store cannot be used ({why}).")))
 }

@@ -8,7 +8,7 @@ use crate::prelude::*;
 use crate::runtime::bridge::{self, BridgeFuture};
 use crate::runtime::loop_bridge::{self, LoopBridge};
 use crate::runtime::tool_loops::ServedLoop;
-use crate::runtime::{process, waiting};
+use crate::runtime::{block_on, process};
 use crate::values::arguments::callable::{Callable, callable};
 use futures_util::StreamExt;
 use http::Request;
@@ -71,7 +71,7 @@ impl PyGateway {
     /// `bind`, blocking.
     fn bind_blocking(&self, py: Python<'_>, host: String, port: u16) -> PyResult<(String, u16)> {
         process::check_generation(self.generation)?;
-        waiting::wait(py, waiting::wakeup()?, self.bound(host, port), |_| Ok(()))
+        block_on::wait(py, block_on::wakeup()?, self.bound(host, port), |_| Ok(()))
     }
 
     /// A warning when everyone who reaches this address may call the tools; None on this machine, and with credentials.
@@ -104,10 +104,10 @@ impl PyGateway {
     /// `serve`, blocking. When Python has something to run for the first time, `open_loop` is called on this thread and gives
     /// the bridge of the event loop for it.
     fn serve_blocking(&self, py: Python<'_>, grace: f64, open_loop: &Bound<'_, PyAny>) -> PyResult<()> {
-        let wakeup = waiting::wakeup()?;
+        let wakeup = block_on::wakeup()?;
         let place = ServedLoop::later(py, wakeup.clone())?;
         self.enter_at(place.clone());
-        waiting::wait(py, wakeup, self.served(grace)?, |py| {
+        block_on::wait(py, wakeup, self.served(grace)?, |py| {
             if !place.wants_loop() {
                 return Ok(());
             }

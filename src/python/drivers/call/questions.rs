@@ -13,10 +13,10 @@ use serde_json::Map;
 use toolhub::error::shown_seconds;
 use toolhub::kind::ToolKind;
 use toolhub::message::Message;
+use toolhub::model_output::content::ImageNotes;
 use toolhub::plan::{
     ApprovalRequest, CallPlan, CallServices, FunctionAnswer, NOT_APPROVED, question, synthesis_prompt,
 };
-use toolhub::shape::content::ImageNotes;
 
 impl LoopCall {
     /// The question to a function of the user, within the deadline of the call.
@@ -47,13 +47,13 @@ impl LoopCall {
         ))?;
         let left = plan.time_left(Instant::now()).map(|left| left.as_secs_f64());
         let question = permissions.bind(py).call_method1(intern!(py, "ask"), (number, approval, left))?;
-        self.until_closed(question)
+        self.cancel_on_close(question)
     }
 
     /// What a function of the user answers, unless the hub is closed before.
-    fn until_closed<'py>(&self, question: Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
-        static UNTIL_CLOSED: Imported = Imported::new("toolhub._user_functions", "until_closed");
-        UNTIL_CLOSED.get(question.py())?.call1((&self.hub, question))
+    fn cancel_on_close<'py>(&self, question: Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
+        static CANCEL_ON_CLOSE: Imported = Imported::new("toolhub._user_functions", "cancel_on_close");
+        CANCEL_ON_CLOSE.get(question.py())?.call1((&self.hub, question))
     }
 
     pub(super) fn approval_limit(&self, py: Python<'_>) -> f64 {
@@ -113,7 +113,8 @@ impl LoopCall {
             Err(reason) => return Ok(Err(reason)),
         };
         let seconds = limit.as_secs_f64();
-        let answer = self.awaited(|py| self.until_closed(ASK.get(py)?.call1((llm, prompt, seconds))?)).await;
+        let answer =
+            self.awaited(|py| self.cancel_on_close(ASK.get(py)?.call1((llm, prompt, seconds))?)).await;
         Python::attach(|py| match answer {
             Ok(answer) if answer.bind(py).is_truthy()? => Ok(Ok(answer)),
             Ok(_) => Ok(Err(message!("the model gave an empty answer"))),

@@ -11,7 +11,7 @@ use crate::drivers::awaiting::{
     Awaited, Step, cancellations, current_task_of, has_pending_cancel, is_cancelled_error, is_safe,
     new_awaitable, throw, uncancel,
 };
-use crate::drivers::child::Child;
+use crate::drivers::candidate_task::CandidateTask;
 use crate::prelude::*;
 use crate::runtime::call_scope::{self, LentPermits};
 use crate::runtime::loop_bridge::LoopBridge;
@@ -194,8 +194,12 @@ impl Execution {
         let is_cancelled = direct.caller_is_cancelled(py)?;
         direct.uncancel(py)?;
         let leftover = slf.get().take_leftover(direct.slot).unwrap_or_default();
-        let child =
-            Child::new(slf.clone().unbind(), direct.slot, direct.awaitable, Some((pending, leftover)));
+        let child = CandidateTask::new(
+            slf.clone().unbind(),
+            direct.slot,
+            direct.awaitable,
+            Some((pending, leftover)),
+        );
         let port: Bound<'_, LoopBridge> = Self::port(slf)?;
         let name = slf.get().tool_name(direct.slot);
         let name = PyString::new(py, &name).unbind();

@@ -7,7 +7,7 @@ use super::Execution;
 use super::state::{Attempt, AttemptState, EndSignal, leftover};
 use crate::classes::hub::PyHub;
 use crate::drivers::awaiting::{current_task_of, is_coroutine};
-use crate::drivers::child::Child;
+use crate::drivers::candidate_task::CandidateTask;
 use crate::prelude::*;
 use crate::runtime::bridge::{self, BridgeFuture};
 use crate::runtime::loop_bridge::{self, LoopBridge, LoopMessage, Mail, running_loop, wake};
@@ -105,7 +105,7 @@ impl Execution {
             AttemptState::Task(task) => {
                 let task = task.clone_ref(py);
                 drop(state);
-                if let Err(error) = Child::stop(task.bind(py))
+                if let Err(error) = CandidateTask::stop(task.bind(py))
                     && !Self::port(slf).is_ok_and(|port| port.get().is_closed(py))
                 {
                     error.write_unraisable(py, Some(slf.as_any()));
@@ -201,7 +201,7 @@ pub fn detach(attempt: &mut Attempt, py: Python<'_>, port: &LoopBridge, candidat
     match std::mem::take(&mut attempt.state) {
         AttemptState::Native { job, .. } => job.abort(),
         AttemptState::Task(task) => {
-            let kept = Child::outlives_call(task.bind(py), leftover());
+            let kept = CandidateTask::outlives_call(task.bind(py), leftover());
             if let Err(error) = kept.and_then(|()| port.keep_until_done(task.bind(py))) {
                 error.write_unraisable(py, None);
             }

@@ -16,7 +16,7 @@ use toolhub::error::Outcome;
 use toolhub::execute::Fate;
 use toolhub::hub::{EndedRows, PlannedRun, kept_failure};
 use toolhub::model::ToolOutput;
-use toolhub::shape::content::ImageNotes;
+use toolhub::model_output::content::ImageNotes;
 use toolhub::system::kill_point;
 
 /// An attempt that has changed since its watcher was told: the event, and the error.

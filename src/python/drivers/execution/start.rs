@@ -4,7 +4,7 @@ use super::direct::InPlaceCoroutine;
 use super::state::{Attempt, AttemptEntrance, AttemptStart, AttemptState, ReadyAttempt};
 use super::{Execution, content_of};
 use crate::drivers::awaiting::{iterator_of, new_awaitable};
-use crate::drivers::child::Child;
+use crate::drivers::candidate_task::CandidateTask;
 use crate::prelude::*;
 use crate::runtime::bridge::start_job;
 use crate::runtime::call_scope::{self, EnclosingCalls};
@@ -225,7 +225,8 @@ impl Execution {
             state.direct = Some(InPlaceCoroutine::new(slot, awaitable.unbind(), held));
             return Ok(());
         }
-        let child = new_awaitable(py, Child::new(slf.clone().unbind(), slot, awaitable.unbind(), None))?;
+        let child =
+            new_awaitable(py, CandidateTask::new(slf.clone().unbind(), slot, awaitable.unbind(), None))?;
         let (port, tool) = (Self::port(slf)?, python_tool(&start.candidate));
         let name = &tool.ok_or_else(|| PyRuntimeError::new_err("a tool in Rust gave a coroutine"))?.name;
         let create = || port.get().create_task(py, child.into_any(), name);

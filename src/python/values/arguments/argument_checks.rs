@@ -382,7 +382,7 @@ impl<'a> Image<'a> {
 
 /// Logs each rule of a schema that is not checked once.
 pub fn report(py: Python<'_>, tool: &str, rules: &[Unchecked]) {
-    static WARNING: Imported = Imported::new("toolhub._plain", "log_unchecked");
+    static WARNING: Imported = Imported::new("toolhub._to_plain", "log_unchecked");
     for rule in rules {
         let logged = WARNING.get(py).and_then(|warning| warning.call1((format!("{tool}: {rule}"),)));
         if let Err(error) = logged {

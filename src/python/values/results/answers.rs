@@ -11,10 +11,10 @@ use crate::values::unicode::{start_of, string};
 use toolhub::hub::{CutText, Hub, ResultBudget, ResultLimit, SKILL_LIMIT, ShapeRequest, ShapedText};
 use toolhub::invisible::visible;
 use toolhub::model::Lang;
-use toolhub::shape::content::ImageNotes;
-use toolhub::shape::hits;
-use toolhub::shape::messages::{ModelAnswer, ResultFormat, conversation, write};
-use toolhub::shape::skill::SkillBlock;
+use toolhub::model_output::content::ImageNotes;
+use toolhub::model_output::hits;
+use toolhub::model_output::messages::{ModelAnswer, ResultFormat, conversation, write};
+use toolhub::model_output::skill::SkillBlock;
 
 /// The handle, and how many characters are shown of how many.
 type ReportedCut = (String, usize, usize);

@@ -7,7 +7,7 @@ use crate::values::{unicode, value};
 use pyo3::types::PyType;
 use toolhub::Named;
 use toolhub::model::{Lang, ToolOutput};
-use toolhub::shape::content::{self, ImageNotes};
+use toolhub::model_output::content::{self, ImageNotes};
 
 #[pyclass(frozen, module = "toolhub._core")]
 pub struct Blocks {

@@ -22,10 +22,10 @@ use toolhub::invisible::error_line;
 use toolhub::merge::{self, MergedText};
 use toolhub::message::Message;
 use toolhub::model::{Lang, Source, Strategy};
+use toolhub::model_output::content::ImageNotes;
 use toolhub::plan::answer_kind;
 use toolhub::registry::Candidate;
 use toolhub::select::Rule;
-use toolhub::shape::content::ImageNotes;
 
 /// The class of results: dicts with attributes, defined in Python.
 pub fn tool_result(py: Python<'_>) -> PyResult<&Bound<'_, PyAny>> {

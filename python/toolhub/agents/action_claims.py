@@ -12,7 +12,7 @@ from typing import Any, NamedTuple, cast
 from .. import kit
 from ..kit import Message, in_digits, whole, words
 from .facts import references_of
-from .figures import parts
+from .number_sources import parts
 
 _TARGETS, _CLAIMS = 50, 200
 _NEAR = 200

@@ -13,7 +13,7 @@ use crate::runtime::pool::AbandonedResources;
 use pyo3::exceptions::PyKeyboardInterrupt;
 
 #[pyclass(frozen, extends = Awaitable, module = "toolhub._core")]
-pub struct Child {
+pub struct CandidateTask {
     execution: Py<Execution>,
     slot: usize,
     awaitable: Py<PyAny>,
@@ -28,7 +28,7 @@ struct ChildState {
     pending: Option<Py<PyAny>>,
     /// A stop that is due as soon as the tool has handled a cancellation from elsewhere.
     stop_owed: bool,
-    /// It goes on without its call, see [`Child::outlives_call`], and keeps these until it ends.
+    /// It goes on without its call, see [`CandidateTask::outlives_call`], and keeps these until it ends.
     leftover: Option<AbandonedResources>,
     /// The end of its last grace, when that has begun: a cancellation after it closes the coroutine.
     ends: Option<Instant>,
@@ -37,7 +37,7 @@ struct ChildState {
 /// How long a task whose call is over may go on after a cancellation from outside, as when its event loop ends.
 const LAST_GRACE: Duration = Duration::from_secs(1);
 
-impl Child {
+impl CandidateTask {
     /// A coroutine that has `moved` here has been stepped elsewhere, waits for this, and goes on without its call.
     pub fn new(
         execution: Py<Execution>,
@@ -48,14 +48,14 @@ impl Child {
         let is_begun = moved.is_some();
         let (pending, leftover) = moved.unzip();
         let state = ChildState { is_begun, pending, leftover, ..ChildState::default() };
-        Child { execution, slot, awaitable, state: Mutex::new(state) }
+        CandidateTask { execution, slot, awaitable, state: Mutex::new(state) }
     }
 
     /// The call of this task is over and the task goes on. From now on a cancellation comes from outside, and the task ends
     /// soon after it, whatever the tool does: an event loop that ends waits for its tasks.
     pub fn outlives_call(task: &Bound<'_, PyAny>, leftover: AbandonedResources) -> PyResult<()> {
         let coroutine = task.call_method0(intern!(task.py(), "get_coro"))?;
-        if let Ok(child) = coroutine.cast::<Child>() {
+        if let Ok(child) = coroutine.cast::<CandidateTask>() {
             child.get().state.lock().leftover = Some(leftover);
         }
         Ok(())
@@ -77,7 +77,7 @@ impl Child {
     pub fn stop(task: &Bound<'_, PyAny>) -> PyResult<()> {
         let py = task.py();
         if cancellations(task)? > 0
-            && let Ok(child) = task.call_method0(intern!(py, "get_coro"))?.cast::<Child>()
+            && let Ok(child) = task.call_method0(intern!(py, "get_coro"))?.cast::<CandidateTask>()
         {
             child.get().state.lock().stop_owed = true;
             return Ok(());
@@ -140,7 +140,7 @@ impl Child {
     }
 }
 
-impl Awaited for Child {
+impl Awaited for CandidateTask {
     fn step(slf: &Bound<'_, Self>) -> PyResult<Step> {
         let py = slf.py();
         let this = slf.get();
@@ -178,7 +178,7 @@ impl Awaited for Child {
 }
 
 #[pymethods]
-impl Child {
+impl CandidateTask {
     /// asyncio shows these in a task's repr and stack.
     fn __getattr__(&self, py: Python<'_>, name: &str) -> PyResult<Py<PyAny>> {
         self.awaitable.getattr(py, name)

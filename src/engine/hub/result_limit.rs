@@ -7,7 +7,7 @@ use std::any::Any;
 use std::borrow::Cow;
 use std::collections::VecDeque;
 use std::sync::{Arc, OnceLock};
-use toolhub_context::shape::skill::SkillBlock;
+use toolhub_context::model_output::skill::SkillBlock;
 use toolhub_context::truncate::{Options, Truncated, grouped, page, truncate};
 use toolhub_registry::schema::ArgumentSchema;
 use toolhub_registry::{Candidate, NameEntry, Snapshot};
@@ -360,10 +360,7 @@ impl ReadMore {
         let page = self.texts.page(handle, (number("offset").unwrap_or_default(), limit), reader)?;
         let (name, end, left) = (&self.spec.name, page.end, page.total - page.end);
         if page.text.is_empty() && limit > 0 {
-            let note = message!(
-                "[end: the text has {} characters, and there is nothing after them]",
-                grouped(page.total)
-            );
+            let note = message!("[end: the text has only {} characters]", grouped(page.total));
             return Ok(ToolOutput::new(note.text(self.lang)));
         }
         if left == 0 {
