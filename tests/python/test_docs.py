@@ -8,115 +8,32 @@ a process of their own. A block is left out by a comment on the line before it, 
 
 from __future__ import annotations
 
-import ast
-import asyncio
-import contextlib
 import doctest
 import importlib
-import inspect
-import io
 import os
 import re
 import subprocess
 import sys
 import textwrap
 import tomllib
-import types
-from collections.abc import Iterator
-from itertools import zip_longest
 from pathlib import Path
-from typing import NamedTuple
 
 import pytest
+
+import support.pages
+from support.pages import runnable
 
 ROOT = Path(__file__).resolve().parents[2]
 PACKAGE = ROOT / "python" / "toolhub"
 
-FENCE = re.compile(r"^(?P<indent>[ \t]*)(?P<fence>`{3,}|~{3,})[ \t]*(?P<language>[\w+-]*)")
-NO_RUN = re.compile(r"<!--\s*no-run:(?P<reason>.*)-->")
 # The title of a decision, then whether it still holds.
 STATUS = re.compile(r"# .+\n\nStatus: (valid\b|replaced by \[.+\]\(.+\.md\))")
-# These would look like examples and never run.
-OTHER_NAMES = {"py", "python3", "pycon", "ipython"}
-
-
-class Block(NamedTuple):
-    line: int  # of the first line of code, from 1
-    end: int  # the line that closes it, from 1
-    language: str
-    code: str
-    reason: str | None  # for not running it
-    output: str | None = None  # what it must print: the text block that follows it
-
-
-def blocks(text: str) -> Iterator[Block]:
-    """All fenced blocks of a Markdown text, also indented ones (in lists)."""
-    lines = text.splitlines()
-    at = 0
-    while at < len(lines):
-        opening = FENCE.match(lines[at])
-        if opening is None:
-            at += 1
-            continue
-        closing = re.compile(rf"^[ \t]*{opening['fence'][0]}{{{len(opening['fence'])},}}[ \t]*$")
-        end = next((i for i in range(at + 1, len(lines)) if closing.match(lines[i])), None)
-        if end is None:
-            raise ValueError(f"the block that starts on line {at + 1} is never closed")
-        before = next((line for line in reversed(lines[:at]) if line.strip()), "")
-        mark = NO_RUN.search(before)
-        code = textwrap.dedent("\n".join(lines[at + 1 : end]))
-        yield Block(
-            at + 2, end + 1, opening["language"].lower(), code, mark["reason"].strip() if mark else None
-        )
-        at = end + 1
-
-
-def runnable(text: str) -> list[Block]:
-    """The Python blocks that are to run; an error for one that would silently not."""
-    found: list[Block] = []
-    all_blocks = list(blocks(text))
-    for block, following in zip_longest(all_blocks, all_blocks[1:]):
-        if block.language in OTHER_NAMES:
-            raise ValueError(f"line {block.line - 1}: write python, not {block.language}, so that it is run")
-        if block.language != "python":
-            continue
-        if block.reason == "":
-            raise ValueError(f"line {block.line - 1}: `no-run` needs a reason")
-        if block.reason is None:
-            prints = following is not None and following.language == "text" and "print(" in block.code
-            is_next = prints and not "".join(text.splitlines()[block.end : following.line - 2]).strip()
-            found.append(block._replace(output=following.code if is_next else None))
-    return found
-
-
-def execute(page: Path) -> None:
-    """Runs the blocks of one page, in this process."""
-    # A module, not a bare dict: annotations are looked up in the module of a class.
-    module = sys.modules["__main__"] = types.ModuleType("__main__")
-    with asyncio.Runner() as runner:
-        for block in runnable(page.read_text("utf-8")):
-            # Blank lines before it, so that a traceback names the line of the page.
-            source = "\n" * (block.line - 1) + block.code
-            code = compile(source, str(page), "exec", ast.PyCF_ALLOW_TOP_LEVEL_AWAIT, dont_inherit=True)
-            with contextlib.redirect_stdout(io.StringIO()) as printed:
-                result = eval(code, module.__dict__)  # a coroutine when the block awaits
-                if inspect.iscoroutine(result):
-                    runner.run(result)
-            sys.stdout.write(printed.getvalue())
-            if block.output is not None:
-                compare(f"{page}, line {block.line}", block.output + "\n", printed.getvalue())
-
-
-def compare(where: str, expected: str, printed: str) -> None:
-    """Fails unless a block printed what the page shows; `...` stands for any text, as in docstrings."""
-    if not doctest.OutputChecker().check_output(expected, printed, doctest.ELLIPSIS):
-        raise AssertionError(f"{where}: the page shows\n{expected}\nbut the block printed\n{printed}")
 
 
 def run_page(page: Path, folder: Path) -> subprocess.CompletedProcess[str]:
     """Runs the blocks of one page in a process of their own, with `folder` as working directory."""
-    command = [sys.executable, "-X", "utf8", "-W", "error", __file__, str(page)]
-    # `__file__` puts this folder on the path, and `support` with it: examples see what a user sees.
+    command = [sys.executable, "-X", "utf8", "-W", "error", support.pages.__file__, str(page)]
+    # The folder of the program is not on the path: examples see what a user sees.
     environment = {**os.environ, "PYTHONSAFEPATH": "1"}
     return subprocess.run(
         command, cwd=folder, env=environment, capture_output=True, text=True, encoding="utf-8", timeout=55
@@ -268,7 +185,3 @@ def test_no_run_leaves_a_block_out_and_needs_a_reason() -> None:
 def test_blocks_that_would_silently_not_run_are_errors(text: str, message: str) -> None:
     with pytest.raises(ValueError, match=message):
         runnable(text)
-
-
-if __name__ == "__main__":
-    execute(Path(sys.argv[1]))

@@ -10,7 +10,8 @@ from typing import Any
 
 import pytest
 
-from test_docs import blocks, pages
+from support.pages import blocks
+from test_docs import pages
 from toolhub import ToolHub, formats
 from toolhub._core import serve_section
 from toolhub.cli._commands import parse

@@ -11,7 +11,8 @@ from pathlib import Path
 import pytest
 
 import toolhub
-from test_docs import ROOT, runnable
+from support.pages import runnable
+from test_docs import ROOT
 
 PAGES = ["README.md", "docs/getting-started.md"]
 SOURCES = str(Path(toolhub.__file__).parents[1])

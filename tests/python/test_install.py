@@ -18,7 +18,7 @@ from pathlib import Path
 
 import pytest
 
-from test_docs import runnable
+from support.pages import runnable
 
 ROOT = Path(__file__).resolve().parents[2]
 # One wheel for the whole file: building it and four environments takes a while on a busy machine.

@@ -17,7 +17,7 @@ from typing import NamedTuple
 import pytest
 
 from support.cli import User
-from test_docs import blocks
+from support.pages import blocks
 from toolhub.cli._commands import COMMANDS
 from toolhub.cli._complete import _options
 

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 import pytest
 
 from support import wire
-from test_docs import blocks
+from support.pages import blocks
 from toolhub import ToolHub
 from toolhub.cli._clients import ClientFile, known_files
 from toolhub.cli._forms import read_file

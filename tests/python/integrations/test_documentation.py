@@ -11,7 +11,8 @@ from pathlib import Path
 import pytest
 
 from integrations.test_integrations import python
-from test_docs import Block, blocks, compare, pages
+from support.pages import Block, blocks, compare
+from test_docs import pages
 
 ROOT = Path(__file__).parents[3]
 MARK = "environment "
