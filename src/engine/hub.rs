@@ -32,6 +32,7 @@ use missing::PinRefusals;
 use parking_lot::{Mutex, RwLock};
 use result_limit::ResultTexts;
 use search::KnownCallers;
+use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock, Weak};
@@ -362,6 +363,8 @@ impl Hub {
             breaker: self.options.breaker,
             caller: caller.and_then(|id| self.callers.visit(id)),
             recorded: None,
+            recordings: BTreeMap::new(),
+            followers: None,
             is_replayed: false,
             missed: None,
             lang: self.options.lang,

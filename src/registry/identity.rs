@@ -73,6 +73,11 @@ pub struct CallContent {
 }
 
 impl CallContent {
+    /// What a call sends that passes no values on.
+    pub fn of(arguments: &Value, meta: &Map<String, Value>) -> Self {
+        CallContent { arguments: arguments.clone(), meta: meta.clone(), passed_on: Value::Null }
+    }
+
     /// Whether it takes a while to make the key.
     pub fn is_large(&self) -> bool {
         [&self.arguments, &self.passed_on].into_iter().chain(self.meta.values()).any(is_large)

@@ -10,6 +10,7 @@ use crate::model::{
 };
 use crate::principal::Principal;
 use futures_util::future::join_all;
+use parking_lot::Mutex;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 use std::any::Any;
@@ -22,7 +23,38 @@ use tokio_util::sync::CancellationToken;
 pub type BoxFuture<'a, T> = Pin<Box<dyn Future<Output = T> + Send + 'a>>;
 
 /// Called with each progress report of a tool (`progress`, and perhaps `total` and `message`), on whatever thread.
-pub type OnProgress = Arc<dyn Fn(&Value) + Send + Sync>;
+pub type OnProgress = Arc<HearsProgress>;
+
+type HearsProgress = dyn Fn(&Value) + Send + Sync;
+
+/// Those that hear the progress of something that they share, for as long as they keep their functions.
+#[derive(Default)]
+pub struct ProgressListeners(Mutex<Vec<Weak<HearsProgress>>>);
+
+impl ProgressListeners {
+    /// Adds one, unless it is there.
+    pub fn add(&self, told: &OnProgress) {
+        let (mut all, told) = (self.0.lock(), Arc::downgrade(told));
+        all.retain(|one| one.strong_count() > 0 && !one.ptr_eq(&told));
+        all.push(told);
+    }
+
+    /// Tells them all.
+    pub fn all(self: Arc<Self>) -> OnProgress {
+        Arc::new(move |update| {
+            let all: Vec<OnProgress> = self.0.lock().iter().filter_map(Weak::upgrade).collect();
+            all.iter().for_each(|told| told(update));
+        })
+    }
+}
+
+/// Tells one, then the other.
+pub fn both(one: OnProgress, other: OnProgress) -> OnProgress {
+    Arc::new(move |update| {
+        one(update);
+        other(update);
+    })
+}
 
 /// Called on whatever thread.
 pub type OnTask = Arc<dyn Fn() + Send + Sync>;

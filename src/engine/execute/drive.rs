@@ -1,6 +1,5 @@
 //! Drives a run on tokio.
 
-use super::admission::AdmittedAttempt;
 use super::run::Action;
 use crate::hub::{Hub, PlannedRun, RunReport, kept_result};
 use futures_util::future::BoxFuture;
@@ -14,14 +13,13 @@ use tokio::task::JoinSet;
 use tokio_util::sync::{CancellationToken, DropGuard};
 use toolhub_registry::Candidate;
 use toolhub_registry::identity::CallContent;
-use toolhub_store::cassette::OpenRecording;
 use toolhub_text::invisible::error_line;
 use toolhub_text::message;
 use toolhub_types::blocking;
 use toolhub_types::error::{ErrorKind, HubError, Outcome, Result, clip};
 use toolhub_types::limit::{Gate, Permits};
 use toolhub_types::model::{Arguments, CheckOptions, Meaning, ReportedFailure, ToolOutput};
-use toolhub_types::tool::{AttemptWatch, CallContext, CallContextExtras, OnProgress};
+use toolhub_types::tool::{AttemptWatch, CallContext, CallContextExtras};
 use toolhub_types::workers::PoolRefusal;
 
 pub type Answer = Result<ToolOutput>;
@@ -48,6 +46,7 @@ impl Hub {
         driven.drive(cancel).await;
         let answers = std::mem::take(&mut driven.answers);
         drop(driven);
+        plan.write_recordings(|plan, slot| plan.answer_of(slot, &answers));
         let rows = plan.end(now(), |slot| answers[slot].as_ref()?.as_ref().err());
         let merged = plan.merged_winners(&answers);
         let result = plan.conclude(&answers, &merged);
@@ -107,7 +106,13 @@ impl TokioRun<'_> {
         self.tokens[slot].take().map(DropGuard::disarm);
         // An answer that comes too late does not count.
         let counted = match answer {
-            Ok(output) => self.plan.run.succeeded(slot, now()).then_some(Ok(output)),
+            Ok(output) if self.plan.run.succeeded(slot, now()) => Some(Ok(output)),
+            Ok(output) => {
+                if let Some(recording) = self.plan.recordings.remove(&slot) {
+                    recording.end_late(output);
+                }
+                None
+            }
             Err(error) => self.plan.failed(slot, error, now()).map(Err),
         };
         self.answers[slot] = counted.or(self.answers[slot].take());
@@ -137,14 +142,13 @@ impl TokioRun<'_> {
         context.sent = run.share_flag(slot);
         let is_limited = !self.hub.is_unlimited(&candidate);
         let latest_start = run.latest_start(slot).filter(|_| is_limited).unwrap_or(deadline);
-        let content = if self.plan.wants_content(slot) {
-            // What a candidate makes of the arguments follows from its definition.
-            let (arguments, meta) = (self.args.as_value().clone(), self.extras.meta.clone());
-            CallContent { arguments, meta, ..CallContent::default() }
-        } else {
-            CallContent::default()
-        };
+        // What a candidate makes of the arguments follows from its definition.
+        let content = || CallContent::of(self.args.as_value(), &self.extras.meta);
+        let content = self.plan.wants_content(slot).then(content);
         let admission = self.plan.admit(self.hub, slot, content, (None, None));
+        let recording = self.plan.recordings.get(&slot);
+        context.on_cassette = recording.map(|one| Arc::new(one.as_outer()) as _);
+        context.extras.progress = self.plan.heard(slot, context.extras.progress.take());
         let args = fitting.replacement.map_or_else(|| self.args.clone(), Arc::new);
         let attempt = answer(candidate, args, context, latest_start, admission);
         let attempt = AssertUnwindSafe(attempt).catch_unwind();
@@ -168,6 +172,7 @@ impl Drop for TokioRun<'_> {
         self.tokens.clear();
         self.attempts.clear();
         self.plan.run.close(now());
+        self.plan.write_recordings(|plan, slot| plan.answer_of(slot, &self.answers));
         let tried = (0..self.answers.len()).filter(|slot| self.plan.run.was_tried(*slot));
         tried.for_each(|slot| self.plan.candidates[slot].stats.abandon());
         if let Some(rows) = self.plan.ended_rows(|_| None) {
@@ -189,21 +194,18 @@ async fn answer(
     args: Arc<Arguments>,
     mut context: CallContext,
     latest_start: Instant,
-    admission: impl Future<Output = Result<AdmittedAttempt>>,
+    admission: impl Future<Output = Result<Permits>>,
 ) -> Answer {
     let admitted = async {
-        let admitted = admission.await?;
-        let allowed = match &context.extras.before_acting {
-            Some(acts) if !candidate.spec().effects.are_harmless() => acts(&candidate.label()).await,
-            _ => Ok(()),
-        };
-        admitted.if_allowed(allowed)
+        let permits = admission.await?;
+        match &context.extras.before_acting {
+            Some(acts) if !candidate.spec().effects.are_harmless() => acts(&candidate.label()).await?,
+            _ => {}
+        }
+        Ok(permits)
     };
-    let AdmittedAttempt { permits, open_recording } = tokio::select! {
-        biased;
-        admitted = admitted => admitted?,
-        () = context.cancel.cancelled() => return Err(gave_up()),
-    };
+    let admitted = context.cancel.run_until_cancelled(admitted).await;
+    let permits = admitted.unwrap_or_else(|| Err(gave_up()))?;
     if now() >= latest_start {
         drop(permits);
         context.cancel.cancelled().await;
@@ -217,7 +219,7 @@ async fn answer(
     context.permits = Some(weak);
     let _held = AttemptPermits { permits, own: candidate.gate.clone() };
     let watched = WatchedAttempt::begin(&candidate, &context);
-    let answer = observe(open_recording, &candidate, &args, &context).await;
+    let answer = candidate.tool.call(&args, &context).await;
     let answer = answer.and_then(|output| match output.meaning() {
         Meaning::Failure(failure) => Err(reported(&candidate.spec().name, &failure)),
         Meaning::Value | Meaning::OwnResult => Ok(output),
@@ -298,41 +300,6 @@ pub fn not_returned(tool: &str, refusal: Option<PoolRefusal>) -> HubError {
 /// The time of the runtime, which a test may pause.
 pub(crate) fn now() -> Instant {
     tokio::time::Instant::now().into_std()
-}
-
-/// Calls the tool, and writes down what comes of it.
-async fn observe(
-    open_recording: Option<OpenRecording>,
-    candidate: &Candidate,
-    args: &Arguments,
-    context: &CallContext,
-) -> Result<ToolOutput> {
-    let Some(open_recording) = open_recording else { return candidate.tool.call(args, context).await };
-    let open_recording = Arc::new(open_recording);
-    let mut context = context.clone();
-    context.on_cassette = Some(Arc::new(open_recording.as_outer()));
-    context.extras.progress = context.extras.progress.map(|told| heard(told, &open_recording));
-    let answer = candidate.tool.call(args, &context).await;
-    let (was_stopped, was_sent) = (context.cancel.is_cancelled(), context.sent.was_sent());
-    drop(context);
-    if let Some(mut open_recording) = Arc::into_inner(open_recording) {
-        if was_stopped && answer.is_ok() {
-            open_recording.came_late();
-        }
-        open_recording.end(&Some(answer.clone().map_err(|error| error.of_attempt(was_sent))));
-    }
-    answer
-}
-
-/// Holds the recording weakly, so that a tool that keeps the function does not keep it open.
-pub fn heard(told: OnProgress, open_recording: &Arc<OpenRecording>) -> OnProgress {
-    let open_recording = Arc::downgrade(open_recording);
-    Arc::new(move |update| {
-        if let Some(open_recording) = open_recording.upgrade() {
-            open_recording.progressed(update);
-        }
-        told(update);
-    })
 }
 
 /// One that is dropped before its end was stopped.

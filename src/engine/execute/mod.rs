@@ -11,7 +11,6 @@ mod admission;
 mod drive;
 mod run;
 
-pub use admission::AdmittedAttempt;
 pub(crate) use drive::now;
-pub use drive::{Answer, heard, not_returned, reported};
+pub use drive::{Answer, not_returned, reported};
 pub use run::{Action, Decision, Fate, Rules, Run};

@@ -3,7 +3,7 @@
 use super::LedgerMode;
 use parking_lot::Mutex;
 use serde_json::{Value, json};
-use std::sync::{Arc, LazyLock, OnceLock};
+use std::sync::{Arc, OnceLock};
 use toolhub_registry::Candidate;
 use toolhub_registry::identity::{CallContent, CallKey, CallTarget, definition_change};
 use toolhub_store::ledger::{
@@ -26,6 +26,8 @@ pub struct CallRecord {
 pub struct AskedCall {
     target: CallTarget,
     options: CallOptions,
+    /// What it sends, until its digests are made.
+    pub(crate) content: Mutex<Option<CallContent>>,
     /// Known before its first row if somebody else has to recognise the call too.
     digests: OnceLock<KeyDigests>,
 }
@@ -34,11 +36,12 @@ impl AskedCall {
     /// `options` are those that the caller gave, before a route or permissions narrow them.
     pub fn new(target: CallTarget, options: CallOptions, key: Option<&CallKey>) -> Self {
         let digests = key.map(|key| OnceLock::from(key.digests().clone())).unwrap_or_default();
-        AskedCall { target, options, digests }
+        AskedCall { target, options, content: Mutex::default(), digests }
     }
 
-    fn digests(&self, content: CallContent) -> KeyDigests {
-        let made = || CallKey::new(&self.target, &self.options, content).digests().clone();
+    pub(crate) fn digests(&self) -> KeyDigests {
+        let content = || self.content.lock().take().unwrap_or_default();
+        let made = || CallKey::new(&self.target, &self.options, content()).digests().clone();
         self.digests.get_or_init(made).clone()
     }
 }
@@ -47,7 +50,7 @@ impl AskedCall {
 pub struct EffectRecorder {
     ledger: Arc<Ledger>,
     mode: LedgerMode,
-    asked: Arc<AskedCall>,
+    pub(crate) asked: Arc<AskedCall>,
     call: String,
     run: Option<String>,
     record: Mutex<Option<CallRecord>>,
@@ -83,29 +86,26 @@ impl EffectRecorder {
         self.ledger.is_locked() && self.rows.lock().as_ref().is_some_and(|rows| !rows.is_empty())
     }
 
-    /// Whether the call is recognised without its content.
+    /// Whether the call is recognised without being told its content.
     pub fn knows_call(&self) -> bool {
-        self.asked.digests.get().is_some()
+        self.asked.digests.get().is_some() || self.asked.content.lock().is_some()
     }
 
-    /// Writes the row of an attempt, unless the call has ended; `written` hears whether it could be. `content` counts if the key of
-    /// the call is not known yet.
+    /// Writes the row of an attempt, unless it has one or the call has ended; `written` hears whether it could be.
     pub fn write(
         &self,
-        (slot, candidate): (usize, &Candidate),
-        content: CallContent,
+        slot: usize,
+        candidate: &Candidate,
         written: impl FnOnce(Result<()>) + Send + 'static,
     ) {
-        let (id, asked, is_large) = (new_row_id(), self.asked.clone(), content.is_large());
-        let definition = candidate.definition().digest.clone();
-        let digests = LateDigests::new(Box::new(move || asked.digests(content)));
-        if is_large {
-            // The rows of others would wait for it on the thread of the ledger.
-            LazyLock::force(&digests);
-        }
         // Held until the row is on its way, so that its end comes after it.
         let mut rows = self.rows.lock();
-        let Some(rows) = &mut *rows else { return };
+        let Some(rows) = rows.as_mut().filter(|rows| rows.iter().all(|(one, _)| *one != slot)) else {
+            return;
+        };
+        let (id, asked) = (new_row_id(), self.asked.clone());
+        let definition = candidate.definition().digest.clone();
+        let digests = LateDigests::new(Box::new(move || asked.digests()));
         rows.push((slot, id.clone()));
         let row = NewEffect {
             id,

@@ -6,6 +6,7 @@ use crate::execute::{Answer, Decision, Fate, Run};
 use serde_json::Value;
 use smallvec::SmallVec;
 use std::borrow::Cow;
+use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
@@ -14,13 +15,14 @@ use toolhub_context::model_output::content::{self, ImageNotes};
 use toolhub_context::truncate::{Options, truncate};
 use toolhub_registry::NameEntry;
 use toolhub_registry::select::{Candidates, Rule};
-use toolhub_store::cassette::{MissedCall, OpenCall};
+use toolhub_store::cassette::{MissedCall, OpenCall, OpenRecording};
 use toolhub_store::ledger::{EffectEnd, EffectState};
 use toolhub_text::secret::scrubbed_text;
 use toolhub_text::{Message, message};
 use toolhub_types::error::{ErrorKind, HubError, Outcome, Result, clip};
 use toolhub_types::model::{Freshness, Lang, Part, Strategy};
 use toolhub_types::stats::BreakerPolicy;
+use toolhub_types::tool::OnProgress;
 
 /// An execution about to run. Boxed by its makers, because it is moved often.
 pub struct PlannedRun {
@@ -30,7 +32,11 @@ pub struct PlannedRun {
     /// Writes what its attempts may have done.
     pub recorder: Option<Arc<EffectRecorder>>,
     /// What writes its attempts to a cassette.
-    pub recorded: Option<Arc<OpenCall>>,
+    pub recorded: Option<OpenCall>,
+    /// Those that are being recorded.
+    pub recordings: BTreeMap<usize, OpenRecording>,
+    /// Tells its progress to calls that follow it, if any may.
+    pub followers: Option<OnProgress>,
     /// Whether recordings answer it: they are its candidates.
     pub is_replayed: bool,
     /// Why a replay does not answer it: nothing runs.
@@ -118,8 +124,13 @@ impl PlannedRun {
         if self.candidates.len() > 1 && (0..self.candidates.len()).any(may_have_run) {
             self.in_doubt.store(true, Ordering::Relaxed);
         }
-        let recorder = self.recorder.take()?;
+        let recorder = self.recorder.clone()?;
         self.has_waited_for_lock = recorder.waits_for_lock();
+        // One that gave up while it waited at a limit has none so far.
+        for slot in (0..self.candidates.len()).filter(|slot| self.run.was_tried(*slot)) {
+            self.recorder_of(slot).inspect(|recorder| recorder.write(slot, &self.candidates[slot], drop));
+        }
+        self.recorder = None;
         let rows = recorder.take_rows();
         let ends = rows.into_iter().map(|(slot, id)| self.end_of(slot, id, error(slot))).collect();
         Some(EndedRows { recorder, ends })
@@ -196,6 +207,11 @@ impl PlannedRun {
         }
     }
 
+    /// What a candidate has answered, or the error in place of its answer.
+    pub(crate) fn answer_of(&self, slot: usize, answers: &[Option<Answer>]) -> Option<Answer> {
+        answers[slot].clone().or_else(|| self.silent_error(slot).map(Err))
+    }
+
     /// The error of the whole call, made from the errors of the candidates.
     pub fn final_error<'a>(&self, errors: impl Iterator<Item = (usize, &'a HubError)>) -> HubError {
         match self.run.decision() {
@@ -261,10 +277,7 @@ impl PlannedRun {
         match merged {
             [] => {
                 let errors: Vec<_> = (0..answers.len())
-                    .filter_map(|slot| match &answers[slot] {
-                        Some(Err(error)) => Some((slot, error.clone())),
-                        _ => self.silent_error(slot).map(|error| (slot, error)),
-                    })
+                    .filter_map(|slot| Some((slot, self.answer_of(slot, answers)?.err()?)))
                     .collect();
                 Err(self.final_error(errors.iter().map(|(slot, error)| (*slot, error))))
             }

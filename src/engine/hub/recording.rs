@@ -5,14 +5,16 @@
 
 use super::Hub;
 use super::planned::PlannedRun;
-use crate::execute::{Rules, Run};
+use crate::execute::{Answer, Fate, Rules, Run};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 use toolhub_context::search::Uses;
 use toolhub_registry::Candidate;
 use toolhub_registry::identity::{CallDefinition, CallIdentity};
 use toolhub_registry::select::Candidates;
-use toolhub_store::cassette::{Cassette, MissedCall, OnCassette, Recording, ReplayTool, ReplayedCall};
+use toolhub_store::cassette::{
+    Cassette, MissedCall, OnCassette, OpenRecording, Recording, ReplayTool, ReplayedCall,
+};
 use toolhub_store::ledger::Ledger;
 use toolhub_store::{Store, real_place};
 use toolhub_text::canonical::digest_of;
@@ -21,6 +23,7 @@ use toolhub_text::secret::scrubbed_text;
 use toolhub_types::error::{ErrorKind, HubError, Outcome, clip};
 use toolhub_types::model::Strategy;
 use toolhub_types::principal::Principal;
+use toolhub_types::tool::{OnProgress, both};
 
 /// Of a handle while a cassette is in: as many as another one has.
 const TAPED_DIGITS: usize = 16;
@@ -136,7 +139,7 @@ impl PlannedRun {
     ) {
         let on_cassette = identity.map(|identity| cassette.call(identity));
         match on_cassette {
-            Some(Ok(OnCassette::Recorded(call))) => self.recorded = Some(Arc::new(call)),
+            Some(Ok(OnCassette::Recorded(call))) => self.recorded = Some(call),
             Some(Ok(OnCassette::Replayed(call))) => self.answer_from(call, now),
             Some(Err(miss)) => self.miss(miss),
             None if cassette.is_replay() => {
@@ -173,6 +176,22 @@ impl PlannedRun {
         self.run = Run::new(rules, timeouts, now);
         self.run.count_from(begun, now);
         self.entry = None;
+    }
+
+    /// Who hears the progress of a candidate: its caller and with it its recording, and the calls that follow the run.
+    pub fn heard(&self, slot: usize, told: Option<OnProgress>) -> Option<OnProgress> {
+        let recorded = told.as_ref().and(self.recordings.get(&slot)).map(OpenRecording::listener);
+        [recorded, told, self.followers.clone()].into_iter().flatten().reduce(both)
+    }
+
+    /// Writes down what the candidates came to that are being recorded; `answer` is that of one that was not stopped.
+    pub fn write_recordings(&mut self, answer: impl Fn(&Self, usize) -> Option<Answer>) {
+        for (slot, recording) in std::mem::take(&mut self.recordings) {
+            let ended = self.run.ended(slot).unwrap_or_else(Instant::now);
+            let is_stopped = self.run.fate(slot) == Fate::Stopped;
+            let answer = if is_stopped { None } else { answer(self, slot) };
+            recording.end_at(&answer, !self.run.never_sent(slot), ended);
+        }
     }
 
     /// No recording fits. The candidates check the arguments as ever, and nothing runs.

@@ -96,8 +96,7 @@ pub async fn call(
     cancel: &CancellationToken,
 ) -> CallResult {
     if hub.cassette().is_some() && request.content.is_none() {
-        let (arguments, meta) = (args.as_value().clone(), extras.meta.clone());
-        request.content = Some(Ok(CallContent { arguments, meta, ..CallContent::default() }));
+        request.content = Some(Ok(CallContent::of(args.as_value(), &extras.meta)));
     }
     let services = TokioCall { hub, sources, args, extras, cancel, runs: AtomicBool::new(false) };
     until_cancelled(&mut CallPlan::new(request, now()), &services, &services).await

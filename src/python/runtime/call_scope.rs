@@ -29,6 +29,8 @@ pub struct EnclosingCalls {
     pub lender: Option<Arc<Lender>>,
     /// The nearest one that is being recorded.
     pub outer: Option<OuterCall>,
+    /// Who hears progress inside the nearest one beside its caller, while that caller is the same.
+    heard: Option<HeardProgress>,
     /// The functions that each have a thread of a pool. A task may outlive the function that started it, so some may have
     /// ended.
     on_threads: Arc<[Weak<FunctionStage>]>,
@@ -38,6 +40,13 @@ impl EnclosingCalls {
     /// The same inside another call, if it has slots to borrow or is recorded.
     pub fn within(self, lender: Option<Arc<Lender>>, outer: Option<OuterCall>) -> Self {
         EnclosingCalls { lender: lender.or(self.lender), outer: outer.or(self.outer), ..self }
+    }
+
+    /// The same where not only the caller here hears progress.
+    pub fn heard_by(self, py: Python<'_>, all: Option<OnProgress>) -> PyResult<Self> {
+        let Some(all) = all else { return Ok(self) };
+        let told = SCOPE.get::<CallScope>(py)?.and_then(|scope| scope.get().extras.progress.clone());
+        Ok(EnclosingCalls { heard: Some(HeardProgress { told, all }), ..self })
     }
 
     /// For calls inside a function that runs on a thread.
@@ -57,6 +66,13 @@ impl EnclosingCalls {
             |function: &&Weak<FunctionStage>| function.upgrade().is_some_and(|one| !one.stage.is_over());
         self.on_threads.iter().filter(runs)
     }
+}
+
+/// Where reports go that a caller is told.
+#[derive(Clone)]
+struct HeardProgress {
+    told: Option<OnProgress>,
+    all: OnProgress,
 }
 
 /// The value for calls inside one tool that runs; `None` if it is the same as around that tool.
@@ -91,8 +107,8 @@ pub fn within<T>(py: Python<'_>, held: &LentPermits, work: impl FnOnce() -> PyRe
 }
 
 /// The call that the current code is a part of.
-#[pyclass(frozen, module = "toolhub._core")]
-#[derive(Default)]
+#[pyclass(frozen, skip_from_py_object, module = "toolhub._core")]
+#[derive(Clone, Default)]
 pub struct CallScope {
     extras: CallContextExtras,
     cancel: CancellationToken,
@@ -119,7 +135,19 @@ static SCOPE: ContextVariable = ContextVariable::new(c"toolhub_call");
 /// The call that this code is a part of; None outside of one that came through the gateway or wants progress.
 #[pyfunction]
 pub fn current_call_scope(py: Python<'_>) -> PyResult<Option<Bound<'_, CallScope>>> {
-    SCOPE.get(py)
+    let scope = SCOPE.get::<CallScope>(py)?;
+    let around = AROUND.get::<EnclosingCalls>(py)?;
+    let Some(heard) = around.as_ref().and_then(|around| around.get().heard.as_ref()) else {
+        return Ok(scope);
+    };
+    let told = scope.as_ref().and_then(|scope| scope.get().extras.progress.as_ref());
+    let place = |told: &OnProgress| Arc::as_ptr(told).cast::<()>();
+    if told.map(place) != heard.told.as_ref().map(place) {
+        return Ok(scope);
+    }
+    let mut scope = scope.as_ref().map(|scope| scope.get().clone()).unwrap_or_default();
+    scope.extras.progress = Some(heard.all.clone());
+    Bound::new(py, scope).map(Some)
 }
 
 /// The caller of the served call that this code is a part of.
@@ -129,7 +157,7 @@ pub fn principal(py: Python<'_>) -> PyResult<Option<Arc<Principal>>> {
 
 /// Where progress of the call goes that this code is a part of.
 pub fn progress(py: Python<'_>) -> PyResult<Option<OnProgress>> {
-    Ok(SCOPE.get::<CallScope>(py)?.and_then(|scope| scope.get().extras.progress.clone()))
+    Ok(current_call_scope(py)?.and_then(|scope| scope.get().extras.progress.clone()))
 }
 
 /// From here on, reports of Python tools in this context go to `progress`, on the running loop. Returns what

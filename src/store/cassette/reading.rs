@@ -31,15 +31,12 @@ pub struct Recording {
     pub ms: f64,
     pub progress: Vec<Value>,
     pub answer: RecordedAnswer,
+    /// Whether anything of it was sent when it was recorded.
+    pub was_sent: bool,
     pub line: usize,
 }
 
 impl Recording {
-    /// Whether anything of it was sent when it was recorded. Of one that was stopped this is not known.
-    pub fn was_sent(&self) -> bool {
-        !matches!(&self.answer, Some(Err(error)) if error.outcome == Outcome::NotSent)
-    }
-
     /// When it answered, in milliseconds from the beginning of the recording.
     pub fn answered_at(&self) -> f64 {
         self.at + self.ms
@@ -236,6 +233,8 @@ impl<'a> LineFields<'a> {
         if ended <= began {
             return Err("'ended' must be above 'began'".to_owned());
         }
+        let answer = self.answer()?;
+        let was_refused = matches!(&answer, Some(Err(error)) if error.outcome == Outcome::NotSent);
         Ok(Recording {
             kind,
             name: name.to_owned(),
@@ -248,7 +247,8 @@ impl<'a> LineFields<'a> {
             at: self.number("at")?,
             ms: self.number("ms")?,
             progress,
-            answer: self.answer()?,
+            answer,
+            was_sent: !was_refused && self.0.get("sent") != Some(&Value::Bool(false)),
             line,
         })
     }

@@ -18,6 +18,7 @@ use toolhub_registry::identity::CallKey;
 use toolhub_text::secret::{scrubbed, scrubbed_text};
 use toolhub_types::error::HubError;
 use toolhub_types::model::ToolOutput;
+use toolhub_types::tool::OnProgress;
 
 /// How many recordings this process has begun.
 static BEGUN: AtomicU64 = AtomicU64::new(0);
@@ -139,10 +140,11 @@ impl Recorder {
             // A task of its tool may live on into a later recording.
             inside: inside.filter(|outer| outer.recording == self.number).map(|outer| outer.began),
             is_late: false,
+            was_sent: true,
             began: self.moment(),
             at: Instant::now(),
             time: SystemTime::now(),
-            progress: Mutex::default(),
+            progress: Arc::default(),
             is_over: false,
         }
     }
@@ -205,11 +207,7 @@ impl Recorder {
     }
 
     fn ended(&self, open_recording: &mut OpenRecording, answer: &RecordedAnswer, took: Duration) {
-        let (result, error) = match answer {
-            Some(Ok(output)) => (output_fields(output), Value::Null),
-            Some(Err(error)) => (Value::Null, error_fields(error)),
-            None => (Value::Null, Value::Null),
-        };
+        let answered = answer.as_ref().map(Result::as_ref);
         let tool = open_recording.tool.take().map(|tool| *tool);
         let kind = if tool.is_some() { LineKind::Call } else { LineKind::Model };
         let model = tool.is_none().then_some(&open_recording.name);
@@ -227,9 +225,10 @@ impl Recorder {
             "call": tool.as_ref().map(|tool| tool.call),
             "inside": open_recording.inside,
             "late": open_recording.is_late.then_some(true),
+            "sent": (answer.is_none() && !open_recording.was_sent).then_some(false),
             "progress": (!progress.is_empty()).then_some(progress),
-            "result": result,
-            "error": error,
+            "result": answered.and_then(Result::ok).map(output_fields),
+            "error": answered.and_then(Result::err).map(error_fields),
         });
         if let Value::Object(fields) = &mut fields {
             fields.retain(|name, value| name == "arguments" || !value.is_null());
@@ -363,10 +362,11 @@ pub struct OpenRecording {
     tool: Option<Box<RecordedTool>>,
     inside: Option<u64>,
     is_late: bool,
+    was_sent: bool,
     began: u64,
     at: Instant,
     time: SystemTime,
-    progress: Mutex<Vec<Value>>,
+    progress: Arc<Mutex<Vec<Value>>>,
     is_over: bool,
 }
 
@@ -376,24 +376,30 @@ impl OpenRecording {
         OuterCall { recording: self.recorder.number, began: self.began }
     }
 
-    /// The tool has told how far it is.
-    pub fn progressed(&self, update: &Value) {
-        self.progress.lock().push(update.clone());
-    }
-
-    /// It answered after the call was decided: its answer did not count.
-    pub fn came_late(&mut self) {
-        self.is_late = true;
+    /// Hears how far the tool is, until the line is written. A tool may keep it for longer.
+    pub fn listener(&self) -> OnProgress {
+        let progress = Arc::downgrade(&self.progress);
+        Arc::new(move |update| {
+            let Some(progress) = progress.upgrade() else { return };
+            progress.lock().push(update.clone());
+        })
     }
 
     /// Writes the line.
     pub fn end(self, answer: &RecordedAnswer) {
-        self.end_at(answer, Instant::now());
+        self.end_at(answer, true, Instant::now());
     }
 
     /// Writes the line of a call that ended some time ago.
-    pub fn end_at(mut self, answer: &RecordedAnswer, ended: Instant) {
+    pub fn end_at(mut self, answer: &RecordedAnswer, was_sent: bool, ended: Instant) {
+        self.was_sent = was_sent;
         self.put(answer, ended);
+    }
+
+    /// Writes the line of one that answered after the call was decided: its answer did not count.
+    pub fn end_late(mut self, output: ToolOutput) {
+        self.is_late = true;
+        self.end(&Some(Ok(output)));
     }
 
     fn put(&mut self, answer: &RecordedAnswer, ended: Instant) {

@@ -318,7 +318,7 @@ impl Tool for ReplayTool {
 
     fn call<'a>(&'a self, _: &'a Arguments, ctx: &'a CallContext) -> BoxFuture<'a, Result<ToolOutput>> {
         Box::pin(async move {
-            if self.recording.was_sent() {
+            if self.recording.was_sent {
                 ctx.sent.begin();
             }
             if let Some(told) = &ctx.extras.progress {

@@ -236,9 +236,7 @@ fn record_and_release(py: Python<'_>, finished: &mut State, now: Instant) -> Opt
         }
     }
     let State { plan: Some(plan), attempts, .. } = finished else { return None };
-    if plan.recorded.is_some() {
-        recording::record(py, plan, attempts);
-    }
+    plan.write_recordings(|plan, slot| recording::answer_of(py, &attempts[slot], plan, slot));
     plan.end(now, |slot| attempts[slot].error.as_deref())
 }
 

@@ -11,9 +11,8 @@ use crate::values::results::blocks::text_of;
 use crate::values::value;
 use pyo3::IntoPyObjectExt;
 use serde_json::json;
-use toolhub::cassette::{OpenRecording, RecordedAnswer};
 use toolhub::error::Outcome;
-use toolhub::execute::Fate;
+use toolhub::execute::{Answer, Fate};
 use toolhub::hub::{EndedRows, PlannedRun, kept_failure};
 use toolhub::model::ToolOutput;
 use toolhub::model_output::content::ImageNotes;
@@ -111,35 +110,17 @@ pub fn failure(result: &Bound<'_, PyAny>) -> Option<(ErrorKind, Outcome)> {
     Some((kind.unwrap_or(ErrorKind::ToolError), outcome.unwrap_or(Outcome::Unknown)))
 }
 
-/// Writes down the attempts that were recorded.
-pub fn record(py: Python<'_>, plan: &PlannedRun, attempts: &mut [Attempt]) {
-    for (slot, attempt) in attempts.iter_mut().enumerate() {
-        if let Some(open_recording) = attempt.open_recording.take() {
-            let ended = plan.run.ended(slot).unwrap_or_else(Instant::now);
-            let answer = answer_of(py, attempt, plan, slot);
-            if let Some(open_recording) = Arc::into_inner(open_recording) {
-                open_recording.end_at(&answer, ended);
-            }
-        }
-    }
+/// What is recorded of an attempt that answered when its call was decided.
+pub fn recorded_late(value: &Bound<'_, PyAny>) -> ToolOutput {
+    ToolOutput::new(json::from_python(value).unwrap_or(Value::Null))
 }
 
-/// Writes down an attempt that answered when its call was decided.
-pub fn record_late(open_recording: Arc<OpenRecording>, value: &Bound<'_, PyAny>) {
-    let Some(mut open_recording) = Arc::into_inner(open_recording) else { return };
-    open_recording.came_late();
-    let value = json::from_python(value).unwrap_or(Value::Null);
-    open_recording.end(&Some(Ok(ToolOutput::new(value))));
-}
-
-fn answer_of(py: Python<'_>, attempt: &Attempt, plan: &PlannedRun, slot: usize) -> RecordedAnswer {
+/// What is recorded of an attempt that was not stopped.
+pub fn answer_of(py: Python<'_>, attempt: &Attempt, plan: &PlannedRun, slot: usize) -> Option<Answer> {
     let sent = attempt.blocks.as_ref().map(|blocks| blocks.output());
     if attempt.value.is_some() || plan.run.fate(slot) == Fate::Succeeded {
         let value = attempt.value.as_ref().map(|value| recorded_value(value.bind(py), attempt));
         return Some(Ok(ToolOutput { value: value.unwrap_or_default(), ..sent.unwrap_or_default() }));
-    }
-    if plan.run.fate(slot) == Fate::Stopped {
-        return None;
     }
     let error = attempt.error.as_ref().map(|error| (**error).clone()).or_else(|| plan.silent_error(slot));
     // The driver has taken the answer out of the error, to show it.

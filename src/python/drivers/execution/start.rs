@@ -1,7 +1,7 @@
 //! Beginning an attempt: check the arguments, pass the limits, run it where it belongs.
 
 use super::direct::InPlaceCoroutine;
-use super::state::{Attempt, AttemptEntrance, AttemptStart, AttemptState, ReadyAttempt};
+use super::state::{AttemptEntrance, AttemptStart, AttemptState, ReadyAttempt};
 use super::{Execution, content_of};
 use crate::drivers::awaiting::{iterator_of, new_awaitable};
 use crate::drivers::candidate_task::CandidateTask;
@@ -19,7 +19,7 @@ use std::panic::AssertUnwindSafe;
 use std::task::{Context, Poll, Waker};
 use tokio::runtime::Handle;
 use tokio_util::sync::CancellationToken;
-use toolhub::execute::{AdmittedAttempt, heard};
+use toolhub::cassette::OpenRecording;
 use toolhub::hub::PlannedRun;
 use toolhub::identity::CallContent;
 use toolhub::model::Arguments;
@@ -91,8 +91,9 @@ impl Execution {
             state.args.as_ref().filter(|_| wants_content).map(|args| args.clone_ref(py))
         };
         let told = |args: Py<PyAny>| content_of(args.bind(py), this.extras.as_deref(), as_told);
-        let content = args.map_or_else(|| Ok(CallContent::default()), told)?;
-        let lease = content.is_large().then(process::handle).transpose()?;
+        let content = args.map(told).transpose()?;
+        let is_large = content.as_ref().is_some_and(CallContent::is_large);
+        let lease = is_large.then(process::handle).transpose()?;
         let around = call_scope::current(py)?;
         let (hub, around) = (this.hub.get().core(), (around.lender, around.outer));
         let Some(passing) = this.with_plan(|plan| plan.admit(hub, slot, content, around).boxed()) else {
@@ -121,11 +122,8 @@ impl Execution {
                 this.state.lock().attempts[slot].state = AttemptState::Waiting(entrance, ready.1);
                 Ok(())
             }
-            Poll::Ready(Ok(AdmittedAttempt { permits, open_recording })) => {
-                let mut state = this.state.lock();
-                let attempt = &mut state.attempts[slot];
-                (attempt.permits, attempt.open_recording) = (Some(permits), open_recording.map(Arc::new));
-                drop(state);
+            Poll::Ready(Ok(permits)) => {
+                this.state.lock().attempts[slot].permits = Some(permits);
                 Self::launch(slf, ready)
             }
             Poll::Ready(Err(error)) => {
@@ -191,16 +189,22 @@ impl Execution {
 
     /// What calls inside this attempt see around them; `None` if it is what this attempt sees.
     fn held(&self, py: Python<'_>, start: &AttemptStart) -> PyResult<Option<EnclosingCalls>> {
-        if self.state.lock().attempts[start.slot].permits.is_none() {
+        let slot = start.slot;
+        let is_heard = |plan: &mut PlannedRun| plan.recorded.is_some() || plan.followers.is_some();
+        let is_heard = self.with_plan(is_heard).unwrap_or_default();
+        if !is_heard && self.state.lock().attempts[slot].permits.is_none() {
             return Ok(None);
         }
         let around = call_scope::current(py)?;
+        let told = is_heard.then(|| call_scope::progress(py)).transpose()?.flatten();
         let state = self.state.lock();
-        let Attempt { permits, open_recording, .. } = &state.attempts[start.slot];
-        let lender = permits.as_ref().map(|permits| permits.lender(around.lender.clone()));
-        Ok(Some(
-            around.within(lender, open_recording.as_ref().map(|open_recording| open_recording.as_outer())),
-        ))
+        let Some(plan) = &state.plan else { return Ok(None) };
+        let permits = state.attempts[slot].permits.as_ref();
+        let lender = permits.map(|permits| permits.lender(around.lender.clone()));
+        let outer = plan.recordings.get(&slot).map(OpenRecording::as_outer);
+        let heard = plan.heard(slot, told);
+        drop(state);
+        around.within(lender, outer).heard_by(py, heard).map(Some)
     }
 
     /// Takes what an async function has given, or a plain one whose value is a coroutine.
@@ -282,15 +286,12 @@ impl Execution {
             context.extras.meta = extras.meta.clone();
             context.extras.principal = extras.principal.clone();
             if extras.wants_progress {
-                let told = call_scope::progress(slf.py())?;
-                let open_recording = this.state.lock().attempts[slot].open_recording.clone();
-                context.extras.progress = match open_recording {
-                    Some(open_recording) => told.map(|told| heard(told, &open_recording)),
-                    None => told,
-                };
+                context.extras.progress = call_scope::progress(slf.py())?;
             }
             context.retried = extras.watch.as_ref().map(|_| retry_teller(address.sender.clone()));
         }
+        let told = context.extras.progress.take();
+        context.extras.progress = this.with_plan(|plan| plan.heard(slot, told)).flatten();
         let (is_light, sender) = (args.is_light(), address.sender.clone());
         let call = async move {
             let answer = AssertUnwindSafe(candidate.tool.call(&args, &context)).catch_unwind().await;

@@ -2,7 +2,7 @@
 
 use super::Execution;
 use super::direct::InPlaceCoroutine;
-use super::recording::record_late;
+use super::recording::recorded_late;
 use crate::drivers::awaiting::is_being_cancelled;
 use crate::prelude::*;
 use crate::runtime::Lease;
@@ -17,9 +17,9 @@ use crate::values::results::blocks::Blocks;
 use crate::values::value;
 use smallvec::SmallVec;
 use tokio_util::sync::CancellationToken;
-use toolhub::cassette::{OpenRecording, Recording, recording_of};
+use toolhub::cassette::{Recording, recording_of};
 use toolhub::error::{Result, clip};
-use toolhub::execute::{AdmittedAttempt, Answer, Fate, reported};
+use toolhub::execute::{Answer, Fate, reported};
 use toolhub::hub::PlannedRun;
 use toolhub::limit::Permits;
 use toolhub::message::Message;
@@ -70,7 +70,7 @@ pub enum AttemptState {
 
 /// What an attempt passes before its tool is called. Dropped, it leaves the queue.
 pub struct AttemptEntrance {
-    pub passing: BoxFuture<'static, Result<AdmittedAttempt>>,
+    pub passing: BoxFuture<'static, Result<Permits>>,
     /// Held if it needs a runtime.
     pub lease: Option<Lease>,
     /// Where it is woken.
@@ -105,8 +105,6 @@ pub struct Attempt {
     pub exception: Option<Box<PyErr>>,
     /// What its watcher was told last.
     pub told: Option<Fate>,
-    /// It is being recorded.
-    pub open_recording: Option<Arc<OpenRecording>>,
     /// The content of an MCP server's answer.
     pub blocks: Option<Box<Blocks>>,
 }
@@ -228,7 +226,7 @@ impl Execution {
                 let (now, mut state) = (Instant::now(), self.state.lock());
                 let ended = state.end_attempt(slot, |plan, attempt| {
                     if !plan.run.succeeded(slot, now) {
-                        return (false, attempt.open_recording.take());
+                        return (false, plan.recordings.remove(&slot));
                     }
                     attempt.value = Some(value.clone_ref(py));
                     attempt.is_own_result = meaning == Meaning::OwnResult;
@@ -239,8 +237,8 @@ impl Execution {
                 state.ended_at = ends_all.then_some(now).or(state.ended_at);
                 drop(state);
                 drop(held);
-                if let Some(open_recording) = too_late {
-                    record_late(open_recording, value.bind(py));
+                if let Some(recording) = too_late {
+                    recording.end_late(recorded_late(value.bind(py)));
                 }
             }
         }
