@@ -25,6 +25,7 @@ use toolhub_text::{Message, message};
 use toolhub_types::blocking;
 use toolhub_types::error::{ErrorKind, HubError, Outcome, Result};
 use toolhub_types::model::FOREVER;
+use toolhub_types::tool::OnProgress;
 
 /// How often a follower looks whether the one that it follows can still make progress.
 const LOOK_AFTER: Duration = Duration::from_secs(1);
@@ -97,6 +98,11 @@ pub trait CallServices: Send + Sync {
 
     /// The results that calls share there.
     fn shared(&self) -> Option<&SharedResults<Self::Result>> {
+        None
+    }
+
+    /// Where the progress of a call goes that this one follows.
+    fn progress(&self) -> Option<OnProgress> {
         None
     }
 
@@ -194,7 +200,8 @@ async fn carry_out<S: CallServices>(plan: &mut CallPlan, services: &S) -> Result
                     plan.not_shared();
                 }
             },
-            PlanStep::Run(planned) => {
+            PlanStep::Run(mut planned) => {
+                planned.followers = lead.as_ref().and_then(|lead| lead.followers());
                 let approvals = approvals.filter(|_| !planned.is_replayed);
                 let approved = approvals.map(|approvals| approvals.for_run(&planned));
                 let result = services.run(planned, approved).await;
@@ -310,6 +317,8 @@ async fn share<S: CallServices>(
     let copied = |result: &S::Result, is_cached| {
         services.copy(result, is_cached).map_or(Shared::Lead(None), Shared::Result)
     };
+    // A function of its own: who leads in the end hears no more as a follower.
+    let told = services.progress().map(|told| -> OnProgress { Arc::new(move |update| told(update)) });
     let (time, is_gone) = (&shareable.time, services.is_gone());
     let (mut followed, mut begun) = (None::<FollowedFlight<S::Result>>, now());
     loop {
@@ -317,7 +326,7 @@ async fn share<S: CallServices>(
             return Ok(copied(&result, false));
         }
         let at = now();
-        let flight = match shared.consult(shareable, at, &is_gone) {
+        let flight = match shared.consult(shareable, at, (&is_gone, told.as_ref())) {
             Consulted::Hit(result) => return Ok(copied(&result, true)),
             Consulted::Lead(lead) => return Ok(Shared::Lead(Some(lead))),
             Consulted::Follow(flight) => flight,

@@ -16,6 +16,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 use tokio::sync::watch;
 use toolhub_types::model::{CallOptions, FOREVER};
+use toolhub_types::tool::{OnProgress, ProgressListeners};
 
 /// Which calls share a result: those that are the same call, and whose result is made in the same way. How long they may take
 /// is not part of it.
@@ -85,6 +86,7 @@ pub type IsGone = Arc<dyn Fn() -> bool + Send + Sync>;
 struct SharedFlight<V> {
     /// The followers stay with it when another call leads.
     state: watch::Sender<FlightState<V>>,
+    listeners: Arc<ProgressListeners>,
     leader: u64,
     is_gone: IsGone,
     /// When it has taken longer than its candidates may.
@@ -159,8 +161,13 @@ impl<V> Default for SharedResults<V> {
 
 impl<V> SharedResults<V> {
     /// Looks into the cache, then follows an identical call in flight if `single_flight`, then leads. A leader that is gone or
-    /// overdue is followed no more.
-    pub(super) fn consult(&self, shareable: &Shareable, now: Instant, is_gone: &IsGone) -> Consulted<V> {
+    /// overdue is followed no more. A follower is told the progress from now on.
+    pub(super) fn consult(
+        &self,
+        shareable: &Shareable,
+        now: Instant,
+        (is_gone, told): (&IsGone, Option<&OnProgress>),
+    ) -> Consulted<V> {
         let Shareable { key, cache_ttl, single_flight, time } = shareable;
         let known =
             self.0.lock().flights.get(key).map(|one| (one.leader, one.is_gone.clone(), one.overdue_at));
@@ -174,7 +181,8 @@ impl<V> SharedResults<V> {
         let mut before = Vec::new();
         let consulted = match (cached, followed) {
             (Some(value), _) => Consulted::Hit(value),
-            (None, Some(SharedFlight { state, leader, overdue_at, .. })) => {
+            (None, Some(SharedFlight { state, listeners, leader, overdue_at, .. })) => {
+                told.inspect(|told| listeners.add(told));
                 Consulted::Follow(FollowedFlight {
                     state: state.subscribe(),
                     leader: *leader,
@@ -221,7 +229,7 @@ impl<V> Tables<V> {
         is_gone: &IsGone,
         overdue_at: Instant,
         before: &mut Vec<SharedFlight<V>>,
-    ) -> (watch::Sender<FlightState<V>>, u64) {
+    ) -> LedFlight<V> {
         if self.flights.len() == self.flights.capacity() {
             // Their followers have left since.
             let is_left = |one: &SharedFlight<V>| one.is_free() && one.state.receiver_count() == 0;
@@ -229,13 +237,16 @@ impl<V> Tables<V> {
         }
         self.last_leader += 1;
         let (leader, known) = (self.last_leader, self.flights.remove(key));
-        let state =
-            known.as_ref().map_or_else(|| watch::Sender::new(FlightState::Led), |one| one.state.clone());
+        let (state, listeners) = match &known {
+            Some(one) => (one.state.clone(), one.listeners.clone()),
+            None => (watch::Sender::new(FlightState::Led), Arc::default()),
+        };
         state.send_replace(FlightState::Led);
         before.extend(known);
-        let flight = SharedFlight { state: state.clone(), leader, is_gone: is_gone.clone(), overdue_at };
+        let led = (state.clone(), leader, listeners.clone());
+        let flight = SharedFlight { state, listeners, leader, is_gone: is_gone.clone(), overdue_at };
         self.flights.insert(key.clone(), flight);
-        (state, leader)
+        led
     }
 }
 
@@ -244,14 +255,22 @@ impl<V> Tables<V> {
 pub(super) struct FlightLead<V> {
     tables: Arc<Mutex<Tables<V>>>,
     shareable: Shareable,
-    /// What others may follow, and who leads it.
-    flight: Option<(watch::Sender<FlightState<V>>, u64)>,
+    flight: Option<LedFlight<V>>,
 }
 
+/// What others may follow, who leads it, and who hears its progress.
+type LedFlight<V> = (watch::Sender<FlightState<V>>, u64, Arc<ProgressListeners>);
+
 impl<V> FlightLead<V> {
+    /// Tells the calls that follow the run, now or later.
+    pub fn followers(&self) -> Option<OnProgress> {
+        let (.., listeners) = self.flight.as_ref()?;
+        Some(listeners.clone().all())
+    }
+
     /// Whether the result is wanted at all, so that it is worth a copy.
     pub fn is_wanted(&self, end: RunEnd) -> bool {
-        self.is_cached(end) || self.flight.as_ref().is_some_and(|(state, _)| state.receiver_count() > 0)
+        self.is_cached(end) || self.flight.as_ref().is_some_and(|(state, ..)| state.receiver_count() > 0)
     }
 
     /// Whether the result is cached, so that its size has to be known.
@@ -274,7 +293,7 @@ impl<V> FlightLead<V> {
 
     /// Without a result the flight stays for its followers. One that was given up is led by another call.
     fn end(&mut self, landed: Option<FlightState<V>>) {
-        let Some((state, leader)) = self.flight.take() else { return };
+        let Some((state, leader, _)) = self.flight.take() else { return };
         let mut tables = self.tables.lock();
         if tables.flights.get(&self.shareable.key).is_none_or(|one| one.leader != leader) {
             return;

@@ -20,7 +20,7 @@ use super::execution::{Execution, Extras, failure, kept};
 use crate::classes::hub::PyHub;
 use crate::prelude::*;
 use crate::runtime::loop_bridge::{self, LoopBridge};
-use crate::runtime::{bridge, interpreter};
+use crate::runtime::{bridge, call_scope, interpreter};
 use crate::values::arguments::argument_checks::{CheckPass, Checks};
 use crate::values::arguments::given;
 use crate::values::json::NotJson;
@@ -37,7 +37,7 @@ use toolhub::plan::{
     SharedResults, Unreachable, WithoutRun, drive,
 };
 use toolhub::registry::Candidate;
-use toolhub::tool::BoxFuture;
+use toolhub::tool::{BoxFuture, OnProgress};
 
 /// One call with everything around its run; await it.
 #[pyclass(frozen, extends = Awaitable, module = "toolhub._core")]
@@ -352,6 +352,10 @@ impl CallServices for LoopCall {
 
     fn shared(&self) -> Option<&SharedResults<Py<PyDict>>> {
         Some(&self.hub.get().shared)
+    }
+
+    fn progress(&self) -> Option<OnProgress> {
+        Python::attach(|py| call_scope::progress(py).ok().flatten())
     }
 
     /// On a loop that does not run, or is gone, nothing makes progress. Weak: a flight does not keep a loop alive.
