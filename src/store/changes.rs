@@ -104,6 +104,10 @@ impl Store {
             if is_written && checkpoints {
                 self.writer.checkpoint();
             }
+            let (store, lost) = (self.path.display(), self.unwritten.lock().changes.count());
+            if ends && lost > 0 {
+                self.report(format!("The store '{store}' was closed; {lost} changes in memory are lost."));
+            }
             flushes.into_iter().for_each(|flush| _ = flush.send(is_written));
         };
         Some(StoreTask::new(terms, write, done))
@@ -182,11 +186,13 @@ pub struct WrittenChanges {
 
 impl PendingChanges {
     pub fn is_empty(&self) -> bool {
-        self.stats.is_empty()
-            && self.lists.is_empty()
-            && self.uses.is_empty()
-            && self.results.is_empty()
-            && self.pins.is_empty()
+        self.stats.is_empty() && self.count() == 0
+    }
+
+    /// The number of changes. In the statistics, each call is one.
+    fn count(&self) -> u64 {
+        let calls: u64 = self.stats.values().map(|record| record.calls).sum();
+        calls + (self.lists.len() + self.uses.len() + self.results.len() + self.pins.len()) as u64
     }
 
     pub fn learn(&mut self, learnt: Vec<(StatsKey, Record)>) {

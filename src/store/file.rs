@@ -9,7 +9,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 use toolhub_text::message::Message;
-use toolhub_types::error::clip;
+use toolhub_types::error::{ErrorKind, HubError, clip};
 use toolhub_types::stats::{Record, StatsKey};
 
 /// How long to wait for other processes that are writing.
@@ -113,8 +113,10 @@ impl FileProblem {
         }
     }
 
-    pub fn unusable(why: &'static str) -> FileProblem {
-        FileProblem::Unusable(why.into())
+    /// The error of a call that is not made because of it. A lock passes, so that the call may be made later.
+    pub fn refusal(&self, text: Message) -> HubError {
+        let kind = if self.is_locked() { ErrorKind::Overloaded } else { ErrorKind::NotAllowed };
+        HubError { public: Some(kind.sentence()), ..HubError::new(kind, text) }
     }
 
     /// Other processes have locked the file.
@@ -127,14 +129,20 @@ impl FileProblem {
         matches!(self, FileProblem::OfTask(_) | FileProblem::Bad(_))
     }
 
-    pub fn why(self) -> Message {
+    pub fn why(&self) -> Message {
         match self {
             FileProblem::Bad(why)
             | FileProblem::Locked(why)
             | FileProblem::Unusable(why)
-            | FileProblem::OfTask(why) => why,
+            | FileProblem::OfTask(why) => why.clone(),
             FileProblem::Gone => "it was removed or replaced while it was in use".into(),
         }
+    }
+}
+
+impl From<&'static str> for FileProblem {
+    fn from(why: &'static str) -> Self {
+        FileProblem::Unusable(why.into())
     }
 }
 
@@ -142,7 +150,7 @@ impl FileProblem {
 pub fn prepare(path: &Path, patience: Duration) -> Result<(Connection, StoredState), FileProblem> {
     // Opening a pipe would block.
     if !fs::metadata(path).map_or(true, |data| data.is_file()) {
-        return Err(FileProblem::unusable("it is not a file"));
+        return Err("it is not a file".into());
     }
     let begun = Instant::now();
     loop {
@@ -160,8 +168,7 @@ pub fn prepare(path: &Path, patience: Duration) -> Result<(Connection, StoredSta
                 return Err(FileProblem::Bad(why.into()));
             }
             Ok((_, SchemaState::Foreign)) => {
-                let why = "it is another program's database; give the hub its own file";
-                return Err(FileProblem::unusable(why));
+                return Err("it is another program's database; give the hub its own file".into());
             }
         };
         match patience_with(&error, patience) {

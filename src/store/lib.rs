@@ -203,14 +203,14 @@ impl Store {
 
     /// Writes what is pending and closes the file. False if that took too long.
     pub fn close(&self, patience: Duration) -> bool {
-        self.writer.stop(self.own.upgrade());
+        self.writer.stop(self.own.upgrade(), patience);
         self.writer.wait_for_end(patience)
     }
 }
 
 impl Drop for Store {
     fn drop(&mut self) {
-        self.writer.stop(None);
+        self.writer.stop(None, PATIENCE);
     }
 }
 
@@ -232,7 +232,7 @@ fn in_memory(path: &Path, why: &str) -> String {
 pub fn close_all(patience: Duration) {
     let end = Instant::now() + patience;
     let writers = fork::all_writers();
-    writers.iter().for_each(|writer| writer.stop(None));
+    writers.iter().for_each(|writer| writer.stop(None, patience));
     for writer in &writers {
         writer.wait_for_end(end.saturating_duration_since(Instant::now()));
     }

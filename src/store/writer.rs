@@ -125,7 +125,7 @@ impl StoreTask {
             Ok(())
         };
         let done = move |written: Result<(), FileProblem>| {
-            let answer = answer.lock().take().ok_or_else(|| FileProblem::unusable("it gave no answer"));
+            let answer = answer.lock().take().ok_or_else(|| "it gave no answer".into());
             done(written.and(answer));
         };
         StoreTask { work: Box::new(work), done: Box::new(done), terms }
@@ -163,8 +163,8 @@ struct QueueState {
     put: usize,
     /// What is to be deleted, if that is not known to be nothing.
     tidying: Option<Tidying>,
-    /// Why nothing more is taken: what is queued is done, and the thread ends.
-    stop: Option<&'static str>,
+    /// Why nothing more is taken: what is queued is done, and the thread ends. A locked file is waited for until then.
+    stop: Option<(&'static str, Instant)>,
     has_ended: bool,
 }
 
@@ -189,7 +189,7 @@ impl StoreWriter {
         let thread = std::thread::Builder::new().name("toolhub-store".into()).spawn(move || run.run());
         if thread.is_err() {
             let mut state = writer.lock();
-            (state.stop, state.has_ended) = (Some("its thread cannot be started"), true);
+            (state.stop, state.has_ended) = (Some(("its thread cannot be started", Instant::now())), true);
         }
         writer
     }
@@ -205,7 +205,7 @@ impl StoreWriter {
             return Err("it belongs to the parent of this process");
         }
         let state = self.lock();
-        state.stop.map_or(Ok(state), Err)
+        state.stop.map_or(Ok(state), |(why, _)| Err(why))
     }
 
     /// Why it takes nothing.
@@ -216,7 +216,7 @@ impl StoreWriter {
     pub fn put(&self, task: StoreTask) {
         let mut state = match self.open_state() {
             Ok(state) => state,
-            Err(why) => return (task.done)(Err(FileProblem::unusable(why))),
+            Err(why) => return (task.done)(Err(why.into())),
         };
         kill_point();
         state.tasks.push(task);
@@ -319,7 +319,8 @@ impl StoreWriter {
             Err(problem) => {
                 for mut task in batch {
                     let TaskTerms { kind, until, .. } = task.terms;
-                    let waits = is_locked && Instant::now() < until;
+                    let end = self.lock().stop.map_or(until, |(_, end)| end.min(until));
+                    let waits = is_locked && Instant::now() < end;
                     if kind == TaskKind::OnlyReads && self.read(&mut task) {
                         (task.done)(Ok(()));
                     } else if waits || (kind == TaskKind::MayBeLate && !problem.is_of_one()) {
@@ -447,7 +448,7 @@ impl StoreWriter {
         let _gate = fork::pass();
         let file = if at_once { self.file.try_lock() } else { Some(self.file.lock()) };
         if self.lock().has_ended {
-            return Err(FileProblem::unusable("it is closed"));
+            return Err("it is closed".into());
         }
         let Some(mut file) = file else {
             let read = reader(path).and_then(|connection| read(&connection));
@@ -475,13 +476,12 @@ impl StoreWriter {
         }
     }
 
-    /// Lets the thread do what is queued, write the changes of the store, and end.
-    pub fn stop(&self, store: Option<Arc<Store>>) {
+    /// Lets the thread do what is queued, write the changes of the store, and end. What a locked file refuses is given up in
+    /// time for those that wait with this `patience`.
+    pub fn stop(&self, store: Option<Arc<Store>>, patience: Duration) {
         let Ok(mut state) = self.open_state() else { return };
-        if let Some(store) = store {
-            state.due = Some((Instant::now(), store));
-        }
-        state.stop = Some("it is closed");
+        state.due = store.map(|store| (Instant::now(), store)).or(state.due.take());
+        state.stop = Some(("it is closed", Instant::now() + patience.saturating_sub(ATTEMPT * 4)));
         drop(state);
         self.changed.notify_all();
     }

@@ -112,7 +112,7 @@ pub type Result<T, E = HubError> = std::result::Result<T, E>;
 pub struct HubError {
     pub kind: ErrorKind,
     pub message: Message,
-    /// What a caller reads who shares the hub with others, if the sentence of the kind does not fit.
+    /// What a caller reads who shares the hub with others, if neither the message nor the sentence of the kind fits.
     #[serde(skip)]
     pub public: Option<&'static str>,
     pub outcome: Outcome,
@@ -169,7 +169,7 @@ impl HubError {
 
     /// What a caller may read who shares the hub with others: nothing of servers, of other callers or of this machine.
     pub fn public(&self) -> Message {
-        if self.kind.words() == ErrorWords::Own {
+        if self.kind.words() == ErrorWords::Own && self.public.is_none() {
             return self.message.clone();
         }
         let sentence = Message::from(self.public.unwrap_or_else(|| self.kind.sentence()));

@@ -399,7 +399,8 @@ class ToolHub(ToolMethods, RunMethods, PromptMethods, LedgerMethods, ServeMethod
         In a process that was forked after the hub was made it does nothing: everything belongs to the parent.
         Calls in flight, on any event loop or thread, are cancelled and get `cancel_grace` seconds to clean up; sync functions
         are abandoned. Each returns a failed result of kind `closed`. Calls made afterwards fail at once.
-        A store that another process keeps locked is waited for until 5 seconds have passed in all.
+        A store that another process keeps locked is waited for until 5 seconds have passed in all. What could not be written
+        then is lost, and a warning says how much that is.
         """
         if self._state.is_of_parent():
             return

@@ -7,7 +7,8 @@ use std::sync::{Arc, OnceLock};
 use toolhub_registry::Candidate;
 use toolhub_registry::identity::{CallContent, CallKey, CallTarget, definition_change};
 use toolhub_store::ledger::{
-    EffectEnd, EffectState, LateDigests, Ledger, NewEffect, OccurrenceTicket, RunMemory, new_row_id,
+    EffectEnd, EffectState, FileProblem, LateDigests, Ledger, NewEffect, OccurrenceTicket, RunMemory,
+    new_row_id,
 };
 use toolhub_text::secret::scrubbed_text;
 use toolhub_text::{Message, message};
@@ -120,9 +121,9 @@ impl EffectRecorder {
         };
         let may_go_on = self.mode == LedgerMode::Optional && self.run.is_none();
         let name = candidate.spec().name.clone();
-        let done = move |result: Result<(), Message>| {
+        let done = move |result: Result<(), FileProblem>| {
             written(match result {
-                Err(why) if !may_go_on => Err(not_recorded(&name, &why)),
+                Err(problem) if !may_go_on => Err(not_recorded(&name, &problem)),
                 _ => Ok(()),
             });
         };
@@ -177,14 +178,14 @@ impl Drop for EffectRecorder {
 }
 
 /// The error of an attempt whose row cannot be written.
-pub(crate) fn not_recorded(tool: &str, why: &Message) -> HubError {
+pub(crate) fn not_recorded(tool: &str, problem: &FileProblem) -> HubError {
     let text = message!(
         "Tool '{}' was not called: it may have effects, and the ledger in the store cannot be written ({}). Make the \
          store writable, or allow calls without a row with ToolHub(ledger=\"optional\").",
         clip(tool),
-        why
+        problem.why()
     );
-    HubError::new(ErrorKind::NotAllowed, text)
+    problem.refusal(text)
 }
 
 /// The error of a call of a run that must not be made now; `None` if it may be.
@@ -234,11 +235,11 @@ pub fn not_settled(id: &str) -> Message {
 }
 
 /// The error of a call of a run whose ledger cannot be asked.
-pub fn run_unreadable(tool: &str, run: &str, why: &Message) -> HubError {
-    let (tool, run) = (clip(tool), clip(run));
+pub fn run_unreadable(tool: &str, run: &str, problem: &FileProblem) -> HubError {
+    let (tool, run, why) = (clip(tool), clip(run), problem.why());
     let text =
         message!("Tool '{}' was not called: what run '{}' has done cannot be read ({}).", tool, run, why);
-    HubError::new(ErrorKind::NotAllowed, text)
+    problem.refusal(text)
 }
 
 /// What a run keeps of a call: its value, or its error.

@@ -57,8 +57,8 @@ impl CallVerdict {
             (ErrorKind::Paused, _) => CallVerdict::Paused,
             (ErrorKind::NotAllowed | ErrorKind::Proposed, _) => CallVerdict::Refused,
             (_, Outcome::Unknown) => CallVerdict::Unknown,
-            // A budget, or too many values: it was not made, and is still wanted.
-            (ErrorKind::Limit, _) => CallVerdict::Refused,
+            // A budget, too many values or calls, a locked store: it was not made, and is still wanted.
+            (ErrorKind::Limit | ErrorKind::Overloaded, _) => CallVerdict::Refused,
             (_, Outcome::NotSent | Outcome::Failed) => CallVerdict::Over,
         }
     }

@@ -9,7 +9,7 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::Instant;
 use toolhub_registry::identity::{CallIdentity, NotJson};
-use toolhub_store::ledger::{ApprovalAnswer, ApprovalQuestion, Ledger, LedgerFailure};
+use toolhub_store::ledger::{ApprovalAnswer, ApprovalQuestion, FileProblem, Ledger};
 use toolhub_store::real_place;
 use toolhub_text::canonical::{digest_of, json_digest};
 use toolhub_text::invisible::{error_line, visible_json};
@@ -82,7 +82,7 @@ impl CallPlan {
     /// What the answer of the store means; the error ends the call.
     pub(super) fn stored_answer(
         &self,
-        answer: Result<ApprovalAnswer, LedgerFailure>,
+        answer: Result<ApprovalAnswer, FileProblem>,
         ledger: &Arc<Ledger>,
         now: Instant,
     ) -> Result<Result<(), Message>, Box<WithoutRun>> {
@@ -97,9 +97,13 @@ impl CallPlan {
                 let outcome = Err(waiting(self.request.target.name(), &id, ledger.path()));
                 Err(Box::new(WithoutRun { outcome, paused: Some(id), is_replayed: false }))
             }
-            Err(why) => {
+            Err(problem) => {
                 self.check_deadline_beside(Some(ledger), now)?;
-                Ok(Err(message!("its approval cannot be asked for ({})", why)))
+                let reason = message!("its approval cannot be asked for ({})", problem.why());
+                if !problem.is_locked() {
+                    return Ok(Err(reason));
+                }
+                Err(problem.refusal(not_approved(self.request.target.name(), reason).message).into())
             }
         }
     }

@@ -9,7 +9,7 @@ use serde_json::Value;
 use std::sync::Arc;
 use std::time::Instant;
 use toolhub_registry::identity::NotJson;
-use toolhub_store::ledger::{CallsBefore, Ledger, LedgerFailure, OccurrenceTicket, RunCall, RunMemory};
+use toolhub_store::ledger::{CallsBefore, FileProblem, Ledger, OccurrenceTicket, RunCall, RunMemory};
 use toolhub_text::message;
 use toolhub_types::error::{Result, clip};
 
@@ -26,11 +26,11 @@ pub struct RecallRequest {
 
 impl RecallRequest {
     /// Asks; `done` is called on another thread.
-    pub fn ask(&self, done: impl FnOnce(Result<RunMemory, LedgerFailure>) + Send + 'static) {
+    pub fn ask(&self, done: impl FnOnce(Result<RunMemory, FileProblem>) + Send + 'static) {
         let (ticket, open) = (self.ticket.clone(), self.ticket.open_before());
         let answered = {
             let open = open.clone();
-            move |memory: Result<RunMemory, LedgerFailure>| {
+            move |memory: Result<RunMemory, FileProblem>| {
                 match &memory {
                     Ok(RunMemory::New(_)) => ticket.close(&open),
                     Ok(RunMemory::Answered(number, _)) => ticket.skip_to(*number),
@@ -98,13 +98,13 @@ impl CallPlan {
     /// The ledger has answered: what the call gave when it was made in an earlier life of its run, if it was.
     pub fn recalled(
         &mut self,
-        memory: Result<RunMemory, LedgerFailure>,
+        memory: Result<RunMemory, FileProblem>,
         now: Instant,
     ) -> Result<Option<Value>> {
         let (tool, run) = (self.request.target.name().clone(), self.options.run.clone().unwrap_or_default());
         let Some(NumberedCall { ticket, .. }) = &self.number else { return Ok(None) };
         let error = match memory {
-            Err(why) => Some(run_unreadable(&tool, &run, &why)),
+            Err(problem) => Some(run_unreadable(&tool, &run, &problem)),
             Ok(RunMemory::New(call)) => {
                 self.record = Some(CallRecord { run: run.to_string(), call, ticket: ticket.clone() });
                 None

@@ -21,6 +21,7 @@ use std::sync::{Arc, OnceLock};
 use std::time::{Instant, SystemTime};
 use tokio::sync::oneshot;
 use toolhub_protocol::net::unmapped;
+use toolhub_store::ledger::LedgerDone;
 use toolhub_text::{Message, message};
 use toolhub_types::error::{ErrorKind, Result};
 
@@ -117,13 +118,11 @@ fn private(reply: HttpReply) -> HttpReply {
         .with(header::X_CONTENT_TYPE_OPTIONS, HeaderValue::from_static("nosniff"))
 }
 
-type Answered<T> = Box<dyn FnOnce(Result<T, Message>) + Send>;
-
 /// What the ledger answers, or why it cannot be used.
-async fn of_ledger<T: Send + 'static>(ask: impl FnOnce(Answered<T>)) -> Result<T, Message> {
+async fn of_ledger<T: Send + 'static>(ask: impl FnOnce(LedgerDone<T>)) -> Result<T, Message> {
     let (sender, receiver) = oneshot::channel();
     ask(Box::new(move |answer| drop(sender.send(answer))));
-    receiver.await.unwrap_or_else(|_| Err("it is closed".into()))
+    receiver.await.unwrap_or_else(|_| Err("it is closed".into())).map_err(|problem| problem.why())
 }
 
 async fn pending(gateway: &Gateway) -> HttpReply {

@@ -19,6 +19,7 @@ mod tidying;
 pub(crate) use owner::OwnerLock;
 pub(crate) use tidying::Tidying;
 
+pub use crate::file::FileProblem;
 pub use approvals::{ApprovalAnswer, ApprovalQuestion};
 pub use occurrences::OccurrenceTicket;
 pub use owner::fork_locks::close_in_child;
@@ -27,7 +28,7 @@ pub use rows::{EffectEnd, EffectState, LateDigests, LedgerFilter, NewEffect};
 pub use runs::{CallsBefore, Decision, RunCall, RunClaim, RunMemory};
 
 use crate::Store;
-use crate::file::{FileProblem, OpenFile};
+use crate::file::{OpenFile, PATIENCE};
 use crate::writer::{OpenTables, StoreTask, StoreWriter, TaskKind, TaskTerms};
 use occurrences::Occurrences;
 use serde_json::Value;
@@ -37,10 +38,8 @@ use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 use toolhub_text::message::Message;
 
-/// Why the ledger could not be written, as the rest of a sentence.
-pub type LedgerFailure = Message;
-
-type LedgerDone<T> = Box<dyn FnOnce(Result<T, LedgerFailure>) + Send>;
+/// Called with what the ledger answers.
+pub type LedgerDone<T> = Box<dyn FnOnce(Result<T, FileProblem>) + Send>;
 
 pub struct Ledger {
     writer: Arc<StoreWriter>,
@@ -197,7 +196,7 @@ impl Ledger {
         if self.store.is_some() {
             return true;
         }
-        self.writer.stop(None);
+        self.writer.stop(None, patience);
         self.writer.wait_for_end(patience)
     }
 
@@ -207,14 +206,14 @@ impl Ledger {
         work: impl FnMut(&OpenTables<'_>) -> rusqlite::Result<T> + Send + 'static,
         done: LedgerDone<T>,
     ) {
-        self.writer.put(StoreTask::new(terms, work, |answer| done(answer.map_err(FileProblem::why))));
+        self.writer.put(StoreTask::new(terms, work, done));
     }
 }
 
 impl Drop for Ledger {
     fn drop(&mut self) {
         if self.store.is_none() {
-            self.writer.stop(None);
+            self.writer.stop(None, PATIENCE);
         }
     }
 }

@@ -12,7 +12,7 @@ use tokio::sync::oneshot;
 use toolhub::hub::not_settled;
 use toolhub::message::Message;
 use toolhub::plan::in_short;
-use toolhub::store::ledger::{self, LedgerFailure, LedgerFilter};
+use toolhub::store::ledger::{self, LedgerDone, LedgerFilter};
 use toolhub::store::{Store, accept, fork, real_place};
 
 /// Inside a served call only what belongs to its caller is seen; elsewhere everything, or what belongs to `principal`.
@@ -21,16 +21,14 @@ fn seen_by(py: Python<'_>, principal: Option<String>) -> PyResult<Option<String>
     Ok(caller.map(|caller| caller.id.to_string()).or(principal))
 }
 
-/// Called with what the ledger answers.
-type Done<T> = Box<dyn FnOnce(Result<T, LedgerFailure>) + Send>;
-
 /// Waits without the GIL for what the ledger answers.
-fn wait<T: Send + 'static>(py: Python<'_>, ask: impl FnOnce(Done<T>) + Send) -> PyResult<T> {
+fn wait<T: Send + 'static>(py: Python<'_>, ask: impl FnOnce(LedgerDone<T>) + Send) -> PyResult<T> {
     let (answer, answered) = oneshot::channel();
     py.detach(|| ask(Box::new(move |known| drop(answer.send(known)))));
     let answer = block_on::wait(py, block_on::wakeup()?, async move { Ok(answered.await) }, |_| Ok(()))?;
     let answer = answer.unwrap_or_else(|_| Err("it is closed".into()));
-    answer.map_err(|why| PyOSError::new_err(format!("The ledger in the store cannot be used ({why}).")))
+    let why = |why: Message| PyOSError::new_err(format!("The ledger in the store cannot be used ({why})."));
+    answer.map_err(|problem| why(problem.why()))
 }
 
 /// The rows of calls that may have had effects, oldest first.
@@ -52,7 +50,7 @@ pub fn ledger_rows(
 }
 
 /// Why something was not done, as an exception in the language of the hub.
-fn refused(hub: &Bound<'_, PyHub>, kind: ErrorKind, why: Message) -> PyErr {
+pub fn refused(hub: &Bound<'_, PyHub>, kind: ErrorKind, why: Message) -> PyErr {
     tool_error(hub.py(), &HubError::new(kind, why).in_language(hub.get().core().options.lang))
 }
 
