@@ -8,7 +8,6 @@ use std::os::fd::{AsRawFd, FromRawFd};
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
 use std::path::{Component, Path, PathBuf};
-use std::time::SystemTime;
 use toolhub_text::{Message, message};
 
 /// The maximum size of one file.
@@ -20,7 +19,8 @@ const MAX_FOLDERS: usize = 512;
 /// Tells one content of a file from another.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct FileStamp {
-    modified: Option<SystemTime>,
+    /// Also when its rights change; seconds and nanoseconds.
+    changed: (i64, i64),
     size: u64,
     /// Differs when another file was moved to this place.
     inode: u64,
@@ -29,7 +29,7 @@ pub struct FileStamp {
 impl FileStamp {
     pub fn of(file: &Path) -> Option<Self> {
         let data = fs::metadata(file).ok()?;
-        Some(FileStamp { modified: data.modified().ok(), size: data.len(), inode: data.ino() })
+        Some(FileStamp { changed: (data.ctime(), data.ctime_nsec()), size: data.len(), inode: data.ino() })
     }
 }
 

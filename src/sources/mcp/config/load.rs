@@ -38,7 +38,8 @@ impl Loaded {
 }
 
 /// Reads a file: JSON, also with comments and trailing commas, in any of the dialects. What a `.local` file beside it says
-/// (`mcp.local.json` for `mcp.json`), in its own dialect, overrides it server by server and key by key.
+/// (`mcp.local.json` for `mcp.json`), in its own dialect, overrides it server by server and key by key; if it cannot be read, no
+/// server is loaded.
 pub fn load_file(path: &Path, env: Environment<'_>) -> Loaded {
     let mut loaded = Loaded::default();
     let local = local_file(path);
@@ -49,11 +50,17 @@ pub fn load_file(path: &Path, env: Environment<'_>) -> Loaded {
         value
     };
     let value = read(path);
-    let overrides = local.is_file().then(|| read(&local)).flatten();
+    // A link that leads nowhere is there, and cannot be read.
+    let overrides = local.symlink_metadata().is_ok().then(|| read(&local)).flatten();
     if let Some(value) = value {
         let overrides = overrides.as_ref().map(|overrides| (Some(&*local), overrides));
         let files: Vec<_> = [(Some(path), &value)].into_iter().chain(overrides).collect();
         load_values(&mut loaded, &files, env);
+    }
+    // Without its overrides, a server could start that they turn off.
+    let is_of_local = |error: &Notice| error.server.is_none() && error.file.as_deref() == Some(&*local);
+    if loaded.errors.iter().any(is_of_local) {
+        loaded.servers.clear();
     }
     loaded
 }
