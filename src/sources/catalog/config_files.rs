@@ -11,20 +11,19 @@ use crate::mcp::server::Server;
 use parking_lot::Mutex;
 use serde::Serialize;
 use serde_json::Value;
-use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use toolhub_types::error::HubError;
 
 /// A configuration file as it was loaded last.
 struct LoadedConfig {
+    path: PathBuf,
     stamp: ConfigStamp,
     /// The stamp at the last look, if it differed.
     changed: Option<ConfigStamp>,
     /// It was read since then, and did not count because of an error, perhaps in another file.
     is_waiting: bool,
-    /// The servers of the file, so that loading it again can take some away.
-    servers: Vec<Arc<str>>,
+    /// The servers of the file, so that loading it again can take some away, and another file can leave one to it.
+    servers: Vec<ServerConfig>,
 }
 
 impl LoadedConfig {
@@ -49,12 +48,12 @@ impl ReadConfig {
 
     /// The report of a file that does not count: nothing has changed.
     pub fn left(self) -> (PathBuf, LoadReport) {
-        (self.path, LoadReport::of(Vec::new(), Vec::new(), &self.loaded.errors, &self.loaded.warnings))
+        (self.path, LoadReport { loaded: Vec::new(), ..LoadReport::of(&self.loaded) })
     }
 }
 
 /// What loading has changed, in the form that every loader reports it.
-#[derive(Serialize)]
+#[derive(Default, Serialize)]
 pub struct LoadReport {
     loaded: Vec<Arc<str>>,
     removed: Vec<Arc<str>>,
@@ -67,94 +66,99 @@ pub struct LoadReport {
 }
 
 impl LoadReport {
-    fn of(loaded: Vec<Arc<str>>, ended: Vec<Arc<Server>>, errors: &[Notice], warnings: &[Notice]) -> Self {
+    fn of(Loaded { servers, errors, warnings }: &Loaded) -> Self {
         let texts = |notices: &[Notice]| notices.iter().map(ToString::to_string).collect();
-        let (removed, skipped) = (Vec::new(), Vec::new());
-        LoadReport { loaded, removed, skipped, warnings: texts(warnings), errors: texts(errors), ended }
+        let loaded = servers.iter().map(|config| config.id.clone()).collect();
+        LoadReport { loaded, warnings: texts(warnings), errors: texts(errors), ..LoadReport::default() }
     }
 }
 
-/// Why a server of a file is not used.
-fn refusal(file: Option<&PathBuf>, server: Arc<str>, error: HubError) -> Notice {
-    Notice { file: file.cloned(), server: Some(server), key: None, message: error.message.into_owned() }
-}
-
-/// The files that were loaded.
+/// The files that were loaded, in this order: of a server that stands in several, the entry of the last one counts.
 #[derive(Default)]
-pub struct ConfigFiles(Mutex<HashMap<PathBuf, LoadedConfig>>);
+pub struct ConfigFiles(Mutex<Vec<LoadedConfig>>);
 
 impl ConfigFiles {
-    /// The file counts, with these servers. Gives back those that are not in it any more.
-    fn put(
-        &self,
-        place: PathBuf,
-        stamp: ConfigStamp,
-        names: &[Arc<str>],
-        errors: &[Notice],
-    ) -> Vec<Arc<str>> {
+    /// A file counts as it was read. Gives back the servers that are not in it any more.
+    fn put(&self, ReadConfig { path, stamp, loaded }: ReadConfig) -> Vec<Arc<str>> {
+        let Loaded { mut servers, errors, .. } = loaded;
         let mut files = self.0.lock();
-        let before = files.remove(&place).map(|file| file.servers).unwrap_or_default();
+        let at = files.iter().position(|file| file.path == path).unwrap_or(files.len());
+        let before = files.extract_if(.., |file| file.path == path).flat_map(|file| file.servers);
         // A server whose new entry is wrong keeps running as it was; an error of no server is one of the whole file.
-        let wrong = |id: &Arc<str>| {
-            errors.iter().any(|notice| notice.server.as_ref().is_none_or(|server| server == id))
+        let wrong = |config: &ServerConfig| {
+            errors.iter().any(|notice| notice.server.as_ref().is_none_or(|server| *server == config.id))
         };
         let (kept, gone): (Vec<_>, Vec<_>) =
-            before.into_iter().filter(|id| !names.contains(id)).partition(wrong);
-        let servers = names.iter().cloned().chain(kept).collect();
-        files.insert(place, LoadedConfig { stamp, changed: None, is_waiting: false, servers });
-        gone
+            before.filter(|old| servers.iter().all(|new| new.id != old.id)).partition(wrong);
+        servers.extend(kept);
+        files.insert(at, LoadedConfig { path, stamp, changed: None, is_waiting: false, servers });
+        gone.into_iter().map(|config| config.id).collect()
+    }
+
+    /// The entry that counts for a server.
+    fn entry(&self, id: &str) -> Option<ServerConfig> {
+        let files = self.0.lock();
+        let mut entries = files.iter().rev().flat_map(|file| &file.servers);
+        entries.find(|config| *config.id == *id).cloned()
     }
 }
 
 impl Servers {
     /// Loads a file: adds what is new, replaces what has changed, removes what is gone, and reports what is wrong.
     pub fn load_file(&self, path: &Path) -> LoadReport {
-        let (stamp, loaded) = (config_stamp(path), load_file(path, &environment));
+        let (stamp, loaded) = (config_stamp(path), self.checked(load_file(path, &environment), Some(path)));
         let place = std::path::absolute(path).unwrap_or_else(|_| path.to_owned());
-        self.take(loaded, Some((place, stamp)))
+        // From now on it is the last one.
+        self.files.0.lock().sort_by_key(|file| file.path == place);
+        self.apply_file(ReadConfig { path: place, stamp, loaded }).1
     }
 
     /// Adds the servers of a configuration that is not in a file.
     pub fn load_value(&self, value: &Value) -> LoadReport {
-        self.take(load_value(value, None, &environment), None)
+        let loaded = self.checked(load_value(value, None, &environment), None);
+        let mut report = LoadReport::of(&loaded);
+        report.ended.extend(loaded.servers.into_iter().filter_map(|config| self.add(config).ok().flatten()));
+        report
     }
 
-    /// A file that was read again counts from now on.
-    pub fn apply_file(&self, ReadConfig { path, stamp, loaded }: ReadConfig) -> (PathBuf, LoadReport) {
-        (path.clone(), self.take(loaded, Some((path, stamp))))
-    }
-
-    fn take(
-        &self,
-        Loaded { servers, mut errors, warnings }: Loaded,
-        file: Option<(PathBuf, ConfigStamp)>,
-    ) -> LoadReport {
-        let (mut names, mut ended) = (Vec::new(), Vec::new());
-        for config in servers {
-            let id = config.id.clone();
-            match self.add(config) {
-                Ok(replaced) => {
-                    names.push(id);
-                    ended.extend(replaced);
+    /// A file that was read counts from now on.
+    pub fn apply_file(&self, read: ReadConfig) -> (PathBuf, LoadReport) {
+        let (path, mut report) = (read.path.clone(), LoadReport::of(&read.loaded));
+        let gone = self.files.put(read);
+        for id in [report.loaded.clone(), gone].concat() {
+            match self.files.entry(&id) {
+                // It was checked.
+                Some(config) => report.ended.extend(self.add(config).ok().flatten()),
+                None => {
+                    report.ended.extend(self.remove(&id));
+                    report.removed.push(id);
                 }
-                Err(error) => errors.push(refusal(file.as_ref().map(|(place, _)| place), id, error)),
             }
         }
-        let gone =
-            file.map(|(place, stamp)| self.files.put(place, stamp, &names, &errors)).unwrap_or_default();
-        ended.extend(gone.iter().filter_map(|id| self.remove(id)));
-        LoadReport { removed: gone, ..LoadReport::of(names, ended, &errors, &warnings) }
+        (path, report)
     }
 
-    /// Reads all files, or those that have changed and with them those that wait, in a stable order.
+    /// What was read, with the servers that cannot be added among its errors.
+    fn checked(&self, mut loaded: Loaded, path: Option<&Path>) -> Loaded {
+        let refusal = |config: &ServerConfig| {
+            let is_known = self.get(&config.id).is_some_and(|known| known.config() == config);
+            let error = if is_known { None } else { (self.credentials)(config).err() };
+            let (file, server) = (path.map(Path::to_owned), Some(config.id.clone()));
+            Some(Notice { file, server, key: None, message: error?.message.into_owned() })
+        };
+        loaded.errors.extend(loaded.servers.iter().filter_map(refusal));
+        loaded.servers.retain(|one| loaded.errors.iter().all(|error| error.server.as_ref() != Some(&one.id)));
+        loaded
+    }
+
+    /// Reads all files, or those that have changed and with them those that wait, in the order of loading.
     pub fn read_files_again(&self, only_changed: bool) -> Vec<ReadConfig> {
-        let mut known: Vec<PathBuf> = self.files.0.lock().keys().cloned().collect();
-        known.sort();
+        let known: Vec<PathBuf> = self.files.0.lock().iter().map(|file| file.path.clone()).collect();
         let stamped: Vec<_> = known.into_iter().map(|path| (config_stamp(&path), path)).collect();
         let (mut due, mut has_changed) = (Vec::new(), !only_changed);
         let mut files = self.files.0.lock();
         for (stamp, path) in stamped {
-            let Some(file) = files.get_mut(&path) else { continue };
+            let Some(file) = files.iter_mut().find(|file| file.path == path) else { continue };
             let is_due = file.is_due(&stamp);
             has_changed |= is_due;
             if is_due || !only_changed || file.is_waiting {
@@ -164,12 +168,7 @@ impl Servers {
         drop(files);
         due.retain(|_| has_changed);
         let read = due.into_iter().map(|(path, stamp)| {
-            let mut loaded = load_file(&path, &environment);
-            let refused = |config: &ServerConfig| {
-                let error = self.check(config).err()?;
-                Some(refusal(Some(&path), config.id.clone(), error))
-            };
-            loaded.errors.extend(loaded.servers.iter().filter_map(refused));
+            let loaded = self.checked(load_file(&path, &environment), Some(&path));
             ReadConfig { path, stamp, loaded }
         });
         read.collect()
@@ -179,7 +178,7 @@ impl Servers {
     pub fn leave_files(&self, read: &[ReadConfig]) {
         let mut files = self.files.0.lock();
         for file in read {
-            if let Some(known) = files.get_mut(&file.path) {
+            if let Some(known) = files.iter_mut().find(|known| known.path == file.path) {
                 known.stamp = file.stamp.clone();
                 known.is_waiting = true;
             }

@@ -31,7 +31,6 @@ use toolhub_engine::hub::Hub;
 use toolhub_engine::plan::{ServerSet, unknown_server};
 use toolhub_registry::Candidate;
 use toolhub_registry::select::is_shadow;
-use toolhub_store::StoredPin;
 use toolhub_text::{Message, message};
 use toolhub_types::error::{ErrorKind, HubError, Outcome, Result, shown_seconds};
 use toolhub_types::model::{ChangedOffer, Lang, OfferKind, Source, ToolSpec};
@@ -88,12 +87,6 @@ impl Servers {
         self.all.lock().iter().find(|server| &**server.id() == id).cloned()
     }
 
-    /// Whether [`Servers::add`] would take this configuration; changes nothing.
-    pub fn check(&self, config: &ServerConfig) -> Result<()> {
-        let is_known = self.get(&config.id).is_some_and(|known| known.config() == config);
-        if is_known { Ok(()) } else { (self.credentials)(config).map(drop) }
-    }
-
     /// Adds a server, or puts it in the place of one with the same id. One whose configuration is the same stays as it is.
     /// What was replaced is returned, to be closed.
     pub fn add(&self, config: ServerConfig) -> Result<Option<Arc<Server>>> {
@@ -128,11 +121,6 @@ impl Servers {
             publisher::restore_list(store, &server);
         }
         Ok(replaced)
-    }
-
-    /// The tools of pinned servers, by server and tool.
-    pub fn pins(&self) -> Vec<StoredPin> {
-        self.publisher.pins.all()
     }
 
     /// Why tools, resources and prompts of this server are refused.

@@ -50,6 +50,6 @@ impl Servers {
                 "changed": pin.changed.as_ref().map(read),
             })
         };
-        self.pins().into_iter().map(row).collect()
+        self.publisher.pins.all().into_iter().map(row).collect()
     }
 }

@@ -54,6 +54,59 @@ def test_a_file_that_is_loaded_again_applies_the_difference(tmp_path: Path) -> N
         assert [(server.id, server.state) for server in hub.servers()] == [("a", "disconnected")]
 
 
+def configure(config: Path, **servers: Any) -> None:
+    config.write_text(json.dumps({"mcpServers": servers}))
+
+
+def test_overrides_that_cannot_be_read_turn_nothing_on(tmp_path: Path) -> None:
+    config, local = tmp_path / "mcp.json", tmp_path / "mcp.local.json"
+    configure(config, a=entry(), b=entry())
+    for broken in ("{", "[]", '{"servers": []}', "folder", "link"):
+        if broken == "folder":
+            local.mkdir()
+        elif broken == "link":
+            local.symlink_to(tmp_path / "nowhere")
+        else:
+            local.write_text(broken)
+        with ToolHub() as hub:
+            report = hub.load_mcp(config)
+            (error,) = report.errors
+            assert (report.loaded, hub.servers()) == ([], [])
+            assert error.startswith(f"{local}: ")
+            local.rmdir() if broken == "folder" else local.unlink()
+            local.write_text('{"a": {"disabled": true}}')
+            assert hub.load_mcp(config).loaded == ["a", "b"]
+            before = [(server.id, server.state) for server in hub.servers()]
+            assert before == [("a", "disabled"), ("b", "disconnected")]
+            local.write_text("{")
+            assert not hub.load_mcp(config)
+            assert [(server.id, server.state) for server in hub.servers()] == before
+        local.unlink()
+
+
+def test_a_server_stays_while_any_file_has_it(tmp_path: Path) -> None:
+    first, second = tmp_path / "z.json", tmp_path / "a.json"
+    configure(first, both=entry(), one=entry())
+    configure(second, both=entry(disabled=True), two=entry())
+    with ToolHub(mcp=[first, second]) as hub:
+
+        def states() -> dict[str, str]:
+            return {server.id: server.state for server in hub.servers()}
+
+        assert states() == {"both": "disabled", "one": "disconnected", "two": "disconnected"}
+        configure(second, two=entry())
+        assert hub.load_mcp(second).removed == []
+        assert states()["both"] == "disconnected", "the entry of the other file counts again"
+        configure(second, both=entry(disabled=True))
+        assert hub.load_mcp(second).removed == ["two"]
+        configure(first)
+        assert hub.load_mcp(first).removed == ["one"]
+        assert states() == {"both": "disabled"}
+        configure(second)
+        assert hub.load_mcp(second).removed == ["both"]
+        assert states() == {}
+
+
 def test_one_wrong_entry_names_file_server_and_key_and_the_others_load(tmp_path: Path) -> None:
     config = tmp_path / "mcp.json"
     config.write_text(
