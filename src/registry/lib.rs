@@ -147,6 +147,19 @@ impl Registry {
         self.change(|next| next.remove(name, &matches))
     }
 
+    /// Removes the candidates that match of those that a call of this name may use, and returns their number. If they belong to
+    /// different tools, it removes nothing and returns what the name stands for.
+    pub fn unregister(&self, name: &str, fits: impl Fn(&Candidate) -> bool) -> Result<usize, Arc<NameEntry>> {
+        let Some(entry) = self.snapshot().find(name) else { return Ok(0) };
+        let meant: Vec<_> = entry.candidates.iter().filter(|one| fits(one)).collect();
+        let has_all = |tool: &Arc<NameEntry>| meant.iter().all(|one| tool.has(one));
+        if !entry.tools.is_empty() && !entry.tools.iter().any(has_all) {
+            return Err(entry);
+        }
+        let is_meant = |one: &Candidate| meant.iter().any(|meant| meant.id == one.id);
+        Ok(meant.first().map_or(0, |first| self.remove_where(&first.spec().name, is_meant)))
+    }
+
     /// Removes everything; the version still increases.
     pub fn clear(&self) {
         self.change(|next| *next = next.emptied());

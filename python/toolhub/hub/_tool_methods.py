@@ -180,7 +180,8 @@ class ToolMethods:
     def unregister(self, name: str, source: Source | None = None, server: str | None = None) -> int:
         """Remove the candidates of a name, or only those of a source or server; returns how many were removed.
 
-        Calls in progress are not affected.
+        `server__name` means the tool of that server. If the name means different tools of several servers, `ToolError` names
+        them and nothing is removed. Calls in progress are not affected.
 
         >>> from toolhub import ToolHub
         >>> hub = ToolHub()

@@ -2,6 +2,7 @@
 
 use crate::classes::options::{GivenOptions, as_text, kind_limits, named, strategy_patterns};
 use crate::classes::prompt::VendorForms;
+use crate::classes::proof::ledger::refused;
 use crate::classes::views::{PyCandidate, ToolInfo, counted_caller, kept};
 use crate::prelude::*;
 use crate::runtime::bridge::{self, BridgeFuture};
@@ -15,6 +16,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{OnceLock, Weak};
 use std::thread::{self, ThreadId};
 use toolhub::catalog::Servers;
+use toolhub::error::clip;
 use toolhub::hub::{Hub, HubOptions};
 use toolhub::limit::Gate;
 use toolhub::plan::{ServerSet, SharedResults, unknown_server, unknown_to};
@@ -173,20 +175,27 @@ impl PyHub {
     /// Removes candidates of a name; with `object` only those that were made from it.
     #[pyo3(signature = (name, source=None, server=None, object=None))]
     fn unregister(
-        &self,
+        slf: &Bound<'_, Self>,
         name: &Bound<'_, PyAny>,
         source: Option<&str>,
         server: Option<&str>,
         object: Option<&Bound<'_, PyAny>>,
     ) -> PyResult<usize> {
-        self.check_process()?;
+        slf.get().check_process()?;
         let filter = filter(source, server)?;
         let object = object.map(|object| object.as_ptr() as usize);
         let is_meant = |candidate: &Candidate| {
             let own = candidate.tool.identity().map(|identity| identity.object);
             filter.matches(candidate) && (object.is_none() || object == own)
         };
-        Ok(self.core.registry.remove_where(&as_text("name", name)?.to_string_lossy(), is_meant))
+        let name = as_text("name", name)?.to_string_lossy();
+        slf.get().core.registry.unregister(&name, is_meant).map_err(|entry| {
+            let tools: Vec<_> = entry.tools.iter().map(|tool| clip(&tool.name)).collect();
+            let (name, tools) = (clip(&name), tools.join(", "));
+            let text =
+                message!("Different tools are named '{}': {}. Name one, or its `server`.", name, tools);
+            refused(slf, ErrorKind::InvalidArguments, text)
+        })
     }
 
     #[pyo3(signature = (source=None, server=None, capability=None, category=None) -> "list[ToolInfo]")]

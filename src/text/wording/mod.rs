@@ -240,6 +240,10 @@ const HUB: &[(&str, &str)] = &[
         "Different tools have this name. It means {}; also: {}.",
         "不同的工具使用这个名称。它指 {0}；另有：{1}。",
     ),
+    (
+        "Different tools are named '{}': {}. Name one, or its `server`.",
+        "不同的工具使用名称 '{0}'：{1}。请给出其中一个名称，或它的 `server`。",
+    ),
     ("Candidates, in order:", "候选者（按顺序）："),
     ("     and {} more rules are not checked", "     另有 {0} 条规则未检查"),
     ("     #{} is not checked: {}", "     #{0} 未检查：{1}"),

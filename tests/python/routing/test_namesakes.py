@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from routing.conftest import Lab
-from toolhub import ErrorKind, ToolHub
+from toolhub import ErrorKind, ToolError, ToolHub
 from toolhub.permissions import Permissions
 
 pytestmark = pytest.mark.anyio
@@ -75,6 +75,35 @@ async def test_each_is_called_by_its_name_and_the_bare_name_means_the_first(lab:
     assert (
         await hub.dispatch({"tool_name": "search", "arguments": {"text": "x"}, "source": "wiki"})
     ).result == ("wiki x")
+
+
+async def test_each_is_unregistered_by_its_name(lab: Lab) -> None:
+    two_searches(lab)
+    hub = lab.hub
+    await hub.connect()
+    with pytest.raises(ToolError, match="tracker__search, wiki__search") as refused:
+        hub.unregister("search")
+    assert refused.value.kind == "invalid_arguments"
+    assert names(hub) == ["tracker__search", "wiki__search"]
+    assert hub.unregister("wiki__search", source="tools") == 0
+    assert hub.unregister("wiki__search") == 1
+    assert names(hub) == ["search"]
+    assert hub.unregister("wiki__search") == 0
+    assert hub.unregister("tracker__search") == 1, "also while it is listed under its bare name"
+    assert names(hub) == []
+
+
+async def test_a_bare_name_is_unregistered_where_only_one_is_meant(lab: Lab) -> None:
+    two_searches(lab)
+    hub = lab.hub
+    await hub.connect()
+    hub.register(str, name="search")
+    with pytest.raises(ToolError, match="Different tools are named 'search'"):
+        hub.unregister("search")
+    assert hub.unregister("search", source="tools") == 1
+    assert hub.unregister("search", server="tracker") == 1
+    assert hub.unregister("search") == 1
+    assert hub.unregister("search") == 0
 
 
 async def test_a_namesake_is_never_a_fallback(lab: Lab) -> None:
