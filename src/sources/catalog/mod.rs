@@ -87,11 +87,13 @@ impl Servers {
         self.all.lock().iter().find(|server| &**server.id() == id).cloned()
     }
 
-    /// Adds a server, or puts it in the place of one with the same id. One whose configuration is the same stays as it is.
-    /// What was replaced is returned, to be closed.
+    /// Adds a server, or puts it in the place of one with the same id. One whose configuration is the same stays as it
+    /// is, and lists again what was removed by hand. What was replaced is returned, to be closed.
     pub fn add(&self, config: ServerConfig) -> Result<Option<Arc<Server>>> {
         let _changing = self.changing.lock();
-        if self.get(&config.id).is_some_and(|known| *known.config() == config) {
+        if let Some(known) = self.get(&config.id).filter(|known| *known.config() == config) {
+            self.publisher.forget_removed(&known);
+            known.publish_again();
             return Ok(None);
         }
         let credentials = (self.credentials)(&config)?;

@@ -97,6 +97,19 @@ impl ToolPublisher {
         }
     }
 
+    /// What the hub has removed by itself counts as never published, so that it is published with the next list.
+    pub fn forget_removed(&self, server: &Arc<Server>) {
+        self.publish(server, |hub, publication| {
+            let snapshot = hub.registry.snapshot();
+            let own = Filter { source: Some(Source::Mcps), server: Some(server.id()) };
+            publication.tools.retain(|name, _| {
+                snapshot
+                    .family(name)
+                    .is_some_and(|family| family.candidates.iter().any(|one| own.matches(one)))
+            });
+        });
+    }
+
     /// The other server in whose name space a name is: `server__…` means a tool of that server, whoever lists it.
     fn owner_of(&self, name: &str, server: &Arc<str>) -> Option<Arc<str>> {
         let others = |at: usize| self.servers.lock().get_key_value(&name[..at]).map(|(id, _)| id.clone());

@@ -107,6 +107,22 @@ def test_a_server_stays_while_any_file_has_it(tmp_path: Path) -> None:
         assert states() == {}
 
 
+def test_add_server_lists_again_what_was_unregistered(tmp_path: Path) -> None:
+    with ToolHub() as hub:
+        hub.add_server("s", **entry())
+        assert hub.call("echo", {"text": "x"}, server="s").result == "x"
+        listed, pid = [tool.name for tool in hub.tools()], hub.servers()[0].pid
+        assert hub.unregister("echo") == 1
+        hub.refresh_sync()
+        assert [tool.name for tool in hub.tools()] == [name for name in listed if name != "echo"]
+        hub.add_server("s", **entry())
+        assert sorted(tool.name for tool in hub.tools()) == sorted(listed)
+        assert hub.call("echo", {"text": "x"}).result == "x"
+        version = hub.version
+        hub.add_server("s", **entry())
+        assert (hub.version, hub.servers()[0].pid) == (version, pid), "what is the same goes on"
+
+
 def test_one_wrong_entry_names_file_server_and_key_and_the_others_load(tmp_path: Path) -> None:
     config = tmp_path / "mcp.json"
     config.write_text(
