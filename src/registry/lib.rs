@@ -140,8 +140,7 @@ impl Registry {
 
     /// Removes the candidates of a name that match and returns their number.
     pub fn remove_where(&self, name: &str, matches: impl Fn(&Candidate) -> bool) -> usize {
-        let has_match = |entry: &Arc<NameEntry>| entry.candidates.iter().any(|one| matches(one));
-        if !self.load().family(name).is_some_and(has_match) {
+        if !self.load().family(name).is_some_and(|entry| entry.candidates.iter().any(|one| matches(one))) {
             return 0;
         }
         self.change(|next| next.remove(name, &matches))
@@ -152,8 +151,7 @@ impl Registry {
     pub fn unregister(&self, name: &str, fits: impl Fn(&Candidate) -> bool) -> Result<usize, Arc<NameEntry>> {
         let Some(entry) = self.snapshot().find(name) else { return Ok(0) };
         let meant: Vec<_> = entry.candidates.iter().filter(|one| fits(one)).collect();
-        let has_all = |tool: &Arc<NameEntry>| meant.iter().all(|one| tool.has(one));
-        if !entry.tools.is_empty() && !entry.tools.iter().any(has_all) {
+        if !entry.tools.is_empty() && !entry.tools.iter().any(|tool| meant.iter().all(|one| tool.has(one))) {
             return Err(entry);
         }
         let is_meant = |one: &Candidate| meant.iter().any(|meant| meant.id == one.id);
