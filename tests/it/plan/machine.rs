@@ -98,7 +98,7 @@ proptest! {
                     plan.not_shared();
                 }
                 PlanStep::Identify(_) => prop_assert!(false, "its content is small"),
-                PlanStep::LookUpRun(_) => prop_assert!(false, "no run was named"),
+                PlanStep::Recall(_) => prop_assert!(false, "no run was named"),
                 PlanStep::AwaitTurn => prop_assert!(false, "it is not a part of a message"),
                 PlanStep::Run(planned) => break Ok(planned.candidates.len()),
                 PlanStep::Refuse(error) => break Err(error),
