@@ -8,7 +8,7 @@ use crate::drivers::candidate_task::CandidateTask;
 use crate::prelude::*;
 use crate::runtime::bridge::start_job;
 use crate::runtime::call_scope::{self, EnclosingCalls};
-use crate::runtime::loop_bridge::{LoopMessage, MailAddress, MailSender};
+use crate::runtime::loop_bridge::{LoopMessage, MailAddress};
 use crate::runtime::pool::{self, CallTerms, FunctionCall, PoolKind};
 use crate::runtime::process;
 use crate::values::arguments::argument_checks::{self, CheckPass, PreparedArguments};
@@ -34,12 +34,8 @@ impl Execution {
         let (start, at, args) = {
             let state = this.state.lock();
             let (Some(plan), Some(args)) = (state.plan.as_deref(), &state.args) else { return Ok(()) };
-            let args = match &state.approved {
-                None => Ok(args.clone_ref(py)),
-                Some(approved) => {
-                    approved[slot].as_ref().map(|args| args.clone_ref(py)).map_err(HubError::clone)
-                }
-            };
+            let args = state.approved.as_ref().map_or(Ok(args), |approved| approved[slot].as_deref());
+            let args = args.map(|args| args.clone_ref(py)).map_err(HubError::clone);
             (AttemptStart::new(plan, slot), plan.run.started(slot), args)
         };
         let mut pass = CheckPass::new(this.checks);
@@ -49,7 +45,8 @@ impl Execution {
         let prepared = match args.and_then(|args| prepare(candidate, args.bind(py), &mut pass)) {
             Ok(prepared) => prepared,
             Err(refusal) => {
-                this.reject(slot, refusal);
+                this.state.lock().attempts[slot].error = Some(Box::new(refusal));
+                this.with_plan(|plan| plan.run.rejected(slot, Instant::now()));
                 return Ok(());
             }
         };
@@ -90,8 +87,9 @@ impl Execution {
             let wants_content = state.plan.as_ref().is_some_and(|plan| plan.wants_content(slot));
             state.args.as_ref().filter(|_| wants_content).map(|args| args.clone_ref(py))
         };
-        let told = |args: Py<PyAny>| content_of(args.bind(py), this.extras.as_deref(), as_told);
-        let content = args.map(told).transpose()?;
+        // What is not JSON is told as a text.
+        let told = |value: &Bound<'_, PyAny>| PyResult::Ok(json::with_texts(value));
+        let content = args.map(|args| content_of(args.bind(py), this.extras.as_deref(), told)).transpose()?;
         let is_large = content.as_ref().is_some_and(CallContent::is_large);
         let lease = is_large.then(process::handle).transpose()?;
         let around = call_scope::current(py)?;
@@ -149,14 +147,6 @@ impl Execution {
     /// What marks that the attempt has begun, for another thread.
     fn share_flag(&self, slot: usize) -> Arc<SentFlag> {
         self.with_plan(|plan| plan.run.share_flag(slot)).unwrap_or_default()
-    }
-
-    fn reject(&self, slot: usize, refusal: HubError) {
-        let mut state = self.state.lock();
-        state.attempts[slot].error = Some(Box::new(refusal));
-        if let Some(plan) = state.plan.as_mut() {
-            plan.run.rejected(slot, Instant::now());
-        }
     }
 
     /// Where mail for an attempt is sent.
@@ -288,7 +278,9 @@ impl Execution {
             if extras.wants_progress {
                 context.extras.progress = call_scope::progress(slf.py())?;
             }
-            context.retried = extras.watch.as_ref().map(|_| retry_teller(address.sender.clone()));
+            let sender = address.sender.clone();
+            let tell: OnProgress = Arc::new(move |news| sender.send(LoopMessage::Retried(news.clone())));
+            context.retried = extras.watch.as_ref().map(|_| tell);
         }
         let told = context.extras.progress.take();
         context.extras.progress = this.with_plan(|plan| plan.heard(slot, told)).flatten();
@@ -306,13 +298,4 @@ impl Execution {
         this.state.lock().attempts[slot].state = AttemptState::Native { cancel, job, _address: address };
         Ok(())
     }
-}
-
-/// What is not JSON is told as a text.
-fn as_told(value: &Bound<'_, PyAny>) -> PyResult<Value> {
-    Ok(json::with_texts(value))
-}
-
-fn retry_teller(sender: MailSender) -> OnProgress {
-    Arc::new(move |news| sender.send(LoopMessage::Retried(news.clone())))
 }
