@@ -10,7 +10,9 @@
 SHELL       := bash
 .SHELLFLAGS := -euo pipefail -c
 MAKEFLAGS   += --no-builtin-rules --no-print-directory
+ifndef TWO_LANES
 .NOTPARALLEL:
+endif
 .DELETE_ON_ERROR:
 .DEFAULT_GOAL := help
 
@@ -61,7 +63,7 @@ export PYTHONDONTWRITEBYTECODE =
 say = @printf '\n\033[1m== %s\033[0m\n' "$(1)"
 
 .PHONY: help demo test ci bench charts eval docs test-all free-threading test-llm cassettes faults faults-gateway replicas conformance integrations loom fuzz fuzz-rust fuzz-python torture soak servers programs wheel wheels release-check clean \
-        setup develop release stubs stubs-check fmt fmt-check lint clippy size types test-rust test-python lock interface
+        setup develop release stubs stubs-check fmt fmt-check lint clippy size types rust-tests test-rust test-python lock interface
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -77,7 +79,12 @@ test: test-rust test-python ## Rust tests, Python tests, documentation examples;
 # once more.
 ci: export RUSTC_WORKSPACE_WRAPPER = clippy-driver
 ci: export CLIPPY_ARGS = -D__CLIPPY_HACKERY__warnings__CLIPPY_HACKERY__
-ci: programs fmt-check lint size develop types stubs-check test ## everything that must hold before a change lands
+# Two lanes, so that no core waits while packages are fetched, the extension is linked, or one slow checker runs: first the
+# Rust tests are compiled, which needs no environment; then they run beside what needs the extension.
+ci: programs ## everything that must hold before a change lands
+	@$(MAKE) -j2 --output-sync TWO_LANES=1 fmt-check rust-tests lint size servers
+	@$(MAKE) -j2 --output-sync TWO_LANES=1 develop test-rust types stubs-check
+	@$(MAKE) test-python
 	$(call say,ci: all good)
 
 bench: release $(VENV)/.stamp-bench $(RUST_PEERS) ## benchmarks: criterion, then Python against its peers (release build)
@@ -279,10 +286,14 @@ stubs-check: develop ## the committed stub is what the extension says, and is tr
 	  || { echo "python/toolhub/_core.pyi is not what the extension says: run 'make stubs' and commit it" >&2; exit 1; }
 	$(PY) -m mypy.stubtest --allowlist scripts/stubtest-allowlist.txt toolhub._core
 
-test-rust: servers ## cargo test (the core; clients of other SDKs, in their own environments, call it)
+rust-tests:
+	$(call say,Rust tests and benchmarks: compiled)
+	cargo test $(LOCKED) --quiet --workspace --tests --examples --no-run
+	cargo test $(LOCKED) --quiet --workspace --bench '*' --no-run
+
+test-rust: rust-tests servers ## cargo test (the core; clients of other SDKs, in their own environments, call it)
 	$(call say,cargo test)
 	cargo test $(LOCKED) --quiet --workspace --tests --examples
-	cargo test $(LOCKED) --quiet --workspace --bench '*' --no-run
 
 test-python: develop servers ## pytest, documentation examples included
 	$(call say,pytest)
