@@ -1289,7 +1289,7 @@ def pool_state() -> tuple[int, int, int]:
 
 def prompt_text(hub: Hub, base: str, core: Sequence[str], choice: ToolChoice | None, limit: int | None, style: str, lang: str, budget: int | None = None, tokenizer: Tokenizer | None = None) -> str:
     """
-    The prompt with up to `limit` of the chosen tools behind the first ones; without a choice `core` first, then all others.
+    The prompt with up to `limit` of the chosen tools after the first ones; without a choice `core` first, then all others.
     """
 
 def question_on_cassette(model: str, request: Any) -> "CassetteQuestion | None":
