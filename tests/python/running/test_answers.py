@@ -152,7 +152,7 @@ async def test_reading_on_in_cut_json_begins_behind_what_was_shown() -> None:
 
 
 @pytest.mark.parametrize(
-    ("lang", "words"), [("en", "[end: the text has 26,000"), ("zh", "[结束：全文共 26,000")]
+    ("lang", "words"), [("en", "[end: the text has only 26,000"), ("zh", "[结束：全文共 26,000")]
 )
 async def test_an_offset_at_or_past_the_end_says_where_the_text_ends(lang: str, words: str) -> None:
     hub = ToolHub(lang=lang)
