@@ -39,7 +39,7 @@ const NO_ROOM: &[u8] =
 const LEAVING_TIME: Duration = Duration::from_secs(1);
 const LEAVING_BYTES: usize = 64 * 1024;
 const MOST_LEAVING: usize = 256;
-/// The part of the connections that may be leaving; they have descriptors too.
+/// The part of the connections that may be leaving, turned away or to make room; they have descriptors too.
 const LEAVING_PART: usize = 8;
 
 /// Serves connections until the gateway stops. Requests that are running then are answered.
@@ -49,11 +49,13 @@ pub async fn serve_http(gateway: Arc<Gateway>, listener: TcpListener) {
     let most_leaving = MOST_LEAVING.min(admission.most_connections() / LEAVING_PART);
     let leaving = Arc::new(Semaphore::new(most_leaving));
     loop {
+        let most = admission.most_connections();
+        // Those that make room keep their descriptors until their tasks have run.
+        let has_descriptors = admission.connections.closing() <= most / LEAVING_PART;
         tokio::select! {
             () = stop.cancelled() => break,
-            accepted = listener.accept() => match accepted {
+            accepted = listener.accept(), if has_descriptors => match accepted {
                 Ok((stream, _)) => {
-                    let most = admission.most_connections();
                     let is_full = admission.connections.count() >= most;
                     match admission.connections.enter(most) {
                         Some(place) => {

@@ -216,6 +216,8 @@ const BETWEEN_LINES: Duration = Duration::from_secs(60);
 #[derive(Default)]
 struct ConnectionTable {
     count: usize,
+    /// Those among them that were told to make room.
+    closing: usize,
     next: u64,
     /// The idle connections of strangers, oldest first.
     strangers: BTreeMap<u64, CancellationToken>,
@@ -243,8 +245,15 @@ impl Connections {
 
     /// Closes the oldest idle connection of a stranger; false if there is none.
     pub fn close_stranger(&self) -> bool {
-        let oldest = self.0.lock().strangers.pop_first();
-        oldest.map(|(_, closed)| closed.cancel()).is_some()
+        let mut table = self.0.lock();
+        let Some((_, closed)) = table.strangers.pop_first() else { return false };
+        table.closing += usize::from(!closed.is_cancelled());
+        closed.cancel();
+        true
+    }
+
+    pub fn closing(&self) -> usize {
+        self.0.lock().closing
     }
 
     pub fn count(&self) -> usize {
@@ -285,6 +294,7 @@ impl Drop for ConnectionPermit {
     fn drop(&mut self) {
         let mut table = self.all.0.lock();
         table.count -= 1;
+        table.closing -= usize::from(self.closed.is_cancelled());
         table.strangers.remove(&self.number);
     }
 }
