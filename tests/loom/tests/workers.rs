@@ -38,7 +38,7 @@ impl Call {
 struct Queued(Arc<Call>);
 
 impl QueuedCall for Queued {
-    type Leftover = ();
+    type AbandonedResources = ();
 
     fn stage(&self) -> &CallStage<()> {
         &self.0.stage
