@@ -29,6 +29,7 @@ pub use search::{CallerRecord, SearchQuery};
 use crate::execute::{Rules, Run};
 use crate::offers::NativeOffers;
 use missing::PinRefusals;
+pub use missing::several_tools;
 use parking_lot::{Mutex, RwLock};
 use result_limit::ResultTexts;
 use search::KnownCallers;

@@ -38,6 +38,12 @@ pub fn not_found(snapshot: &Snapshot, name: &str, filter: Filter<'_>) -> HubErro
     HubError { suggestions, ..HubError::new(ErrorKind::NotFound, message) }
 }
 
+/// Different tools have this name, and one of them has to be meant.
+pub fn several_tools(name: &str, entry: &NameEntry) -> Message {
+    let tools: Vec<_> = entry.tools.iter().map(|tool| clip(&tool.name)).collect();
+    message!("Different tools are named '{}': {}. Name one, or its `server`.", clip(name), tools.join(", "))
+}
+
 /// The name is registered, but none of its providers may be called.
 pub fn no_provider(name: &str, entry: &NameEntry, filter: Filter<'_>) -> HubError {
     let name = clip(name);

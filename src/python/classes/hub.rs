@@ -16,8 +16,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{OnceLock, Weak};
 use std::thread::{self, ThreadId};
 use toolhub::catalog::Servers;
-use toolhub::error::clip;
-use toolhub::hub::{Hub, HubOptions};
+use toolhub::hub::{Hub, HubOptions, several_tools};
 use toolhub::limit::Gate;
 use toolhub::plan::{ServerSet, SharedResults, unknown_server, unknown_to};
 use toolhub::registry::capability::answering;
@@ -189,13 +188,8 @@ impl PyHub {
             filter.matches(candidate) && (object.is_none() || object == own)
         };
         let name = as_text("name", name)?.to_string_lossy();
-        slf.get().core.registry.unregister(&name, is_meant).map_err(|entry| {
-            let tools: Vec<_> = entry.tools.iter().map(|tool| clip(&tool.name)).collect();
-            let (name, tools) = (clip(&name), tools.join(", "));
-            let text =
-                message!("Different tools are named '{}': {}. Name one, or its `server`.", name, tools);
-            refused(slf, ErrorKind::InvalidArguments, text)
-        })
+        let removed = slf.get().core.registry.unregister(&name, is_meant);
+        removed.map_err(|entry| refused(slf, ErrorKind::InvalidArguments, several_tools(&name, &entry)))
     }
 
     #[pyo3(signature = (source=None, server=None, capability=None, category=None) -> "list[ToolInfo]")]
