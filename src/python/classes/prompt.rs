@@ -73,7 +73,7 @@ pub fn vendor_tools(
         let mut names = choice.names(limit);
         // As in a prompt.
         names.extend(core.read_more_tool().filter(|name| !names.contains(name)));
-        let all = VendorNames::of(snapshot.entries().map(|(name, _)| &**name));
+        let all = VendorNames::of(names.iter().copied(), snapshot.entries().map(|(name, _)| &**name));
         // Names that were removed meanwhile are skipped.
         let specs = names.into_iter().filter_map(|name| snapshot.get(name)?.spec());
         specs.map(|spec| (spec.name.to_string(), vendor::declare(spec, vendor, &all))).collect()

@@ -2,7 +2,7 @@
 
 use super::restore::gathered;
 use super::words::{parts_mut, rename_properties, types_in};
-use super::{Vendor, is_vendor_name, vendor_name};
+use super::{Vendor, is_vendor_name, looks_made, vendor_name};
 use super::{gemini, inline, strict};
 use crate::prompt::clean::{line, paragraphs, plain};
 use serde_json::{Value, json};
@@ -22,20 +22,16 @@ const DESCRIPTION: usize = 1_024;
 const LONG_DESCRIPTION: usize = 4_000;
 const LONGEST_NAME: usize = 200;
 
-/// The API names of all tools, so that no two share one.
+/// The API names that are not the tools' own, so that no two share one. `None` stands for a name that two would have.
 pub struct VendorNames<'a>(HashMap<String, Option<&'a str>>);
 
 impl<'a> VendorNames<'a> {
-    pub fn of(names: impl Iterator<Item = &'a str>) -> Self {
+    /// For tools that are to be declared, among `all`. Most have a name that every API takes, and then the others do not matter.
+    pub fn of<'b>(mut declared: impl Iterator<Item = &'b str>, all: impl Iterator<Item = &'a str>) -> Self {
+        let all = if declared.all(is_vendor_name) { None } else { Some(all) };
         let mut found: HashMap<String, Option<&str>> = HashMap::new();
-        for name in names {
-            let made = vendor_name(name);
-            let is_own = made == name;
-            // A tool's own name wins; of two derived names that are equal, neither counts.
-            let win = |known: &mut Option<&'a str>| {
-                *known = if is_own { Some(name) } else { known.filter(|known| is_vendor_name(known)) };
-            };
-            found.entry(made).and_modify(win).or_insert(Some(name));
+        for name in all.into_iter().flatten().filter(|name| looks_made(name) || !is_vendor_name(name)) {
+            found.entry(vendor_name(name)).and_modify(|known| *known = None).or_insert(Some(name));
         }
         VendorNames(found)
     }
@@ -43,6 +39,8 @@ impl<'a> VendorNames<'a> {
     fn get(&self, name: &str) -> Result<String, String> {
         let made = vendor_name(name);
         match self.0.get(&made) {
+            // A tool's own name wins; of two derived names that are equal, neither counts.
+            _ if made == name => Ok(made),
             Some(Some(known)) if *known == name => Ok(made),
             _ => Err(format!("its name for the API, '{made}', is also that of another tool")),
         }

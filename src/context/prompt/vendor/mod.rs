@@ -72,11 +72,15 @@ pub fn vendor_name(name: &str) -> String {
     if is_vendor_name(name) { name.to_owned() } else { made(name, TOOL) }
 }
 
+/// Whether a name ends as those that are made for an API.
+fn looks_made(name: &str) -> bool {
+    let check = name.len().checked_sub(CHECK).map(|at| &name.as_bytes()[at..]);
+    check.is_some_and(|check| check[0] == b'_' && check[1..].iter().all(u8::is_ascii_hexdigit))
+}
+
 /// The tool with this API name. A tool with exactly this name comes first.
 pub fn original_name<'a>(asked: &str, names: impl Iterator<Item = &'a str>) -> Option<&'a str> {
-    let check = asked.len().checked_sub(CHECK).map(|at| &asked.as_bytes()[at..])?;
-    let is_made = check[0] == b'_' && check[1..].iter().all(u8::is_ascii_hexdigit);
-    if !is_made || !is_vendor_name(asked) {
+    if !looks_made(asked) || !is_vendor_name(asked) {
         return None;
     }
     // Two names with the same checksum are made on purpose; neither is called.
