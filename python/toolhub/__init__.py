@@ -54,7 +54,6 @@ if TYPE_CHECKING:
     from ._core import Hit as Hit
     from ._core import Tokenizer as Tokenizer
     from ._core import ToolInfo as ToolInfo
-    from ._core import Truncated as Truncated
     from ._core import extract_capabilities as extract_capabilities
     from ._decorator import tool as tool
     from .calls import CurrentCall as CurrentCall
@@ -67,6 +66,7 @@ if TYPE_CHECKING:
     from .principal import *  # noqa: F403
     from .result import *  # noqa: F403
     from .routing import *  # noqa: F403
+    from .text import Truncated as Truncated
     from .text import merge as merge
     from .text import truncate as truncate
 
@@ -75,7 +75,7 @@ __version__ = "0.1.0"
 # Names are imported on first use, so that `import toolhub` and the command line stay fast.
 _HOMES = {
     "_compat": "ToolCandidate",
-    "_core": "Candidate Hit Tokenizer ToolInfo Truncated extract_capabilities",
+    "_core": "Candidate Hit Tokenizer ToolInfo extract_capabilities",
     "_decorator": "tool",
     "calls": "CurrentCall current_call",
     "exceptions": "AuthenticationFailed ConnectionFailed ErrorKind InvalidArguments LimitExceeded NotAllowed ServerError "
@@ -86,7 +86,7 @@ _HOMES = {
     "principal": "Principal",
     "result": "ToolResult",
     "routing": "Explanation",
-    "text": "merge truncate",
+    "text": "Truncated merge truncate",
 }
 _MODULE_OF = {name: module for module, names in _HOMES.items() for name in names.split()}
 __all__ = sorted(_MODULE_OF)  # pyright: ignore[reportUnsupportedDunderAll]

@@ -933,39 +933,6 @@ class ToolView:
         """
 
 @final
-class Truncated:
-    """
-    A text within its limit: `text`, how much was `cut` of a `total`, and whether these are `estimated`.
-    """
-    def __repr__(self, /) -> str: ...
-    def __str__(self, /) -> str: ...
-    @property
-    def cut(self, /) -> int:
-        """
-        How much was cut, in the unit of the limit.
-        """
-    @property
-    def estimated(self, /) -> bool:
-        """
-        Whether the numbers are estimates, because tokens were asked for without a tokenizer.
-        """
-    @property
-    def text(self, /) -> str:
-        """
-        The text, within the limit, with a notice if something was cut.
-        """
-    @property
-    def total(self, /) -> int:
-        """
-        How much there was, in the unit of the limit.
-        """
-    @property
-    def truncated(self, /) -> bool:
-        """
-        Whether something was cut.
-        """
-
-@final
 class Worker:
     """
     One thread of a pool. Its loop takes calls and reports how each ended.
@@ -1344,7 +1311,7 @@ def resource_updated(hub: Hub, uri: str) -> None:
 
 def result_text(result: dict) -> str:
     """
-    The value of a successful result as text.
+    The value of a successful result as text: the same object if it is one.
     """
 
 def resume_run(hub: Hub, run: str) -> None:
@@ -1443,9 +1410,10 @@ def tool_kind(name: str, capabilities: Sequence[str]) -> str:
     The kind of a tool with this name and these capabilities: calculation, time, search, extraction, history or other.
     """
 
-def truncate_text(text: str, limit: int, unit: str, tokenizer: Tokenizer | None) -> Truncated:
+def truncate_text(text: str, limit: int, unit: str, tokenizer: Tokenizer | None) -> tuple[str, int, int, bool, bool]:
     """
-    Cuts a text to `limit` characters or tokens.
+    Cuts a text to `limit` characters or tokens: the text, how much was cut of how much, whether these numbers are estimates, and
+    whether anything was cut.
     """
 
 def unembedded(hub: Hub, most: int) -> list[tuple[str, int, str]]:

@@ -4,7 +4,7 @@ from collections.abc import Iterable, Mapping
 from functools import lru_cache
 from os import PathLike, fspath
 from pathlib import Path
-from typing import Any, Literal, cast
+from typing import Any, Literal, NamedTuple, cast
 
 from . import _core
 from ._checks import check_whole
@@ -12,7 +12,25 @@ from ._to_plain import readable
 from .exceptions import ErrorKind
 from .result import ToolResult
 
-__all__ = ["merge", "tokenizer", "truncate"]
+__all__ = ["Truncated", "merge", "tokenizer", "truncate"]
+
+
+class Truncated(NamedTuple):
+    """A text within its limit, and how much of it was cut."""
+
+    text: str
+    """The text, within the limit, with a notice if something was cut."""
+    cut: int
+    """How much was cut, in the unit of the limit."""
+    total: int
+    """How much there was, in the unit of the limit."""
+    estimated: bool
+    """Whether the numbers are estimates, because tokens were asked for without a tokenizer."""
+    truncated: bool
+    """Whether something was cut."""
+
+    def __str__(self) -> str:
+        return self.text
 
 
 def truncate(
@@ -21,7 +39,7 @@ def truncate(
     *,
     unit: Literal["chars", "tokens"] = "chars",
     tokenizer: "_core.Tokenizer | str | PathLike[str] | None" = None,
-) -> _core.Truncated:
+) -> Truncated:
     """Truncate a text, or the readable form of a value, to `limit` characters or tokens.
 
     The cut is at the end of a sentence if one is near, otherwise between words, never inside a grapheme cluster. JSON is
@@ -38,7 +56,7 @@ def truncate(
     limit = check_whole("limit", limit, 0)
     loaded = _loaded(tokenizer)
     text = text_or_value if isinstance(text_or_value, str) else readable(text_or_value)
-    return _core.truncate_text(text, limit, unit, loaded)
+    return Truncated(*_core.truncate_text(text, limit, unit, loaded))
 
 
 def tokenizer(path: str | PathLike[str]) -> _core.Tokenizer:

@@ -80,7 +80,7 @@ mod _core {
         servers::{PyServers, usual_token_file},
         skills::{SkillFolder, skill_file},
         telemetry::{TelemetryQueue, telemetry_attributes},
-        text::{PyTokenizer, PyTruncated, merge_texts, truncate_text, visible_text},
+        text::{PyTokenizer, merge_texts, truncate_text, visible_text},
         views::{PyCandidate, ToolInfo, ToolView},
     };
 

@@ -415,3 +415,24 @@ def test_handles_of_processes_that_share_a_store_do_not_collide(hub: ToolHub) ->
     prefix, _, digits = result.meta["handle"].partition("_")
     assert prefix == "r"
     assert len(bytes.fromhex(digits)) >= 8  # 32 bits collide after some 50,000 results
+
+
+def test_the_text_of_a_text_is_the_same_object() -> None:
+    for text in ("plain", "é" * 20_000, "词" * 20_000, "😀" * 20_000):
+        assert ToolResult(success=True, result=text).text is text
+    assert ToolResult(success=True, result="half \ud83d").text == "half \ufffd"
+
+
+@pytest.mark.parametrize("letter", ["a", "é", "词", "😀"])
+def test_long_texts_are_the_same_if_all_their_letters_are(letter: str) -> None:
+    text = letter * 20_000
+    same, other = text[:-1] + letter, text[:-1] + chr(ord(letter) + 1)
+    merged = toolhub.merge([text, same, other])
+    assert merged.result.count("[result") == 2
+    assert "[result 1, result 2] (same answer from 2)" in merged.result
+
+
+def test_long_texts_whose_bytes_in_memory_are_equal_are_not_the_same() -> None:
+    wide = "词语" * 10_000
+    narrow = wide.encode("utf-16-le").decode("latin-1")
+    assert "same answer" not in toolhub.merge([wide, narrow]).result

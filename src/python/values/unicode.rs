@@ -32,6 +32,18 @@ pub fn all_of<'a>(text: &'a Bound<'_, PyString>) -> PyResult<Cow<'a, str>> {
     Ok(Cow::Owned(released(text.py(), text.len()?, || decoded(data, LOSSY)).unwrap_or_default()))
 }
 
+/// Whether it is valid text: it has no lone surrogates.
+pub fn is_valid(text: &Bound<'_, PyString>) -> bool {
+    // SAFETY: as above.
+    let data = unsafe { text.data() };
+    released(text.py(), text.len().unwrap_or_default(), || match data {
+        Ok(PyStringData::Ucs1(_)) => true,
+        Ok(PyStringData::Ucs2(units)) => units.iter().all(|unit| !matches!(unit, 0xd800..0xe000)),
+        Ok(PyStringData::Ucs4(units)) => units.iter().all(|unit| !matches!(unit, 0xd800..0xe000)),
+        Err(_) => false,
+    })
+}
+
 /// What stands for a lone surrogate where the text may be another.
 const LOSSY: Option<char> = Some(char::REPLACEMENT_CHARACTER);
 

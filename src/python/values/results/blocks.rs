@@ -110,6 +110,12 @@ pub fn text_of(
     })
 }
 
+/// The value itself, if it is a valid text and nothing is said beside it.
+pub fn own_text<'py>(value: &Bound<'py, PyAny>, blocks: Option<&Blocks>) -> Option<Bound<'py, PyString>> {
+    let text = value.cast_exact::<PyString>().ok()?;
+    (blocks.is_none_or(|one| one.structured.is_none()) && unicode::is_valid(text)).then(|| text.clone())
+}
+
 fn content_text(py: Python<'_>, blocks: &[Value], images: ImageNotes) -> String {
     released(py, size(blocks), || content::text(blocks, images))
 }
@@ -167,10 +173,14 @@ pub fn lang_of(result: &Bound<'_, PyDict>) -> Lang {
     lang.and_then(|lang| Lang::named(&lang)).unwrap_or_default()
 }
 
-/// The value of a successful result as text.
+/// The value of a successful result as text: the same object if it is one.
 #[pyfunction]
 pub fn result_text<'py>(result: &Bound<'py, PyDict>) -> PyResult<Bound<'py, PyString>> {
-    unicode::string(result.py(), &success_text(result, ImageNotes::Shown)?)
+    let (value, blocks) = (result.get_item(intern!(result.py(), "result"))?, blocks_of(result)?);
+    match value.as_ref().and_then(|value| own_text(value, blocks.as_ref().map(Bound::get))) {
+        Some(text) => Ok(text),
+        None => unicode::string(result.py(), &success_text(result, ImageNotes::Shown)?),
+    }
 }
 
 /// `[1.2 KB of binary data]`

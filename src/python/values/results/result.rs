@@ -8,7 +8,7 @@ use crate::prelude::*;
 use crate::runtime::interpreter::{ForkSafeOnce, released};
 use crate::values::arguments::callable::{CallableKind, python_tool, raised};
 use crate::values::errors::error_details;
-use crate::values::results::blocks::{Blocks, text_of};
+use crate::values::results::blocks::{Blocks, own_text, text_of};
 use crate::values::results::text::merged;
 use crate::values::unicode::{start_of, string};
 use crate::values::value;
@@ -212,14 +212,16 @@ fn merged_answers<'py>(
     for slot in winners {
         let (attempt, source) = (&attempts[*slot], plan.candidates[*slot].label());
         let value = value::inner_value(py, attempt)?;
-        let text = text_of(&value, attempt.blocks.as_deref(), ImageNotes::Shown)?;
+        let blocks = attempt.blocks.as_deref();
+        let made = || string(py, &text_of(&value, blocks, ImageNotes::Shown)?.unwrap_or_default());
+        let text = own_text(&value, blocks).map_or_else(made, Ok)?;
         let row = PyDict::new(py);
         row.set_item(intern!(py, "source"), &source)?;
         row.set_item(intern!(py, "result"), value)?;
         full.append(row)?;
-        parts.push((source, text.unwrap_or_default().into()));
+        parts.push((source, text));
     }
-    Ok((merged(py, &parts, merge::PART_LIMIT), full))
+    Ok((merged(py, &parts, merge::PART_LIMIT)?, full))
 }
 
 /// The result of a call whose answer raises when it is read.

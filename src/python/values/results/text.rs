@@ -5,41 +5,14 @@ use crate::prelude::*;
 use crate::runtime::interpreter::released;
 use crate::values::unicode::{all_of, start_of, string};
 use std::borrow::Cow;
-use toolhub::hub::part;
 use toolhub::invisible::visible;
 use toolhub::merge::{self, MergedText};
+use toolhub::model::Part;
 use toolhub::truncate::tokens::{Estimate, load};
 use toolhub::truncate::{Options, TokenCounter, Unit, truncate_window, window_chars};
 
 /// So much of the start tells whether it is JSON.
 const HEAD: usize = 256;
-
-/// A text within its limit: `text`, how much was `cut` of a `total`, and whether these are `estimated`.
-#[pyclass(frozen, get_all, module = "toolhub", name = "Truncated")]
-pub struct PyTruncated {
-    /// The text, within the limit, with a notice if something was cut.
-    text: Py<PyString>,
-    /// How much was cut, in the unit of the limit.
-    cut: usize,
-    /// How much there was, in the unit of the limit.
-    total: usize,
-    /// Whether the numbers are estimates, because tokens were asked for without a tokenizer.
-    estimated: bool,
-    /// Whether something was cut.
-    truncated: bool,
-}
-
-#[pymethods]
-impl PyTruncated {
-    fn __str__(&self, py: Python<'_>) -> Py<PyString> {
-        self.text.clone_ref(py)
-    }
-
-    fn __repr__(&self, py: Python<'_>) -> PyResult<String> {
-        let (text, PyTruncated { cut, total, estimated, .. }) = (self.text.to_str(py)?, self);
-        Ok(format!("Truncated(text={text:?}, cut={cut}, total={total}, estimated={estimated})"))
-    }
-}
 
 /// Counts tokens with an encoding that the user has.
 #[pyclass(frozen, module = "toolhub", name = "Tokenizer")]
@@ -62,14 +35,15 @@ impl PyTokenizer {
     }
 }
 
-/// Cuts a text to `limit` characters or tokens.
+/// Cuts a text to `limit` characters or tokens: the text, how much was cut of how much, whether these numbers are estimates, and
+/// whether anything was cut.
 #[pyfunction]
-pub fn truncate_text(
-    text: &Bound<'_, PyString>,
+pub fn truncate_text<'py>(
+    text: &Bound<'py, PyString>,
     limit: usize,
     unit: &str,
     tokenizer: Option<&Bound<'_, PyTokenizer>>,
-) -> PyResult<PyTruncated> {
+) -> PyResult<(Bound<'py, PyString>, usize, usize, bool, bool)> {
     let py = text.py();
     let counter = tokenizer.map(|tokenizer| tokenizer.get().counter.clone());
     let counter: &dyn TokenCounter = counter.as_deref().unwrap_or(&Estimate);
@@ -85,13 +59,7 @@ pub fn truncate_text(
     let window = window(text, limit, &options)?;
     let cut = || truncate_window(&window, total, limit, &options);
     let made = released(py, window.len(), cut);
-    Ok(PyTruncated {
-        text: string(py, &made.text)?.unbind(),
-        cut: made.cut,
-        total: made.total,
-        estimated: made.estimated,
-        truncated: made.truncated,
-    })
+    Ok((string(py, &made.text)?, made.cut, made.total, made.estimated, made.truncated))
 }
 
 /// A text as it is seen: without commands to terminals and invisible characters. The same object when it has none.
@@ -120,15 +88,26 @@ pub fn merge_texts<'py>(
     given: Vec<(String, Bound<'py, PyString>)>,
     limit: usize,
 ) -> PyResult<(Bound<'py, PyString>, bool)> {
-    let texts = given.iter().map(|(label, text)| Ok((label.clone(), all_of(text)?)));
-    let merged = merged(py, &texts.collect::<PyResult<Vec<_>>>()?, limit);
+    let merged = merged(py, &given, limit)?;
     Ok((string(py, &merged.text)?, merged.truncated))
 }
 
-/// Merges labelled texts, each cut to `limit` characters.
-pub fn merged(py: Python<'_>, texts: &[(String, Cow<'_, str>)], limit: usize) -> MergedText {
-    py.detach(|| {
-        let parts = texts.iter().map(|(label, text)| part(label.clone(), text, limit));
-        merge::simple(&parts.collect::<Vec<_>>())
-    })
+/// Merges labelled texts, each cut to `limit` characters. Of a long one only the start is decoded.
+pub fn merged(py: Python<'_>, given: &[(String, Bound<'_, PyString>)], limit: usize) -> PyResult<MergedText> {
+    let options = Options::default();
+    // SAFETY: strings do not change, and `given` keeps them alive.
+    let data = given.iter().map(|(_, text)| unsafe { text.data() }).collect::<PyResult<Vec<_>>>()?;
+    let parts = given.iter().zip(&data).map(|((label, text), data)| {
+        let total = text.len()?;
+        let shown = truncate_window(&window(text, limit, &options)?, total, limit, &options);
+        Ok(Part {
+            label: label.clone(),
+            start: start_of(text, Part::LONG)?.into(),
+            long: (total > Part::LONG).then(|| data.as_bytes()),
+            shown: shown.text,
+            cut: shown.truncated,
+        })
+    });
+    let parts = parts.collect::<PyResult<Vec<_>>>()?;
+    Ok(py.detach(|| merge::simple(&parts)))
 }
