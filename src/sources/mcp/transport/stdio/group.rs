@@ -1,8 +1,10 @@
 //! The process group of a server: made at the start, and ended as a whole.
 
+use parking_lot::Mutex;
+use std::collections::HashMap;
 use std::os::fd::OwnedFd;
-use std::sync::OnceLock;
-use std::time::Duration;
+use std::sync::{Arc, OnceLock};
+use std::time::{Duration, Instant};
 use tokio::process::Command;
 
 /// Gives the process a session of its own: a Ctrl-C at our terminal does not reach it, and it can be ended as a whole.
@@ -46,12 +48,52 @@ fn processes() -> impl Iterator<Item = (SeenProcess, i32)> {
     })
 }
 
+/// What a look through all processes has found.
+struct Look {
+    begun: Instant,
+    /// All processes, with their parents.
+    all: Vec<(SeenProcess, i32)>,
+    /// The processes that carry a mark of this host.
+    carriers: HashMap<Vec<u8>, Vec<SeenProcess>>,
+}
+
+const LONGEST_LOOK: Duration = Duration::from_secs(5);
+static LAST_LOOK: Mutex<Option<Arc<Look>>> = Mutex::new(None);
+
+impl Look {
+    /// A look that begins now. Reads all of /proc: those who ask meanwhile share the next one, because hundreds of servers may
+    /// end at once.
+    fn begun_now() -> Arc<Look> {
+        let asked = Instant::now();
+        // After a fork during a look, whoever holds the lock does not exist here.
+        let Some(mut last) = LAST_LOOK.try_lock_for(LONGEST_LOOK) else { return Arc::new(Look::new()) };
+        match &*last {
+            Some(look) if look.begun >= asked => look.clone(),
+            _ => last.insert(Arc::new(Look::new())).clone(),
+        }
+    }
+
+    fn new() -> Look {
+        let (begun, prefix, own) = (Instant::now(), host_mark(), std::process::id().cast_signed());
+        let (all, mut carriers) = (processes().collect::<Vec<_>>(), HashMap::<_, Vec<_>>::new());
+        for (seen, _) in all.iter().filter(|((pid, _), _)| *pid != own) {
+            // The start time was read before: it proves that the environment was that of the same process.
+            let environment = std::fs::read(format!("/proc/{}/environ", seen.0)).unwrap_or_default();
+            for at in memchr::memmem::find_iter(&environment, &prefix) {
+                let mark = environment[at..].iter().copied().take(WHOLE_MARK).collect();
+                carriers.entry(mark).or_default().push(*seen);
+            }
+        }
+        Look { begun, all, carriers }
+    }
+}
+
 /// All processes below this one.
 pub fn descendants(root: u32) -> Vec<SeenProcess> {
-    let all: Vec<_> = processes().collect();
-    let (mut found, mut parents) = (Vec::new(), vec![root as i32]);
+    let look = Look::begun_now();
+    let (mut found, mut parents) = (Vec::new(), vec![root.cast_signed()]);
     while let Some(parent) = parents.pop() {
-        for (seen, _) in all.iter().filter(|(_, of)| *of == parent) {
+        for (seen, _) in look.all.iter().filter(|(_, of)| *of == parent) {
             found.push(*seen);
             parents.push(seen.0);
         }
@@ -92,31 +134,22 @@ impl ProcessMark {
         command.env(MARK, value);
     }
 
-    /// Ends every process that carries the mark. Reads all of /proc.
+    /// Ends every process that carries the mark.
     pub fn kill(&self) {
         for _ in 0..ROUNDS {
-            let marked = self.marked();
-            if marked.is_empty() {
-                return;
+            match Look::begun_now().carriers.get(self.0.as_bytes()) {
+                Some(marked) => kill(marked),
+                None => return,
             }
-            kill(&marked);
             std::thread::sleep(Duration::from_millis(5));
         }
-    }
-
-    fn marked(&self) -> Vec<SeenProcess> {
-        let own = std::process::id().cast_signed();
-        // The start time was read before: it proves that the environment was that of the same process.
-        let is_marked = |(pid, _): &SeenProcess| {
-            let environment = std::fs::read(format!("/proc/{pid}/environ")).unwrap_or_default();
-            *pid != own && memchr::memmem::find(&environment, self.0.as_bytes()).is_some()
-        };
-        processes().map(|(seen, _)| seen).filter(is_marked).collect()
     }
 }
 
 /// The bytes that the marks of all servers of this process begin with.
 pub const HOST_MARK: usize = 26;
+/// The bytes of a whole mark.
+const WHOLE_MARK: usize = HOST_MARK + 16;
 
 /// A forked copy of this process has another one.
 pub fn host_mark() -> String {
