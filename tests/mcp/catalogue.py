@@ -83,10 +83,12 @@ def answers(port: int) -> bool:
 
 
 @contextmanager
-def listening(server: str, *args: str, port: int, env: dict[str, str] | None = None) -> Iterator[None]:
-    """An installed server that listens on a port, for the time of the block."""
+def listening(
+    server: str, *args: str, port: int, env: dict[str, str] | None = None, python: list[str] | None = None
+) -> Iterator[None]:
+    """An installed server that listens on a port, for the time of the block. `python` stands for its own Python."""
     start = command(server, *args)
-    words = [start["command"], *start["args"]]
+    words = [*(python or [start["command"]]), *start["args"]]
     quiet = {"stdin": subprocess.DEVNULL, "stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}
     process = subprocess.Popen(words, env={**os.environ, "PORT": str(port), **(env or {})}, **quiet)
     try:
@@ -95,6 +97,8 @@ def listening(server: str, *args: str, port: int, env: dict[str, str] | None = N
     finally:
         process.kill()
         process.wait()
+        while answers(port):  # a fork ends a moment after the process that waits for it
+            time.sleep(0.01)
 
 
 def _wait_for(port: int, process: subprocess.Popen[Any], words: list[str]) -> None:
@@ -103,35 +107,3 @@ def _wait_for(port: int, process: subprocess.Popen[Any], words: list[str]) -> No
         if process.poll() is not None or time.monotonic() > limit:
             raise RuntimeError(f"{' '.join(words)} does not listen on {port} (status {process.poll()})")
         time.sleep(0.05)
-
-
-class ForkedServer:
-    """One of our servers, loaded once. Each start is a fork of it, so that a restart costs no time for imports."""
-
-    def __init__(self, sdk: str) -> None:
-        start = command(sdk, "forks")
-        self._words = [start["command"], *start["args"]]
-        pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "stderr": subprocess.DEVNULL}
-        self._process = subprocess.Popen(self._words, text=True, **pipes)
-
-    @contextmanager
-    def listening(self, transport: str, port: int) -> Iterator[None]:
-        """The server on a port, for the time of the block; then it is killed."""
-        self._order(f"start {transport} {port}")
-        try:
-            _wait_for(port, self._process, self._words)
-            yield
-        finally:
-            self._order("kill")
-
-    def _order(self, order: str) -> None:
-        stdin, stdout = self._process.stdin, self._process.stdout
-        assert stdin is not None
-        assert stdout is not None
-        print(order, file=stdin, flush=True)
-        answer = stdout.readline().strip()
-        if answer != order.split()[0]:
-            raise RuntimeError(f"{' '.join(self._words)} ended (status {self._process.poll()})")
-
-    def end(self) -> None:
-        self._process.communicate()

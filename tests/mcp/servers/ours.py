@@ -3,7 +3,6 @@
     .servers/mcp1/bin/python ours.py stdio
     .servers/mcp2/bin/python ours.py http 8123
     .servers/fastmcp/bin/python ours.py sse 8124
-    .servers/mcp1/bin/python ours.py forks      (then `start http 8125` and `kill` on its stdin, several times)
 
 Marks are files in the folder MARKS: they show a test what the server has seen, whatever came of the answer. With
 several like servers, LABEL says which one this is, and PACE makes one slower than the others.
@@ -13,10 +12,8 @@ from __future__ import annotations
 
 import asyncio
 import os
-import signal
 import sys
 from importlib.util import find_spec
-from itertools import chain
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -192,25 +189,5 @@ def greet(name: str) -> str:
     return f"Say hello to {name}."
 
 
-def obey() -> None:
-    """Start and kill servers as stdin orders. Each is a fork of this process, so it starts without importing anything."""
-    child: int | None = None
-    for order in chain(iter(sys.stdin.readline, ""), ["end"]):
-        word, *rest = order.split()
-        if child is not None:
-            os.kill(child, signal.SIGKILL)
-            os.waitpid(child, 0)
-        child = os.fork() if word == "start" else None
-        if child == 0:
-            nowhere = os.open(os.devnull, os.O_RDWR)
-            os.dup2(nowhere, 0)
-            os.dup2(nowhere, 1)
-            serve(rest[0], int(rest[1]))
-            os._exit(0)
-        print(word, flush=True)
-
-
-if __name__ == "__main__" and sys.argv[1] == "forks":
-    obey()
-elif __name__ == "__main__":
+if __name__ == "__main__":
     serve(sys.argv[1], int(sys.argv[2]) if len(sys.argv) > 2 else 0)

@@ -16,8 +16,9 @@ from typing import Any
 
 import pytest
 
-from support.gateway import LegacyClient, ask, call, python_of, served
+from support.gateway import LegacyClient, ask, call, served
 from support.issuers import AUDIENCE, ISSUER, Issuer, jwt_options
+from support.warm import warm
 from support.wire import audit_lines
 from toolhub import ToolError, ToolHub
 from toolhub.testing import record
@@ -88,7 +89,7 @@ async def test_a_client_of_fastmcp_signs_in_with_its_token(
 ) -> None:
     published = issuer("publish", keys=["first"])
     async with served(hub, jwt=jwt_options(issuer, jwks=published)) as at:
-        command = [python_of(environment), "-c", CLIENT, at.url]
+        command = [*warm(environment), "-c", CLIENT, at.url]
         run = await asyncio.to_thread(
             subprocess.run, [*command, issuer()], capture_output=True, text=True, timeout=50
         )

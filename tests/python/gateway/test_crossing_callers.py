@@ -15,7 +15,8 @@ from typing import Any
 
 import pytest
 
-from support.gateway import LegacyClient, ask, bearer, call, python_of, send, served
+from support.gateway import LegacyClient, ask, bearer, call, send, served
+from support.warm import warm
 from toolhub import ToolHub
 
 pytestmark = pytest.mark.anyio
@@ -29,7 +30,7 @@ CAPABLE: dict[str, Any] = {"io.modelcontextprotocol/clientCapabilities": {"elici
 @contextlib.contextmanager
 def asking(environment: str, transport: str) -> Iterator[dict[str, Any]]:
     """A server that asks, as the options of `add_server`."""
-    program = [python_of(environment), str(HERE / "asking_server.py"), transport]
+    program = [*warm(environment), str(HERE / "asking_server.py"), transport]
     if transport == "stdio":
         yield {"command": program[0], "args": program[1:]}
         return
@@ -47,7 +48,7 @@ async def clients(url: str, *tools: str) -> AsyncIterator[dict[str, asyncio.subp
     """One client for each caller, ready to begin."""
     started = {
         name: await asyncio.create_subprocess_exec(
-            python_of(environment),
+            *warm(environment),
             str(HERE / "asked_client.py"),
             *(url, name, str(TIMES), *tools),
             stdin=asyncio.subprocess.PIPE,

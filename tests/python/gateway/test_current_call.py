@@ -13,7 +13,8 @@ from typing import Any
 import pytest
 
 from gateway.test_serving import served_over_http
-from support.gateway import call, python_of, served
+from support.gateway import call, served
+from support.warm import warm
 from toolhub import ToolHub, current_call
 
 HERE = Path(__file__).parent
@@ -34,7 +35,7 @@ def test_a_client_of_each_sdk_gets_reports_and_is_asked(environment: str, path: 
     unable = "failed" if environment == "mcp1" else MISSING_CAPABILITY
     with served_over_http(str(HERE / "talking_program.py")) as (_, url):
         address = url.removesuffix("/mcp") + path
-        client = [python_of(environment), str(HERE / "talking_client.py"), address, habit]
+        client = [*warm(environment), str(HERE / "talking_client.py"), address, habit]
         run = subprocess.run(client, capture_output=True, text=True, timeout=50)
         assert run.returncode == 0, run.stderr
     answer = answered.get(habit, unable)

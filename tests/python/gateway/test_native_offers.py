@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from support.gateway import python_of
+from support.warm import warm
 from toolhub import ToolError, ToolHub, current_call
 from toolhub.questions import Form, Roots, Sampling
 
@@ -22,7 +22,7 @@ NAME_FORM = {"type": "object", "properties": {"name": {"type": "string"}}, "requ
 
 
 async def run(client: str, environment: str, url: str) -> Any:
-    command = [python_of(environment), str(HERE / client), url]
+    command = [*warm(environment), str(HERE / client), url]
     done = await asyncio.to_thread(subprocess.run, command, capture_output=True, text=True, timeout=50)
     assert done.returncode == 0, done.stderr
     return json.loads(done.stdout)

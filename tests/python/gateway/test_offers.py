@@ -7,11 +7,13 @@ import json
 import subprocess
 from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager, contextmanager
+from pathlib import Path
 from typing import Any
 
 import pytest
 
-from support.gateway import LegacyClient, python_of, send
+from support.gateway import LegacyClient, send
+from support.warm import warm
 from toolhub import ToolHub
 from toolhub.serving import Serving
 
@@ -27,9 +29,14 @@ NAMES = [
 ]
 
 
+def program(environment: str, path: Path) -> dict[str, Any]:
+    """The options of `add_server` for a server."""
+    command, *args = warm(environment)
+    return {"command": command, "args": [*args, str(path)]}
+
+
 def upstream(era: str) -> dict[str, Any]:
-    python = python_of({"legacy": "mcp1", "modern": "mcp2"}[era])
-    return {"command": python, "args": [str(SUITE / f"upstream_{era}.py")]}
+    return program({"legacy": "mcp1", "modern": "mcp2"}[era], SUITE / f"upstream_{era}.py")
 
 
 @contextmanager
@@ -66,7 +73,7 @@ async def test_clients_of_both_generations_see_what_a_server_offers(client: str,
     with hub_of(upstream=upstream(era)) as hub:
         await hub.connect()
         async with served(hub) as url:
-            command = [python_of(client), str(HERE / "offer_client.py"), url]
+            command = [*warm(client), str(HERE / "offer_client.py"), url]
             done = await asyncio.to_thread(
                 subprocess.run, command, capture_output=True, text=True, timeout=60
             )
@@ -201,7 +208,7 @@ async def test_a_tool_may_return_content_blocks() -> None:
 
 async def test_a_legacy_server_is_told_the_lowest_level_that_a_client_wants() -> None:
     """Each client sees what it asked for; when the one that wants most has gone, the server logs less."""
-    with hub_of(logging={"command": python_of("mcp1"), "args": [str(HERE / "logging_server.py")]}) as hub:
+    with hub_of(logging=program("mcp1", HERE / "logging_server.py")) as hub:
         async with served(hub) as url:
             quiet, curious = LegacyClient(url), LegacyClient(url)
             for client in (quiet, curious):
@@ -219,7 +226,5 @@ async def test_a_legacy_server_is_told_the_lowest_level_that_a_client_wants() ->
             while (await quiet.call("levels")).content != "error,debug,error":
                 await asyncio.sleep(0.01)
             # A server that is connected later hears of it, too.
-            hub.add_server(
-                "later", command=python_of("mcp1"), args=[str(HERE / "logging_server.py")], prefix="later_"
-            )
+            hub.add_server("later", **program("mcp1", HERE / "logging_server.py"), prefix="later_")
             assert (await quiet.call("later_levels")).content == "error"

@@ -13,8 +13,9 @@ from typing import Any
 
 import pytest
 
-from support.gateway import ask, python_of, send, served
+from support.gateway import ask, send, served
 from support.issuers import AUDIENCE, ISSUER, Issuer, jwt_options
+from support.warm import warm
 from toolhub import ToolHub
 
 pytestmark = pytest.mark.anyio
@@ -106,7 +107,7 @@ async def test_the_client_of_the_sdk_finds_the_issuer(
         own = f"http://127.0.0.1:{server.server_port}"
         options = jwt_options(issuer, audience="gateway") | {"issuer": own}
         async with ToolHub() as hub, served(hub, jwt=options) as at:
-            command = [python_of(environment), str(program), at.url]
+            command = [*warm(environment), str(program), at.url]
             await asyncio.to_thread(subprocess.run, command, check=False, timeout=60, capture_output=True)
         assert asked.is_set()
     finally:

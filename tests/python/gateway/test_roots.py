@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from support.gateway import python_of
+from support.warm import warm
 
 HERE = Path(__file__).parent
 sys.path.insert(0, str(HERE.parents[1] / "mcp"))  # the catalogue is not installed
@@ -37,7 +37,7 @@ async def test_a_server_gets_the_roots_of_the_only_client_and_hears_of_changes(
 ) -> None:
     first, second = ((tmp_path / name).as_uri() for name in ("first", "second"))
     serve = [sys.executable, "-m", "toolhub", "serve", "--config", str(configured), "--search-mode", "off"]
-    client = [python_of("mcp1"), str(HERE / "roots_client.py"), first, second, *serve]
+    client = [*warm("mcp1"), str(HERE / "roots_client.py"), first, second, *serve]
     pipe = asyncio.subprocess.PIPE
     running = await asyncio.create_subprocess_exec(*client, stdout=pipe, stderr=pipe)
     output, errors = await running.communicate()

@@ -17,7 +17,7 @@ from typing import Any
 
 import pytest
 
-from support.gateway import python_of
+from support.warm import warm
 from toolhub import ConnectionFailed, ToolError, ToolHub
 from toolhub.serving import Serving
 
@@ -75,7 +75,7 @@ def post(url: str, method: str, params: Any = None, **headers: str) -> tuple[int
 @pytest.mark.parametrize("environment", ["mcp1", "mcp2"])
 @pytest.mark.parametrize("transport", ["stdio", "http"])
 def test_a_client_of_each_sdk_lists_calls_and_cancels(environment: str, transport: str) -> None:
-    client = [python_of(environment), str(HERE / "clients.py")]
+    client = [*warm(environment), str(HERE / "clients.py")]
 
     def seen(*target: str) -> subprocess.CompletedProcess[str]:
         return subprocess.run([*client, *target], capture_output=True, text=True, timeout=60, check=True)
@@ -399,7 +399,7 @@ async def main():
 asyncio.run(main())
 """
     run = subprocess.run(
-        [python_of("mcp1"), "-c", script], capture_output=True, text=True, timeout=60, check=False
+        [*warm("mcp1"), "-c", script], capture_output=True, text=True, timeout=60, check=False
     )
     listed = "['add', 'fails', 'greet', 'nested', 'sleep', 'where']"
     assert run.stdout.splitlines() == [listed, "hello ann", "4"], run.stderr

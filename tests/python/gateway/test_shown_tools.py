@@ -7,7 +7,8 @@ from typing import Any
 
 import pytest
 
-from support.gateway import Reply, ask, call, python_of, served
+from support.gateway import Reply, ask, call, served
+from support.warm import warm
 from toolhub import ToolHub
 
 from .test_serving import HERE
@@ -18,8 +19,8 @@ PUBLIC: dict[str, Any] = {"tools": ["public/*"], "token": ANN}
 
 
 def add(hub: ToolHub, name: str, *header: str) -> None:
-    program = [str(HERE / "look_server.py"), name, *header]
-    hub.add_server(name, command=python_of("mcp1"), args=program)
+    command, *args = *warm("mcp1"), str(HERE / "look_server.py"), name, *header
+    hub.add_server(name, command=command, args=args)
 
 
 @pytest.mark.parametrize("mode", ["off", "on"])

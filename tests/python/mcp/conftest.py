@@ -22,6 +22,8 @@ sys.path.insert(
 import catalogue
 from faults.harness.probes import MARK, marked_processes
 
+from support.warm import warm
+
 # Every server that a hub starts here carries it, so that one that is left behind is found wherever it hides.
 RUN = uuid.uuid4().hex
 
@@ -64,6 +66,18 @@ async def hub() -> AsyncIterator[ToolHub]:
     """A hub that is closed after the test, whatever came of it."""
     async with ToolHub() as hub:
         yield hub
+
+
+def forked(sdk: str, *args: str | Path, program: Path = catalogue.OURS, **env: Any) -> dict[str, Any]:
+    """The same for a server of ours on an SDK, which starts at once. A test of signals and processes wants `installed`."""
+    start = installed(sdk, **env)
+    command, *words = *warm(sdk), str(program), *map(str, args)
+    return {**start, "command": command, "args": words}
+
+
+@pytest.fixture(name="forked", scope="session")
+def _forked() -> Callable[..., dict[str, Any]]:
+    return forked
 
 
 async def until(condition: Callable[[], Any], seconds: float = 20.0) -> Any:

@@ -42,10 +42,9 @@ def folder(tmp_path: Path) -> Path:
 
 @pytest.fixture
 async def skilled(
-    hub: ToolHub, folder: Path, installed: Callable[..., Any], connected: Callable[..., Any]
+    hub: ToolHub, folder: Path, forked: Callable[..., Any], connected: Callable[..., Any]
 ) -> ToolHub:
-    start = installed("fastmcp")
-    await connected(hub, "school", **{**start, "args": [str(SKILLED), str(folder)]})
+    await connected(hub, "school", **forked("fastmcp", folder, program=SKILLED))
     return hub
 
 

@@ -84,9 +84,9 @@ async def test_a_protocol_error_keeps_its_code_and_data_without_the_secrets(hub:
 
 @pytest.mark.parametrize("server", ["mcp1", "mcp2", "fastmcp"])
 async def test_the_error_of_a_real_tool_keeps_its_content(
-    server: str, hub: ToolHub, installed: Callable[..., Any]
+    server: str, hub: ToolHub, forked: Callable[..., Any]
 ) -> None:
-    hub.add_server("s", **installed(server, "stdio"))
+    hub.add_server("s", **forked(server, "stdio"))
     result = await hub.execute("fail", {"text": "no disk"}, server="s")
     assert result.kind == "tool_error"
     assert [block["type"] for block in result.content] == ["text"]
@@ -112,12 +112,12 @@ WRONG_ANSWERS = {
 
 @pytest.mark.parametrize("wrong", WRONG_ANSWERS)
 async def test_a_wrong_answer_to_a_question_is_not_sent_and_the_call_was(
-    wrong: str, installed: Callable[..., Any]
+    wrong: str, forked: Callable[..., Any]
 ) -> None:
     """The server took the call before it asked, so the outcome is unknown."""
     function, why = WRONG_ANSWERS[wrong]
     async with ToolHub(elicitation=function) as hub:
-        hub.add_server("s", **installed("mcp2", "stdio"))
+        hub.add_server("s", **forked("mcp2", "stdio"))
         result = await hub.execute("ask", server="s")
     assert not result.success
     assert "needs input that this hub cannot give" in str(result.error)

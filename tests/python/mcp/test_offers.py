@@ -9,6 +9,7 @@ from typing import Any
 import catalogue
 import pytest
 
+from support.warm import warm
 from toolhub import InvalidArguments, ToolError, ToolHub, ToolNotFound, ToolTimeout
 
 pytestmark = pytest.mark.anyio
@@ -17,14 +18,14 @@ WAYS = [("mcp1", "stdio"), ("mcp2", "stdio"), ("fastmcp", "stdio"), ("mcp1", "ht
 
 
 @pytest.fixture(scope="module", params=WAYS, ids="-".join)
-def reach(request: pytest.FixtureRequest, installed: Callable[..., Any]) -> Iterator[dict[str, Any]]:
+def reach(request: pytest.FixtureRequest, forked: Callable[..., Any]) -> Iterator[dict[str, Any]]:
     sdk, transport = request.param
-    start = installed(sdk, "stdio")
+    start = forked(sdk, "stdio")
     if transport == "stdio":
         yield start
         return
     port = catalogue.free_port()
-    with catalogue.listening(sdk, transport, str(port), port=port):
+    with catalogue.listening(sdk, transport, str(port), port=port, python=warm(sdk)):
         yield {"url": f"http://127.0.0.1:{port}/mcp"}
 
 

@@ -12,6 +12,7 @@ from typing import Any
 import catalogue
 import pytest
 
+from support.warm import warm
 from toolhub import ToolHub
 
 pytestmark = pytest.mark.anyio
@@ -40,15 +41,16 @@ def no_marks(marks: Path) -> Path:
 
 
 @pytest.fixture(scope="module")
-def reach(way: tuple[str, str], marks: Path, installed: Callable[..., Any]) -> Iterator[dict[str, Any]]:
+def reach(way: tuple[str, str], marks: Path, forked: Callable[..., Any]) -> Iterator[dict[str, Any]]:
     """How to reach the server."""
     sdk, transport = way
-    start = installed(sdk, "stdio", MARKS=marks)
+    start = forked(sdk, "stdio", MARKS=marks)
     if transport == "stdio":
         yield start
         return
     port = catalogue.free_port()
-    with catalogue.listening(sdk, transport, str(port), port=port, env={"MARKS": str(marks)}):
+    env = {"MARKS": str(marks)}
+    with catalogue.listening(sdk, transport, str(port), port=port, env=env, python=warm(sdk)):
         yield {"url": f"http://127.0.0.1:{port}/{'sse' if transport == 'sse' else 'mcp'}"}
 
 
@@ -144,22 +146,22 @@ async def test_a_killed_server_is_started_again(
 
 
 async def test_the_first_call_connects_and_concurrent_first_calls_share_it(
-    hub: ToolHub, installed: Callable[..., Any]
+    hub: ToolHub, forked: Callable[..., Any]
 ) -> None:
-    hub.add_server("ours", **installed("mcp1", "stdio"))
+    hub.add_server("ours", **forked("mcp1", "stdio"))
     results = await asyncio.gather(*(hub.execute("count", server="ours") for _ in range(20)))
     assert sorted(result.structured["result"] for result in results) == list(range(1, 21))
 
 
 async def test_two_servers_with_the_same_tools_are_raced(
     hub: ToolHub,
-    installed: Callable[..., Any],
+    forked: Callable[..., Any],
     connected: Callable[..., Any],
     until: Callable[..., Any],
     tmp_path: Path,
 ) -> None:
     for id, sdk, pace in (("east", "mcp1", 1), ("west", "mcp2", 100)):
-        start = installed(sdk, "stdio", LABEL=id, PACE=pace, MARKS=tmp_path)
+        start = forked(sdk, "stdio", LABEL=id, PACE=pace, MARKS=tmp_path)
         await connected(hub, id, **start, effects=False)  # tools that may act are not raced
     shared = hub.get("slow")
     assert shared is not None
@@ -173,10 +175,10 @@ async def test_two_servers_with_the_same_tools_are_raced(
 
 
 async def test_one_dead_server_does_not_take_the_others_along(
-    hub: ToolHub, installed: Callable[..., Any], connected: Callable[..., Any]
+    hub: ToolHub, forked: Callable[..., Any], connected: Callable[..., Any]
 ) -> None:
     hub.add_server("dead", command="/nonexistent/server")
-    hub.add_server("alive", **installed("mcp2", "stdio"))
+    hub.add_server("alive", **forked("mcp2", "stdio"))
     report = await hub.connect()
     assert (report.connected, list(report.failed)) == (["alive"], ["dead"])
     assert report.failed["dead"].kind == "connect"
@@ -193,9 +195,9 @@ async def test_a_plain_value_of_a_python_server_is_plain(ours: ToolHub) -> None:
 
 
 async def test_what_a_tool_says_about_its_failure_is_one_line(
-    hub: ToolHub, installed: Callable[..., Any], connected: Callable[..., Any]
+    hub: ToolHub, forked: Callable[..., Any], connected: Callable[..., Any]
 ) -> None:
-    await connected(hub, "s", **installed("mcp1", "stdio"))  # SDK 2 does not pass the text on
+    await connected(hub, "s", **forked("mcp1", "stdio"))  # SDK 2 does not pass the text on
     result = await hub.execute("fail", {"text": "\x1b[31mred\x1b[0m\nsecond"}, server="s")
     assert result.kind == "tool_error"
     assert str(result.error).endswith("red second")
@@ -203,10 +205,10 @@ async def test_what_a_tool_says_about_its_failure_is_one_line(
 
 
 async def test_a_server_that_cannot_announce_changes_is_asked_again_for_a_missing_tool(
-    hub: ToolHub, installed: Callable[..., Any], connected: Callable[..., Any], until: Callable[..., Any]
+    hub: ToolHub, forked: Callable[..., Any], connected: Callable[..., Any], until: Callable[..., Any]
 ) -> None:
     """FastMCP 4 promises to announce changes, but refuses `subscriptions/listen`, on which they would come."""
-    await connected(hub, "s", **installed("fastmcp", "stdio"))
+    await connected(hub, "s", **forked("fastmcp", "stdio"))
     assert (await hub.execute("sprout", {"name": "quiet"}, server="s")).success
     limit = asyncio.get_running_loop().time() + 20
     while not (found := await hub.dispatch({"tool_name": "quiet", "arguments": {}})).success:

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import asyncio
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from contextlib import AbstractContextManager
 from typing import Any
 
 import catalogue
 import pytest
 
+from support.warm import warm
 from toolhub import ToolHub
 
 pytestmark = pytest.mark.anyio
@@ -27,21 +28,16 @@ Start = Callable[[str, int], AbstractContextManager[None]]
 
 
 @pytest.fixture(scope="module")
-def start(installed: Callable[..., Any]) -> Iterator[Start]:
+def start(installed: Callable[..., Any]) -> Start:
     """Starts a server on a port, for the time of a block; then it is killed."""
-    loaded = dict[str, catalogue.ForkedServer]()
 
     def start(server: str, port: int) -> AbstractContextManager[None]:
         installed(server)
         if server == "everything":
             return catalogue.listening(server, "streamableHttp", port=port)
-        if server not in loaded:
-            loaded[server] = catalogue.ForkedServer(server)
-        return loaded[server].listening("http", port)
+        return catalogue.listening(server, "http", str(port), port=port, python=warm(server))
 
-    yield start
-    for server in loaded.values():
-        server.end()
+    return start
 
 
 @pytest.mark.parametrize("server", SERVERS)

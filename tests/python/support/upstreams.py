@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from support.gateway import python_of
+from support.warm import warm
 
 PROGRAMS = Path(__file__).parents[1] / "gateway"
 
@@ -40,7 +41,7 @@ class Upstream:
 @contextmanager
 def upstream(environment: str, *guard: str) -> Generator[Upstream]:
     """The server while it runs; with a guard it takes these tokens only."""
-    program = [python_of(environment), str(PROGRAMS / "recorder.py")]
+    program = [*warm(environment), str(PROGRAMS / "recorder.py")]
     variables = {**os.environ, "GUARD": ",".join(guard)}
     process = subprocess.Popen(program, stdout=subprocess.PIPE, text=True, env=variables)
     try:
