@@ -33,17 +33,17 @@ pub fn in_digits(text: &str) -> String {
             // "hundred and five" goes on from the hundred.
             last = if word == "and" { last } else { word };
             at = end;
-        } else if let Some(quarters) = quarters(&chars, at) {
-            out.push_str(quarters);
-            at += 2;
-        } else if is_numeral(chars[at]) {
-            let end = at + chars[at..].iter().take_while(|c| is_numeral(**c)).count();
-            push_chinese(&mut out, &chars, at, end);
-            at = end;
-        } else {
+        } else if !is_numeral(chars[at]) {
             out.push(chars[at]);
             last = if chars[at] == ' ' { last } else { String::new() };
             at += 1;
+        } else if let Some(quarters) = quarters(&chars, at) {
+            out.push_str(quarters);
+            at += 2;
+        } else {
+            let end = at + chars[at..].iter().take_while(|c| is_numeral(**c)).count();
+            push_chinese(&mut out, &chars, at, end);
+            at = end;
         }
     }
     out
@@ -116,7 +116,7 @@ fn is_part(word: &str) -> bool {
 }
 
 fn is_numeral(c: char) -> bool {
-    digit(c).is_some() || UNITS.iter().any(|(unit, _)| *unit == c)
+    !c.is_ascii() && (digit(c).is_some() || UNITS.iter().any(|(unit, _)| *unit == c))
 }
 
 fn digit(c: char) -> Option<u64> {

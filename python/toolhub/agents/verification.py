@@ -206,7 +206,7 @@ def _read(result: Any) -> tuple[str, str, str | None]:
 
 
 def _contradictions(text: str, about: str, earlier: list[tuple[str, str]]) -> Iterable[str]:
-    numbers = {number for number, _ in numbers_of(text)}
+    numbers = {number for number, _ in numbers_of(text)} if earlier else set[float]()
     for other, subject in earlier:
         other = collapsed(other, ANSWER)
         known = {number for number, _ in numbers_of(other)}
