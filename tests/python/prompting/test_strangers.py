@@ -592,16 +592,3 @@ def test_emoji_and_joined_scripts_are_shown_as_they_are() -> None:
     words = "❤\ufe0f 👨\u200d👩\u200d👧 می\u200cخواهم"
     hub.register(lambda: 1, name="love", description=words)
     assert words in hub.system_prompt()
-
-
-def test_a_name_that_was_made_for_an_api_belongs_to_the_tool_that_has_it(
-    caplog: pytest.LogCaptureFixture,
-) -> None:
-    with ToolHub() as hub:
-        hub.register(lambda a: a, name="search web", read_only=True)
-        (made,) = (tool["function"]["name"] for tool in hub.as_openai())
-        hub.register(lambda b: b, name=made, read_only=True)
-        (only,) = hub.as_openai()
-        assert only["function"]["name"] == made
-        assert list(only["function"]["parameters"]["properties"]) == ["b"]
-    assert "'search web' is left out for openai: its name for the API" in caplog.text

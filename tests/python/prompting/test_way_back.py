@@ -394,3 +394,16 @@ def test_lists_by_query(hub: ToolHub) -> None:
     assert [tool["name"] for tool in hub.as_anthropic("read mail", 2, core=["draw"])] == ["draw", "read_mail"]
     assert len(hub.as_anthropic()) == 4
     assert len(hub.as_anthropic(limit=2)) == 2
+
+
+def test_a_name_that_was_made_for_an_api_belongs_to_the_tool_that_has_it(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    with ToolHub() as hub:
+        hub.register(lambda a: a, name="search web", read_only=True)
+        (made,) = (tool["function"]["name"] for tool in hub.as_openai())
+        hub.register(lambda b: b, name=made, read_only=True)
+        (only,) = hub.as_openai()
+        assert only["function"]["name"] == made
+        assert list(only["function"]["parameters"]["properties"]) == ["b"]
+    assert "'search web' is left out for openai: its name for the API" in caplog.text
