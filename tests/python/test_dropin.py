@@ -217,7 +217,7 @@ def test_a_wrong_candidate_is_refused() -> None:
 
 
 class Indirect:
-    """A tool whose `execute` is no `async def`, but gives what one gave."""
+    """A tool whose `execute` is not an `async def`, but gives what one gave."""
 
     description = "Goes on in a coroutine."
 

@@ -25,7 +25,7 @@ pub use occurrences::OccurrenceTicket;
 pub use owner::fork_locks::close_in_child;
 pub use owner::{new_id, new_row_id};
 pub use rows::{EffectEnd, EffectState, LateDigests, LedgerFilter, NewEffect};
-pub use runs::{CallsBefore, Decision, RunCall, RunClaim, RunMemory};
+pub use runs::{CallsBefore, RowDecision, RunCall, RunClaim, RunMemory};
 
 use crate::Store;
 use crate::file::{OpenFile, PATIENCE};
@@ -151,7 +151,7 @@ impl Ledger {
         &self,
         id: String,
         principal: Option<String>,
-        (decision, value): (Decision, Value),
+        (decision, value): (RowDecision, Value),
         done: LedgerDone<bool>,
     ) {
         let settle = move |ledger: &OpenTables<'_>| {

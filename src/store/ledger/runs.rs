@@ -335,7 +335,7 @@ pub fn keep(ledger: &OpenTables<'_>, call: &str, result: &str) -> rusqlite::Resu
 toolhub_types::named! {
     /// What somebody who has looked says about an effect.
     #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-    pub enum Decision {
+    pub enum RowDecision {
         /// It happened: the run goes on with a result.
         Done = "done",
         /// It did not happen, and shall not: the run goes on with a failure.
@@ -350,7 +350,7 @@ toolhub_types::named! {
 pub fn settle(
     ledger: &OpenTables<'_>,
     (id, principal): (&str, Option<&str>),
-    (decision, value): (Decision, &Value),
+    (decision, value): (RowDecision, &Value),
 ) -> rusqlite::Result<bool> {
     rows::mark_orphans_unknown(ledger)?;
     let found: Option<(String, bool, String, bool, Option<String>)> = ledger.first(
@@ -363,16 +363,16 @@ pub fn settle(
         return Ok(false);
     }
     let (state, error, kept) = match decision {
-        Decision::Done => (EffectState::Done, None, Some(json!({"success": true, "result": value}))),
-        Decision::Failed => {
+        RowDecision::Done => (EffectState::Done, None, Some(json!({"success": true, "result": value}))),
+        RowDecision::Failed => {
             let error = "It was settled as failed.";
             (EffectState::Failed, Some(error.to_owned()), Some(json!({"success": false, "error": error})))
         }
-        Decision::Retry => {
+        RowDecision::Retry => {
             (EffectState::Failed, Some("It was settled: the run makes the call again.".to_owned()), None)
         }
     };
-    let repeatable = decision == Decision::Retry;
+    let repeatable = decision == RowDecision::Retry;
     rows::end(ledger, &rows::EffectEnd { id: id.to_owned(), state, error, repeatable })?;
     if let Some(run) = &run {
         touch(ledger, &owner, run)?;

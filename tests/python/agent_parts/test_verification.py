@@ -244,7 +244,7 @@ def test_why_a_call_failed_may_be_told() -> None:
         "The push was rejected by the remote.",
     ):
         assert verify(told, evidence=pushed).verified, told
-    # What a tool is about is no deed of it, nor is what it reads.
+    # What a tool is about is not a deed of it, nor is what it reads.
     cancelled = [record("cancel_order", False)]
     assert verify("The pizza was ordered yesterday.", evidence=cancelled).verified
     assert verify("The door was locked.", evidence=[record("get_lock", False)]).verified

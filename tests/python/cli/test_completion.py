@@ -173,7 +173,7 @@ def test_the_script_is_one_of_its_shell(shell: str, warm_user: User) -> None:
 def test_commands_come_without_any_configuration(user: User) -> None:
     (user.home / "mcp.json").unlink()
     assert user.run("__complete", "").stdout.split() == sorted([*COMMANDS, "--help", "--version"])
-    # A file that is missing is no answer, and no noise in the middle of a line either.
+    # A file that is missing is not an answer, and makes no noise in the middle of a line either.
     silent = user.run("__complete", "call", "")
     assert (silent.returncode, silent.stdout, silent.stderr) == (0, "", "")
 

@@ -102,7 +102,7 @@ async def test_the_excel_assistant_of_the_small_model(
     tmp_path: Path,
     capsys: pytest.CaptureFixture[str],
 ) -> None:
-    """After an error the model repeats the result of its call. The cassette ends there: a result is no call."""
+    """After an error the model repeats the result of its call. The cassette ends there: a result is not a call."""
     answer, asked = await ask_excel(small_records, installed, tmp_path, is_held=True)
     assert (answer.reason, asked) == ("answered", [])
     assert "tool_result" in answer.text

@@ -266,7 +266,7 @@ def test_what_an_agent_says_is_looked_up_in_the_ledger_of_its_run(office: Office
         assert check("I have deleted the mail.")["issues"] == [
             "The answer says 'I have deleted', but no call did that (delete)."
         ]
-        assert check(hub.call("send_mail", {"to": "bob"}))["verified"]  # what a tool says is no claim
+        assert check(hub.call("send_mail", {"to": "bob"}))["verified"]  # what a tool says is not a claim
 
 
 def test_rows_do_not_count_calls_twice_and_their_digests_prove_nothing(office: Office) -> None:

@@ -118,7 +118,7 @@ class Page:
         deadline = time.monotonic() + PATIENCE
         while time.monotonic() < deadline:
             try:
-                # The browser itself waits a little, so that this is no busy loop.
+                # The browser itself waits a little, so that this is not a busy loop.
                 waiting = (
                     f"new Promise(done => ({condition}) ? done(true) : setTimeout(() => done(false), 20))"
                 )

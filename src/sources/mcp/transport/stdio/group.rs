@@ -57,7 +57,7 @@ struct Look {
     carriers: HashMap<Vec<u8>, Vec<SeenProcess>>,
 }
 
-const LONGEST_LOOK: Duration = Duration::from_secs(5);
+const LONGEST_LOOK: Duration = Duration::from_secs(1);
 static LAST_LOOK: Mutex<Option<Arc<Look>>> = Mutex::new(None);
 
 impl Look {

@@ -101,7 +101,7 @@ port_case("refused", "connection refused fails at once", "refused")
 port_case("accept_close", "accepted and closed fails at once", "close")
 port_case("accept_rst", "accepted and reset fails at once", "rst")
 port_case("accept_hang", "accepted and silent fails at the connect deadline", "hang", timeout=2, within=2 + SLACK + 1)
-port_case("not_http", "a peer that is no HTTP server fails at once", "garbage")
+port_case("not_http", "a peer that is not an HTTP server fails at once", "garbage")
 port_case("tls_to_plain", "TLS to a plain port fails at once", "http", scheme="https")
 port_case("tls_selfsigned", "an untrusted certificate is refused", "tls", scheme="https")
 port_case("plain_to_tls", "plain HTTP to a TLS port fails by the deadline", "tls", timeout=2, within=2 + SLACK + 5)
@@ -201,7 +201,7 @@ call_case("sse_drop_no_id", G, "a dropped stream without id fails the call at on
           on="http", timeout=8)
 call_case("sse_end_no_response", G, "a stream that ends without the answer fails the call at once",
           err("closed", "protocol", within=2.5), on="http", timeout=8)
-call_case("sse_garbage_event", G, "an event that is no JSON settles the call; the connection survives", settled, on="http")
+call_case("sse_garbage_event", G, "an event that is not JSON settles the call; the connection survives", settled, on="http")
 call_case("answer_on_get_stream", G, "an answer on the wrong stream settles by the deadline", settled, on="http")
 call_case("sse_endless_line", G, "a 300 MB event line is refused or timed out without being buffered whole",
           err("limit", "timeout", "protocol", "closed"), on="http", timeout=12, rss_mib=200, limit=90)

@@ -11,7 +11,7 @@ from .catalogue import UNICODE, call_case, case, err, ok, settled
 G = "result"
 call_case("missing_content", G, "settles; the connection survives", settled)
 call_case("null_result", G, "a null result is an error", err("protocol"))
-call_case("list_result", G, "a result that is no object is an error", err("protocol"))
+call_case("list_result", G, "a result that is not an object is an error", err("protocol"))
 call_case("content_not_list", G, "malformed content is an error", err("protocol"))
 call_case("content_bad_base64", G, "settles; the connection survives", settled)
 
@@ -56,7 +56,7 @@ async def structured(t: Trial) -> None:
 
 call_case("structured_invalid", G, "content that breaks the tool's own schema does not pass silently as valid", err("protocol"),
           list_first=True)
-call_case("structured_missing", G, "an answer without the structured content that the tool's schema demands is no good answer", err("protocol"),
+call_case("structured_missing", G, "an answer without the structured content that the tool's schema demands is not a good answer", err("protocol"),
           list_first=True)
 call_case("unknown_result_type", G, "an answer of an unknown type is not taken for a result", err("protocol"))
 call_case("structured_recursive_ref", G, "a schema that refers to itself does not blow the stack", settled, list_first=True)
